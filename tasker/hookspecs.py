@@ -22,7 +22,9 @@ from tasker.contracts.hook_arguments import (
     BreakerChanged,
     CaughtUp,
     ClaimsHeld,
+    ClosedTask,
     EventPublished,
+    Looked,
     ProcessInfo,
     Repaired,
     RequestAnswered,
@@ -50,9 +52,11 @@ __all__ = [
     "BreakerChanged",
     "CaughtUp",
     "ClaimsHeld",
+    "ClosedTask",
     "EventPublished",
     "Finding",
     "Hooks",
+    "Looked",
     "ProcessInfo",
     "Repaired",
     "RequestAnswered",
@@ -112,6 +116,10 @@ class Hooks:
         """A write of the engine was answered: what it came to, in numbers, and how long it took."""
 
     @hookspec
+    def tasker_looked(self, looked: Looked) -> None:
+        """This process has looked at a queue. Not called where `performance_monitoring_enabled` is false."""
+
+    @hookspec
     def tasker_event_published(self, event: EventPublished) -> None:
         """A domain event of a step that this worker ran was told, behind its accepted result; or it failed."""
 
@@ -126,6 +134,15 @@ class Hooks:
     @hookspec
     def tasker_task_finished(self, task: TaskFinished) -> None:
         """A write of this process ended a task. Not called where the answer of the database was lost."""
+
+    @hookspec
+    def tasker_tasks_closed(self, tasks: Sequence[ClosedTask]) -> None:
+        """Those tasks of one write that ended without a result that this process had run.
+
+        They were cancelled, mended by hand or swept, or others ran the attempt. Told before `tasker_task_finished`,
+        with what the database says of them, which is asked once for each such write. Not called where it does not
+        answer.
+        """
 
     @hookspec
     def tasker_breaker_changed(self, breaker: BreakerChanged) -> None:

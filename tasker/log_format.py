@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tasker.contracts.execution import Claim
 from tasker.contracts.running import covering, running
+from tasker.log_lines import Line, as_text, ids_of
 
 LEVEL_VARIABLE, FORMAT_VARIABLE = "TASKER_LOG_LEVEL", "TASKER_LOG_FORMAT"
 LEVELS, FORMATS = ("DEBUG", "INFO", "WARNING", "ERROR"), ("text", "json")
@@ -30,23 +30,8 @@ class StepFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """True, with the ids added."""
         claim = running.get()
-        record.step = {} if claim is None else _ids(claim)
+        record.step = {} if claim is None else ids_of(claim)
         return True
-
-
-def _ids(claim: Claim) -> dict[str, Any]:
-    """In the order of the logging standard (E-110)."""
-    place = claim.carried
-    trace = {"trace_id": place.trace_id, "span_id": place.span_id} if place else {}
-    return {
-        "correlation_id": claim.correlation_id,
-        "task": claim.task_uuid,
-        "step": claim.name,
-        "step_uuid": claim.step_uuid,
-        "namespace": claim.namespace,
-        "attempt": claim.attempt,
-        **trace,
-    }
 
 
 class BareFormatter(logging.Formatter):
@@ -59,19 +44,20 @@ class BareFormatter(logging.Formatter):
 
 
 class TextFormatter(BareFormatter):
-    """Time, level, logger, message; behind it the task and the step that wrote it, and an exception below."""
+    """Time, level, logger, message; behind it the ids of the step that wrote it, and an exception below."""
 
     def __init__(self) -> None:
         super().__init__(TEXT)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """The first line."""
-        ids = "".join(f" {key}={value}" for key, value in getattr(record, "step", {}).items())
-        return super().formatMessage(record) + ids
+        text, ids = super().formatMessage(record), getattr(record, "step", {})
+        return f"{text} {as_text(ids)}" if ids and not isinstance(record.msg, Line) else text
 
 
 class JsonFormatter(logging.Formatter):
-    """One object per line: timestamp, level, logger, message; the ids of the step; `fields` and `exception`."""
+    """One object per line: timestamp, level, logger, message; then the fields of the line, or the ids of the step that
+    wrote it and its `fields`; `exception`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
@@ -79,16 +65,21 @@ class JsonFormatter(logging.Formatter):
             "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
-            **getattr(record, "step", {}),
+            **_told(record),
         }
-        if fields := getattr(record, "fields", None):
-            line["fields"] = fields
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
             line["stack"] = record.stack_info
         return json.dumps(_covered(line), ensure_ascii=False, default=lambda value: _covered(str(value)))
+
+
+def _told(record: logging.LogRecord) -> dict[str, Any]:
+    if isinstance(line := record.msg, Line):
+        return {"message": line.phrase, **line.fields, **({"exception": line.detail} if line.detail else {})}
+    fields = getattr(record, "fields", None)
+    told = {"message": record.getMessage(), **getattr(record, "step", {})}
+    return {**told, "fields": fields} if fields else told
 
 
 def _covered(told: Any) -> Any:

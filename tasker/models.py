@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, ClassVar, Self, TypeVar
 
+from tasker.contracts.defaults import STEP_TIMEOUT_MS
+from tasker.contracts.defaults.retries import MAX_ATTEMPTS
 from tasker.types.dependency_results import unwrap, unwrap_all
 
 T = TypeVar("T")
@@ -44,7 +46,7 @@ class StepDefinitionWrapper:
     handler: HandlerWrapper
     dependencies: list[str] = field(default_factory=list)
     retry: dict[str, Any] = field(default_factory=dict)
-    timeout_seconds: int = 30
+    timeout_seconds: int = STEP_TIMEOUT_MS // 1000
     publishes_events: list[str] = field(default_factory=list)
 
     @classmethod
@@ -91,7 +93,7 @@ class WorkflowStepWrapper:
     name: str
     named_step_uuid: str | None = None
     retryable: bool = True
-    max_attempts: int = 3
+    max_attempts: int = MAX_ATTEMPTS
     in_process: bool = False
     processed: bool = False
     processed_at: datetime | None = None

@@ -6,11 +6,12 @@ system's PostgreSQL.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import itertools
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -213,6 +214,21 @@ def _is_in_a_browser(item: pytest.Item) -> bool:
 def _waits(item: pytest.Item) -> bool:
     """Whether it mostly waits for processes, and shares nothing that is made once for its module."""
     return item.get_closest_marker("slow") is not None and not {"docs", "engine"} & {*item.path.parts}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """In a fresh checkout one of several processes compiles a module, and the others, who wait for it, read that."""
+    if not isinstance(collector, pytest.File | pytest.Directory):
+        return (yield)
+    held = os.open(collector.path, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        return (yield)
+    finally:
+        os.close(held)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -133,13 +133,13 @@ class MemoryBackend:
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
         """Give it back, visible again after the delay."""
-        moved = self._queue(queue).move(message_id, self._clock.monotonic() + delay_seconds, held=False)
+        moved = self._queue(queue).move(message_id, self._clock.monotonic() + delay_seconds, taken=False)
         self._wake(queue)
         return moved
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
         """Keep it hidden for `seconds` from now."""
-        return self._queue(queue).move(message_id, self._clock.monotonic() + seconds, held=True)
+        return self._queue(queue).move(message_id, self._clock.monotonic() + seconds, taken=True)
 
     async def queue_stats(self, queue: str) -> QueueStats:
         """Depth, age and the subscriptions that name the queue."""
@@ -147,8 +147,8 @@ class MemoryBackend:
         oldest = source.oldest()
         age = None if oldest is None else self._clock.monotonic() - oldest
         consumers = sum(queue in queues for queues in self._subscriptions.values())
-        held = sum(message.held for message in source.messages.values())
-        return QueueStats(queue, len(source.messages), age, consumers, in_flight=held)
+        in_flight = sum(message.taken for message in source.messages.values())
+        return QueueStats(queue, len(source.messages), age, consumers, in_flight=in_flight)
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
         """One notification for each queue that has something, again after each send and when a hidden message is due.

@@ -8,13 +8,13 @@ from heapq import heappop, heappush
 
 @dataclass(slots=True)
 class Message:
-    """A message; `visible_at` is a reading of the clock, `held` says that somebody has received it."""
+    """A message; `visible_at` is a reading of the clock, `taken` says that somebody has received it."""
 
     payload: bytes
     sent_at: float
     visible_at: float
     read_count: int = 0
-    held: bool = False
+    taken: bool = False
 
 
 class MemoryQueue:
@@ -49,24 +49,24 @@ class MemoryQueue:
         if message is None or message.visible_at > now:
             return False
         message.read_count += 1
-        message.held = True
+        message.taken = True
         self._hide(message_id, message, hide_until)
         return True
 
     def remove(self, message_id: int) -> bool:
         """Delete a received message."""
         message = self.messages.get(message_id)
-        if message is None or not message.held:
+        if message is None or not message.taken:
             return False
         del self.messages[message_id]
         return True
 
-    def move(self, message_id: int, visible_at: float, *, held: bool) -> bool:
+    def move(self, message_id: int, visible_at: float, *, taken: bool) -> bool:
         """Change when a received message comes back."""
         message = self.messages.get(message_id)
-        if message is None or not message.held:
+        if message is None or not message.taken:
             return False
-        message.held = held
+        message.taken = taken
         self._hide(message_id, message, visible_at)
         return True
 

@@ -12,10 +12,10 @@ from nats.aio.msg import Msg
 
 from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
-from tasker_nats.held import HeldMessages, Receipt
 from tasker_nats.link import Link
 from tasker_nats.settings import NatsSettings
 from tasker_nats.streams import CONSUMER, Streams
+from tasker_nats.unsettled import Receipt, UnsettledMessages
 
 BURST = 500
 """Messages that are sent before their confirmations are awaited, and received in one call."""
@@ -39,7 +39,7 @@ class NatsBackend:
         self._settings = settings
         self._link = Link(settings)
         self._streams = Streams(self._link, settings)
-        self._held = HeldMessages()
+        self._unsettled = UnsettledMessages()
         self._known: set[str] = set()
         self._ticker: asyncio.Task[None] | None = None
 
@@ -146,7 +146,7 @@ class NatsBackend:
     def _hold(self, queue: str, message: Msg, visibility_timeout: float, began: float) -> QueuedMessage:
         deadline = self._monotonic() + visibility_timeout
         message_id = message.metadata.sequence.stream
-        self._held.put((queue, message_id), Receipt(message.reply, deadline, began, self._link.generation))
+        self._unsettled.put((queue, message_id), Receipt(message.reply, deadline, began, self._link.generation))
         reads = message.metadata.num_delivered - (DELAY in (message.headers or {}))
         return QueuedMessage(queue, message_id, message.data, reads)
 
@@ -171,7 +171,7 @@ class NatsBackend:
         if receipt is None:
             return False
         settled = await self._verdict(receipt.reply, verdict)
-        self._held.receipts.pop((queue, message_id), None)
+        self._unsettled.receipts.pop((queue, message_id), None)
         return settled
 
     async def _verdict(self, reply: str, verdict: bytes) -> bool:
@@ -186,7 +186,7 @@ class NatsBackend:
         return receipt is not None
 
     def _ours(self, queue: str, message_id: int) -> Receipt | None:
-        receipt = self._held.receipts.get((check_queue_name(queue), message_id))
+        receipt = self._unsettled.receipts.get((check_queue_name(queue), message_id))
         lost = receipt is None or receipt.generation != self._link.generation or self._taken_back(receipt)
         return None if lost else receipt
 
@@ -202,14 +202,14 @@ class NatsBackend:
                 await self._renew()
 
     async def _return_ended(self) -> None:
-        ended = self._held.take_ended(self._monotonic(), self._link.generation)
+        ended = self._unsettled.take_ended(self._monotonic(), self._link.generation)
         await asyncio.gather(*(self._verdict(one.reply, _nak(0.0)) for one in ended if not self._taken_back(one)))
 
     async def _renew(self) -> None:
         """Tell the server what is still worked on, long before it takes it back."""
         now, third = self._monotonic(), self._settings.ack_wait_seconds / 3
-        held = self._held.receipts.values()
-        due = [one for one in held if one.confirmed + third < now and not self._taken_back(one)]
+        unsettled = self._unsettled.receipts.values()
+        due = [one for one in unsettled if one.confirmed + third < now and not self._taken_back(one)]
         for receipt in due:
             await self._link.tell(receipt.reply, b"+WPI")
         if due and await self._link.api("INFO"):
@@ -221,9 +221,9 @@ class NatsBackend:
         state = await self._streams.state(check_queue_name(queue))
         if state is None:
             raise _missing(queue)
-        depth, held, stored = state
+        depth, in_flight, stored = state
         age = max(0.0, (self._now() - stored).total_seconds()) if stored else None
-        return QueueStats(queue, depth, age, in_flight=held)
+        return QueueStats(queue, depth, age, in_flight=in_flight)
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
         """One notification for each queue, after each send to it, and for all of them when it was quiet for a while.

@@ -92,7 +92,7 @@ class Streams:
         info = await self._link.api(f"CONSUMER.INFO.{self.name(queue)}.{CONSUMER}")
         if info is None:
             return None
-        held: int = info["num_ack_pending"]
-        depth = info["num_pending"] + held
+        in_flight: int = info["num_ack_pending"]
+        depth = info["num_pending"] + in_flight
         stored = await self._link.api(f"STREAM.INFO.{self.name(queue)}") if depth else None
-        return depth, held, datetime.fromisoformat(stored["state"]["first_ts"]) if stored else None
+        return depth, in_flight, datetime.fromisoformat(stored["state"]["first_ts"]) if stored else None

@@ -18,7 +18,7 @@ from tasker.contracts.messaging import (
 )
 from tasker.errors import BackendUnavailable, MessagingError, TaskerError
 from tasker_pgmq import payloads, scripts
-from tasker_pgmq.held import HeldMessages
+from tasker_pgmq.unsettled import UnsettledMessages
 
 _CHANNEL = "pgmq_message_ready"
 
@@ -36,7 +36,7 @@ class PgmqBackend:
 
     def __init__(self, channel: SqlChannel | None) -> None:
         self._lent = channel
-        self._held = HeldMessages()
+        self._unsettled = UnsettledMessages()
 
     def provider_name(self) -> str:
         """`pgmq`."""
@@ -119,7 +119,7 @@ class PgmqBackend:
 
     def _received(self, queue: str, row: tuple[Any, ...]) -> QueuedMessage:
         message_id, read_count, message = row
-        self._held.remember(queue, message_id, read_count)
+        self._unsettled.remember(queue, message_id, read_count)
         return QueuedMessage(queue, message_id, payloads.from_jsonb(message), read_count)
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
@@ -128,7 +128,7 @@ class PgmqBackend:
 
     async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
         """Delete them, in one statement."""
-        counts = [(one, self._held.forget(check_queue_name(queue), one)) for one in message_ids]
+        counts = [(one, self._unsettled.forget(check_queue_name(queue), one)) for one in message_ids]
         ours = {message_id: count for message_id, count in counts if count is not None}
         query = "select tasker_pgmq.delete_received(%s, %s::bigint[], %s::int[])"
         deleted = await self._value(query, queue, [*ours], [*ours.values()]) if ours else ()
@@ -136,12 +136,12 @@ class PgmqBackend:
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
         """Make it visible again after the delay."""
-        read_count = self._held.forget(check_queue_name(queue), message_id)
+        read_count = self._unsettled.forget(check_queue_name(queue), message_id)
         return await self._set_vt(queue, message_id, read_count, delay_seconds)
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
         """Keep it hidden for `seconds` from now."""
-        read_count = self._held.read_count(check_queue_name(queue), message_id)
+        read_count = self._unsettled.read_count(check_queue_name(queue), message_id)
         return await self._set_vt(queue, message_id, read_count, seconds)
 
     async def _set_vt(self, queue: str, message_id: int, read_count: int | None, seconds: float) -> bool:

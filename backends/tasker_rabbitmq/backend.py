@@ -11,7 +11,7 @@ from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, Q
 from tasker.errors import MessagingError
 from tasker_rabbitmq.link import REPLY_SECONDS, Link
 from tasker_rabbitmq.polling import poll
-from tasker_rabbitmq.received import Feed, HeldMessages, Receipt, forced_delay, new_ids, receipt_of
+from tasker_rabbitmq.received import Feed, Receipt, UnsettledMessages, forced_delay, new_ids, receipt_of
 from tasker_rabbitmq.sending import Messages, publish
 from tasker_rabbitmq.settings import RabbitmqSettings
 from tasker_rabbitmq.topology import Topology
@@ -38,7 +38,7 @@ class RabbitmqBackend:
         self._settings, self._clock = settings, settings.clock
         self._link = Link(settings)
         self._topology = Topology(self._link, settings)
-        self._held = HeldMessages()
+        self._unsettled = UnsettledMessages()
         self._feeds: dict[str, Feed] = {}
         self._known: set[str] = set()
         self._looks: dict[str, tuple[float, datetime | None]] = {}
@@ -136,7 +136,7 @@ class RabbitmqBackend:
         """Up to `limit` messages: those pushed for a subscription of this backend, else polled from the broker."""
         await self._must_exist(queue)
         await self._return_overdue()
-        limit = min(limit, self._held.room())
+        limit = min(limit, self._unsettled.room())
         feed = self._feeds.get(queue)
         receipts = await self._pushed(feed, queue, limit) if feed else await self._polled(queue, limit)
         return [await self._hold(queue, receipt, visibility_timeout) for receipt in receipts]
@@ -149,8 +149,8 @@ class RabbitmqBackend:
             await self._must_exist(queue)
         await feed.start(min(more, self._settings.prefetch_count))
         receipts = feed.take(limit)
-        # with as many held as the prefetch, no more is pushed until some are settled
-        if not receipts and (feed.silent() or len(self._held.of(queue)) >= feed.prefetch):
+        # with as many unsettled as the prefetch, no more is pushed until some are settled
+        if not receipts and (feed.silent() or len(self._unsettled.of(queue)) >= feed.prefetch):
             return await self._polled(queue, limit)
         return receipts
 
@@ -162,7 +162,7 @@ class RabbitmqBackend:
 
     async def _hold(self, queue: str, receipt: Receipt, visibility_timeout: float) -> QueuedMessage:
         receipt.deadline = self._clock.monotonic() + visibility_timeout
-        if (copy := self._held.put(queue, receipt)) is not None:
+        if (copy := self._unsettled.put(queue, receipt)) is not None:
             await copy.acknowledge(self._link)  # the same message twice: one of them is enough
         return QueuedMessage(queue, receipt.message_id, receipt.body, receipt.reads)
 
@@ -174,7 +174,7 @@ class RabbitmqBackend:
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
         """Done with it. False also when the connection that it came by was lost."""
-        if (receipt := self._held.take(check_queue_name(queue), message_id)) is not None:
+        if (receipt := self._unsettled.take(check_queue_name(queue), message_id)) is not None:
             await receipt.acknowledge(self._link)
         return receipt is not None
 
@@ -184,7 +184,7 @@ class RabbitmqBackend:
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
         """Give it back. One that comes back often waits longer each time, and ends with the dead letters."""
-        receipt = self._held.take(check_queue_name(queue), message_id)
+        receipt = self._unsettled.take(check_queue_name(queue), message_id)
         if receipt is None:
             return False
         delay = max(delay_seconds, forced_delay(receipt.reads))
@@ -208,7 +208,7 @@ class RabbitmqBackend:
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
         """Move its deadline. The broker's own limit (`consumer_timeout`, 30 minutes) stays."""
-        if (receipt := self._held.get(check_queue_name(queue), message_id)) is not None:
+        if (receipt := self._unsettled.get(check_queue_name(queue), message_id)) is not None:
             receipt.deadline = self._clock.monotonic() + seconds
         return receipt is not None
 
@@ -220,18 +220,18 @@ class RabbitmqBackend:
                     await tend()
 
     async def _return_overdue(self) -> None:
-        for receipt in self._held.take_overdue(self._clock.monotonic()):
+        for receipt in self._unsettled.take_overdue(self._clock.monotonic()):
             await receipt.give_back(self._link)
 
     # Watching
 
     async def queue_stats(self, queue: str) -> QueueStats:
-        """Counts ready messages, those held and those delayed by this process; what others hold is not known."""
+        """Counts ready messages, those unsettled and those delayed by this process; what others have is not known."""
         counts = await self._counts(queue)
         if counts is None:
             raise self._missing(queue)
         feed = self._feeds.get(queue)
-        here = [*self._held.of(queue), *(feed.waiting if feed else ())]
+        here = [*self._unsettled.of(queue), *(feed.waiting if feed else ())]
         depth = counts[0] + len(here) + await self._topology.delayed(queue)
         times = [receipt.sent_at for receipt in here] or [await self._first(queue) if counts[0] else None]
         oldest = min((time for time in times if time), default=None)

@@ -20,7 +20,7 @@ from tasker_rabbitmq.link import RECEIVE, REPLY_SECONDS, Link
 from tasker_rabbitmq.sending import READS, publish
 
 HELD_LIMIT = 100_000
-"""Messages held at most; beyond it receiving is refused."""
+"""Unsettled messages at most; beyond it receiving is refused."""
 SILENCE_SECONDS = 5.0
 """After so long without a pushed message the queue is looked at: the push of a broker may have come to a halt."""
 FREE_RETURNS = 5
@@ -80,21 +80,21 @@ def forced_delay(reads: int) -> float:
     return 0.0 if reads <= FREE_RETURNS else FORCED_DELAY.pause(reads - FREE_RETURNS - 1)
 
 
-class HeldMessages:
-    """Receipts by queue and message id. Those whose channel is gone count as not held."""
+class UnsettledMessages:
+    """Receipts by queue and message id. Those whose channel is gone do not count."""
 
     def __init__(self, limit: int = HELD_LIMIT) -> None:
         self._limit = limit
         self._receipts: dict[tuple[str, int], Receipt] = {}
 
     def room(self) -> int:
-        """How many more may be held. Raises `MessagingError` when there is none."""
+        """How many more may come. Raises `MessagingError` when there is none."""
         if len(self._receipts) < self._limit:
             return self._limit - len(self._receipts)
         raise MessagingError(f"{self._limit} received messages are not settled", hint="acknowledge or return them")
 
     def put(self, queue: str, receipt: Receipt) -> Receipt | None:
-        """Remember; returns the receipt of another copy of the message that was held already."""
+        """Remember; returns the receipt of another copy of the message that was here already."""
         former = self.take(queue, receipt.message_id)
         self._receipts[queue, receipt.message_id] = receipt
         return former
@@ -105,7 +105,7 @@ class HeldMessages:
         return receipt if receipt and not receipt.void else None
 
     def take(self, queue: str, message_id: int) -> Receipt | None:
-        """Like `get`, and the message is no longer held."""
+        """Like `get`, and the message is settled."""
         receipt = self.get(queue, message_id)
         self._receipts.pop((queue, message_id), None)
         return receipt
@@ -115,7 +115,7 @@ class HeldMessages:
         return [receipt for (name, _), receipt in self._receipts.items() if name == queue and not receipt.void]
 
     def take_overdue(self, now: float) -> list[Receipt]:
-        """Those whose deadline has passed are no longer held; void ones are forgotten on the way."""
+        """Those whose deadline has passed are not ours any more; void ones are forgotten on the way."""
         keys = [key for key, receipt in self._receipts.items() if receipt.void or receipt.deadline <= now]
         return [receipt for key in keys if (receipt := self.take(*key))]
 

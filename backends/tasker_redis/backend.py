@@ -10,9 +10,9 @@ from uuid import uuid4
 
 from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
-from tasker_redis.held import HeldMessages, Receipt
 from tasker_redis.link import Link, interruptible
 from tasker_redis.settings import RedisSettings
+from tasker_redis.unsettled import Receipt, UnsettledMessages
 
 BURST = 1000
 """Messages that one call to the server sends or receives at most: nobody else is served meanwhile."""
@@ -40,7 +40,7 @@ class RedisBackend:
         self._prefix = settings.prefix
         self._link = Link(settings)
         self._consumer = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
-        self._held = HeldMessages()
+        self._unsettled = UnsettledMessages()
         self._made: set[str] = set()
         self._epoch: bytes | None = None
         self._cursors: dict[str, bytes] = {}
@@ -156,7 +156,7 @@ class RedisBackend:
         return [self._received(queue, *message) for message in found]
 
     def _received(self, queue: str, message_id: bytes, payload: bytes, deliveries: int, at: bytes) -> QueuedMessage:
-        self._held.put(queue, int(message_id), Receipt(at, deliveries))
+        self._unsettled.put(queue, int(message_id), Receipt(at, deliveries))
         return QueuedMessage(queue, int(message_id), payload, deliveries)
 
     async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
@@ -184,7 +184,7 @@ class RedisBackend:
         return (await self._settle(queue, [message_id], "extend", seconds))[0]
 
     async def _settle(self, queue: str, ids: Sequence[int], action: str, seconds: float = 0.0) -> list[bool]:
-        receipts = {one: found for one in ids if (found := self._held.get(check_queue_name(queue), one))}
+        receipts = {one: found for one in ids if (found := self._unsettled.get(check_queue_name(queue), one))}
         if not receipts:
             return [False] * len(ids)
         pairs = [part for one in receipts.values() for part in (one.stream_id, one.deliveries)]
@@ -192,15 +192,15 @@ class RedisBackend:
         settled = dict(zip(receipts, map(bool, answers), strict=True))
         for message_id, done in settled.items():
             if not done or action != "extend":
-                self._held.forget(queue, message_id)
+                self._unsettled.forget(queue, message_id)
         return [settled.get(message_id, False) for message_id in ids]
 
     # Watching
 
     async def queue_stats(self, queue: str) -> QueueStats:
         """Depth with delayed messages; the age counts from when a message became visible for the first time."""
-        depth, age_ms, consumers, held = await self._on(queue, "stats", SEEN_MS)
-        return QueueStats(queue, depth, None if age_ms < 0 else age_ms / 1000, consumers, in_flight=held)
+        depth, age_ms, consumers, in_flight = await self._on(queue, "stats", SEEN_MS)
+        return QueueStats(queue, depth, None if age_ms < 0 else age_ms / 1000, consumers, in_flight=in_flight)
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
         """One notification for each queue, then one when messages came, came due, or came back.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tasker.hookspecs import AttemptEnded, TaskFinished, hookimpl
+from tasker.hookspecs import AttemptEnded, ClosedTask, TaskFinished, hookimpl
 
 if TYPE_CHECKING:
     from tasker.contracts.settings import Table
@@ -25,6 +26,7 @@ class OpenTelemetry:
         self._share = 1.0
         self._spans: Spans | None = None
         self._sender: Sender | None = None
+        self._is_told_of_the_end = self._has_closed = False
 
     @hookimpl
     def tasker_settings(self) -> type[Table]:
@@ -63,6 +65,26 @@ class OpenTelemetry:
         """The span of a task, as the last one of its trace."""
         if self._spans is not None:
             self._send(self._spans.task(task, datetime.now(UTC)))
+
+    @hookimpl
+    def tasker_tasks_closed(self, tasks: Sequence[ClosedTask]) -> None:
+        """The spans of tasks that ended without an attempt of this process."""
+        if self._spans is not None:
+            for task in tasks:
+                self._send(self._spans.closed(task))
+            self._has_closed = True
+
+    @hookimpl
+    def tasker_process_started(self) -> None:
+        """A worker or an orchestrator, which tells when it stops."""
+        self._is_told_of_the_end = True
+
+    @hookimpl
+    def tasker_caught_up(self) -> None:
+        """What a program has closed is sent at once: nobody tells when it ends."""
+        if self._has_closed and not self._is_told_of_the_end and self._sender is not None:
+            self._sender.flush(FLUSH_SECONDS)
+        self._has_closed = False
 
     @hookimpl
     def tasker_process_stopped(self) -> None:

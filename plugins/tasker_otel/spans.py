@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from opentelemetry.trace import TraceState
 
-from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskFinished
+from tasker.hookspecs import AttemptEnded, AttemptStarted, ClosedTask, TaskFinished
 from tasker_otel.encoding import AttemptShape, Common, Pairs, TaskShape
 from tasker_otel.identity import TaskIdentity, attempt_span, task_identity
 
@@ -54,13 +54,21 @@ class Spans:
         return task.common + shape.encoded(place, attempt.step_uuid, times, ended.duration_ms or 0, message)
 
     def task(self, finished: TaskFinished, now: datetime) -> bytes | None:
-        """The span of a task; None where its trace is not kept, or this process cannot know which trace it is in."""
+        """The span of a task; None where its trace is not kept, or the task is not one that is remembered."""
         task = self._tasks.pop(finished.task_uuid, None)
-        if task is None or not task.identity.sampled:
+        return self._task(task, finished.task_uuid, finished.state, now) if task else None
+
+    def closed(self, closed: ClosedTask) -> bytes | None:
+        """The span of a task of which this process may not have heard; None where its trace is not kept."""
+        self._tasks.pop(closed.task_uuid, None)
+        return self._task(self._new(closed), closed.task_uuid, closed.state, closed.ended_at)
+
+    def _task(self, task: KnownTask, task_uuid: str, state: str, end: datetime) -> bytes | None:
+        if not task.identity.sampled:
             return None
-        start = created_at(finished.task_uuid)
-        times = (start, max(start, nanoseconds(now)))
-        shape = self._task_shape(task.template, finished.state)
+        start = created_at(task_uuid)
+        times = (start, max(start, nanoseconds(end)))
+        shape = self._task_shape(task.template, state)
         return task.common + shape.encoded(task.identity.span_id, task.identity.parent_id, times)
 
     def _known(self, attempt: AttemptStarted) -> KnownTask:
@@ -73,11 +81,11 @@ class Spans:
             self._tasks.move_to_end(attempt.task_uuid)
         return task
 
-    def _new(self, attempt: AttemptStarted) -> KnownTask:
-        identity = task_identity(attempt.task_uuid, attempt.traceparent, self._share)
-        state = TraceState.from_header([attempt.tracestate]).to_header() if attempt.tracestate else ""
-        values = (attempt.correlation_id, attempt.task_uuid, attempt.namespace, attempt.template)
-        return KnownTask(identity, self._common.encoded(identity.trace_id, state, values), attempt.template)
+    def _new(self, told: AttemptStarted | ClosedTask) -> KnownTask:
+        identity = task_identity(told.task_uuid, told.traceparent, self._share)
+        state = TraceState.from_header([told.tracestate]).to_header() if told.tracestate else ""
+        values = (told.correlation_id, told.task_uuid, told.namespace, told.template)
+        return KnownTask(identity, self._common.encoded(identity.trace_id, state, values), told.template)
 
     def _shaped(self, attempt: AttemptStarted, ended: AttemptEnded, has_message: bool) -> AttemptShape:
         return self._attempt_shape(

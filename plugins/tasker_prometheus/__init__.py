@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasker.contracts.metrics import Metric
-from tasker.hookspecs import EventPublished, RequestAnswered, StoredAttempt, TasksSubmitted, Written, hookimpl
+from tasker.hookspecs import EventPublished, Looked, RequestAnswered, StoredAttempt, TasksSubmitted, Written, hookimpl
 from tasker_prometheus.numbers import Numbers
 
 __all__ = ["Prometheus"]
@@ -36,6 +36,11 @@ class Prometheus:
     def tasker_written(self, written: Written) -> None:
         """Count what a write did, and how long it took."""
         self._numbers.written(written)
+
+    @hookimpl
+    def tasker_looked(self, looked: Looked) -> None:
+        """Time looks at queues."""
+        self._numbers.looked(looked)
 
     @hookimpl
     def tasker_event_published(self, event: EventPublished) -> None:

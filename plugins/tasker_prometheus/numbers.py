@@ -6,7 +6,9 @@ from collections import Counter as Counts
 from collections.abc import Mapping, Sequence
 
 from tasker.contracts.metrics import Counter, Histogram, Metric
-from tasker.hookspecs import EventPublished, RequestAnswered, StoredAttempt, TasksSubmitted, Written
+from tasker.hookspecs import EventPublished, Looked, RequestAnswered, StoredAttempt, TasksSubmitted, Written
+from tasker_prometheus.other_names import SAME
+from tasker_prometheus.same import SameAs
 from tasker_prometheus.table import BY_NAME, ROWS
 
 REFUSED = "result_refused"
@@ -23,6 +25,8 @@ REJECTIONS: Mapping[str | None, str] = {
     "BAD_REQUEST": "validation",
 }
 """By the code of the problem with which a request is refused."""
+DISCOVERS = frozenset(("due", "backlog"))
+"""The writes that look for steps which have become ready: retries that are due, and what waits for room in a queue."""
 RESENDS = "hinted"
 """The write that sends again what was lost: the step was counted when it was enqueued."""
 
@@ -40,8 +44,9 @@ class Numbers:
                 self._histograms[row.name] = row.histogram()
 
     def metrics(self) -> list[Metric]:
-        """All of them, in the order of the table."""
-        return [self._counters.get(name) or self._histograms[name] for name in BY_NAME]
+        """All of them, in the order of the table, and behind them what is the same."""
+        own: dict[str, Metric] = {name: self._counters.get(name) or self._histograms[name] for name in BY_NAME}
+        return [*own.values(), *(SameAs(row, own[row.source]) for row in SAME)]
 
     def submitted(self, submitted: TasksSubmitted) -> None:
         """Tasks were created."""
@@ -67,9 +72,12 @@ class Numbers:
         """The engine has answered."""
         duration_ms = written.duration_ms
         self._observe("tasker_sql_query_duration_milliseconds", duration_ms, function=written.function)
-        if written.function != RESENDS:
-            for namespace, number in written.queued:
-                self._add("tasker_steps_enqueued_total", number, namespace=namespace)
+        if written.function in DISCOVERS:
+            self._observe("tasker_step_discovery_duration_seconds", duration_ms / 1000)
+        if written.queued:
+            self._queued(written)
+        if written.unsent:
+            self._add("pgmq_enqueue_failures_total", written.unsent)
         if written.claimed:
             self._claimed(written)
         if written.own:
@@ -78,6 +86,15 @@ class Numbers:
         if written.function == "advance":
             self._processed(written)
         self._ended(written)
+
+    def looked(self, looked: Looked) -> None:
+        """The process has looked at a queue."""
+        if looked.failed:
+            self._add("tasker_queue_errors_total", 1)
+        if not looked.announced:
+            self._observe("tasker_polling_duration_seconds", looked.duration_ms / 1000)
+        elif looked.found and not looked.failed:
+            self._observe("tasker_event_processing_duration_seconds", looked.duration_ms / 1000)
 
     def published(self, event: EventPublished) -> None:
         """A domain event was told, or failed."""
@@ -94,6 +111,12 @@ class Numbers:
         self._observe("api_request_latency_ms", request.duration_ms, endpoint=endpoint)
         if request.problem in REJECTIONS:
             self._add("api_requests_rejected_total", 1, endpoint=endpoint, reason=REJECTIONS[request.problem])
+
+    def _queued(self, written: Written) -> None:
+        name = "tasker_queue_retry_attempts_total" if written.function == RESENDS else "tasker_steps_enqueued_total"
+        for namespace, number in written.queued:
+            self._add(name, number, namespace=namespace)
+        self._observe("tasker_queue_message_send_duration_milliseconds", written.duration_ms)
 
     def _claimed(self, written: Written) -> None:
         method = "queue" if written.function == "claim" else "handed_over"
@@ -112,6 +135,8 @@ class Numbers:
             self._add(ENDS[state], number)
             each = "tasker_task_finalization_duration_milliseconds"
             self._observe(each, written.duration_ms, number, final_state=state)
+        for state, duration_ms in written.lasted:
+            self._observe("tasker_task_duration_milliseconds", duration_ms, final_state=state)
 
     def _add(self, name: str, number: int, /, **labels: str) -> None:
         self._counters[name].add(number, **labels)

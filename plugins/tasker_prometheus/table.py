@@ -8,13 +8,14 @@ from tasker.contracts.metrics import Counter, Histogram
 
 MILLISECONDS = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
 """The upper ends of the buckets of durations."""
+SECONDS = tuple(each / 1000 for each in MILLISECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A metric. A histogram is one of milliseconds. `label_values` says what each label holds, and how many there are.
+    """A metric. A histogram is one of milliseconds, or of seconds where its name says so.
 
-    `where` says who counts it.
+    `label_values` says what each label holds, and how many there are; `where` says who counts it.
     """
 
     name: str
@@ -34,7 +35,8 @@ class Row:
 
     def histogram(self) -> Histogram:
         """A histogram of this row, with nothing in it."""
-        return Histogram(self.name, self.meaning, MILLISECONDS, self.labels)
+        bounds = SECONDS if self.name.endswith("_seconds") else MILLISECONDS
+        return Histogram(self.name, self.meaning, bounds, self.labels)
 
 
 NAMESPACE = ("namespace", "the namespaces that the process serves")
@@ -125,6 +127,13 @@ ROWS = (
         "who stores results",
     ),
     Row(
+        "tasker_task_duration_milliseconds",
+        "histogram",
+        "From the creation of a task, by the clock of who submitted it, to its end, by that of this process.",
+        (("final_state", "complete, error, cancelled"),),
+        "who stores results",
+    ),
+    Row(
         "tasker_step_result_processing_duration_milliseconds",
         "histogram",
         "The write that made a result part of its task, of each result.",
@@ -155,6 +164,49 @@ ROWS = (
         "A write of the engine, which is one transaction, until its answer.",
         (("function", "the functions of the engine that write, about twenty"),),
         "who moves tasks",
+    ),
+    Row(
+        "tasker_queue_message_send_duration_milliseconds",
+        "histogram",
+        "A write that put steps into queues, with the sending of their messages.",
+        where="who moves tasks",
+    ),
+    Row(
+        "pgmq_enqueue_failures_total",
+        "counter",
+        "Steps whose message the provider did not take behind the commit: a sweep sends it. With PGMQ the write fails.",
+        where="who moves tasks",
+    ),
+    Row(
+        "tasker_queue_errors_total",
+        "counter",
+        "Looks at queues that failed.",
+        where="worker, orchestrator",
+    ),
+    Row(
+        "tasker_queue_retry_attempts_total",
+        "counter",
+        "Steps whose message a sweep of this process has sent again, because it was lost.",
+        (NAMESPACE,),
+        "who moves tasks",
+    ),
+    Row(
+        "tasker_event_processing_duration_seconds",
+        "histogram",
+        "A look at a queue that was announced and found work, with the taking of it.",
+        where="worker, orchestrator",
+    ),
+    Row(
+        "tasker_polling_duration_seconds",
+        "histogram",
+        "A look at a queue that nothing had announced, with the taking of what was there.",
+        where="worker, orchestrator",
+    ),
+    Row(
+        "tasker_step_discovery_duration_seconds",
+        "histogram",
+        "A write that looks for ready steps that are in no queue: retries that are due, and what waits for room.",
+        where="who moves tasks",
     ),
     Row(
         "tasker_domain_events_published_total",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import urljoin
 
 import httpx
@@ -15,6 +17,8 @@ from tasker_webhooks.table import WebhooksTable
 REDIRECTIONS = 3
 KEPT_METHOD = (307, 308)
 GONE = 410
+NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Trusted where nothing is encrypted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +71,19 @@ class Poster:
         address = await resolved(url.host, port, self._settings.private_networks)
         there = url.copy_with(host=address)
         sent = {**headers, "host": url.netloc.decode("ascii")}
-        transport = httpx.AsyncHTTPTransport(trust_env=False)
-        async with httpx.AsyncClient(transport=transport, timeout=None, trust_env=False) as client:
-            request = client.build_request(
-                "POST", there, content=body, headers=sent, extensions={"sni_hostname": url.host}
-            )
-            answer = await client.send(request, stream=True)
+        trusted = self._trusted if url.scheme == "https" else NOBODY
+        request = httpx.Request("POST", there, content=body, headers=sent, extensions={"sni_hostname": url.host})
+        async with httpx.AsyncHTTPTransport(verify=trusted, trust_env=False) as transport:
+            answer = await transport.handle_async_request(request)
             try:
                 return answer.status_code, answer.headers
             finally:
                 await answer.aclose()
+
+    @cached_property
+    def _trusted(self) -> ssl.SSLContext:
+        """Whom an endpoint's certificate may come from. Read once: it holds up everything else for 20 ms."""
+        return httpx.create_ssl_context(trust_env=False)
 
     def _check(self, url: httpx.URL) -> None:
         if url.scheme != "https" and not (url.scheme == "http" and self._settings.plain_http):

@@ -7,8 +7,6 @@ import json
 import logging
 import random
 import time
-from collections.abc import Callable
-from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -18,46 +16,26 @@ from tasker.errors import TaskerError
 from tasker_webhooks.posting import Answer, Poster
 from tasker_webhooks.signing import body_of, headers
 from tasker_webhooks.table import Endpoint, WebhooksTable
+from tasker_webhooks.turns import Breaker, Turns
 
 if TYPE_CHECKING:
+    from tasker.services.domain_events.deliveries import Due
     from tasker.services.domain_events.log import DomainEvents
+    from tasker.services.domain_events.values import PublishedEvent
 
 SUBSCRIBER = "webhook:"
 """Before the name of an endpoint: the subscriber that it is."""
 LOOK_SECONDS = 5.0
 """After so long an endpoint that waits for nothing is asked whether somebody has replayed something."""
 STANDBY_SECONDS = 15.0
-AT_ONCE = 20
+AHEAD = 200
+"""Events that are posted, or wait, before the oldest one is dealt with, at most: so many a crash may repeat."""
+RETRIES = 100
+"""Events that are tried again at the same time, or wait for their turn, at most."""
+BUSY_SECONDS = 0.5
+"""After so long it is looked for more to try again while all that is due is under way."""
 JOINING = Backoff(1.0, 60.0, spread=0.2)
 _log = logging.getLogger("tasker.webhooks")
-
-
-class Breaker:
-    """Lets an endpoint that fails again and again rest: one request after each rest, until one is taken."""
-
-    failures_in_a_row = 5
-    rest = Backoff(30.0, 600.0, spread=0.2)
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._failures, self._open_until = 0, 0.0
-
-    @property
-    def seconds(self) -> float:
-        """How long nothing is to be sent."""
-        return max(0.0, self._open_until - self._clock())
-
-    def succeeded(self) -> None:
-        """A request was taken."""
-        self._failures, self._open_until = 0, 0.0
-
-    def failed(self) -> bool:
-        """A request was not taken. True when that opened it."""
-        self._failures += 1
-        beyond = self._failures - self.failures_in_a_row
-        if beyond >= 0:
-            self._open_until = self._clock() + self.rest.pause(beyond, random.random())
-        return beyond == 0
 
 
 class Sender:
@@ -77,19 +55,20 @@ class Sender:
     ) -> None:
         self._endpoint, self._settings, self._events, self._poster = endpoint, settings, events, poster
         self._name, self._holder = SUBSCRIBER + endpoint.name, str(uuid4())
-        self._breaker, self._one_at_a_time = breaker or Breaker(), asyncio.Lock()
+        self._breaker, self._turns, self._gone = breaker or Breaker(), Turns(endpoint.at_once), asyncio.Event()
         self._again = Backoff(settings.first_retry_seconds, settings.longest_retry_seconds, spread=0.1)
 
     async def run(self) -> None:
         """Send until it is cancelled. Outages of the database, and a lease that somebody else took, are waited out."""
         failures = 0
         while True:
+            self._gone.clear()
             try:
-                async with asyncio.TaskGroup() as both:
-                    both.create_task(self._send_new())
-                    both.create_task(self._send_again())
+                async with asyncio.TaskGroup() as parts:
+                    for part in (self._send_new, self._send_again, self._end_when_gone):
+                        parts.create_task(part())
             except* TaskerError as lost:
-                _log.info("webhook_waits endpoint=%s reason=%s", self._endpoint.name, lost.exceptions[0])
+                _log.info("webhook_waits endpoint=%s reason=%s", self._endpoint.name, _first(lost))
             await asyncio.sleep(JOINING.pause(failures, random.random()))
             failures += 1
 
@@ -98,31 +77,51 @@ class Sender:
 
         which = EventFilter(names=self._endpoint.events, namespace=self._endpoint.namespace or None)
         options: dict[str, Any] = {"holder": self._holder, "from_now": True, "standby_seconds": STANDBY_SECONDS}
-        async with aclosing(self._events.subscribe(self._name, which, **options).events()) as found:
-            async for event in found:
-                await self._send(event, 0)
+        await self._events.subscribe(self._name, which, **options).deal(lambda event: self._send(event, 0), AHEAD)
 
     async def _send_again(self) -> None:
-        while True:
-            due = await self._events.deliveries.due(self._name, self._holder, AT_ONCE)
-            for event, attempts in due.events:
-                if await self._send(event, attempts):
-                    await self._events.deliveries.settle(self._name, self._holder, event.event_id)
-            wait = LOOK_SECONDS if due.next_seconds is None else min(LOOK_SECONDS, due.next_seconds)
-            await asyncio.sleep(0 if due.events else max(wait, 0.05))
+        under_way = set[str]()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                known = frozenset(under_way)  # before it is read what is due: those that end meanwhile are in both
+                due = await self._events.deliveries.due(self._name, self._holder, RETRIES)
+                found = [(event, attempts) for event, attempts in due.events if event.event_id not in known]
+                for event, attempts in found:
+                    under_way.add(event.event_id)
+                    group.create_task(self._try_again(event, attempts, under_way))
+                await asyncio.sleep(_until_next(due, bool(found)))
 
-    async def _send(self, event: Any, attempts: int) -> bool:
+    async def _try_again(self, event: PublishedEvent, attempts: int, under_way: set[str]) -> None:
+        if await self._send(event, attempts):
+            await self._events.deliveries.settle(self._name, self._holder, event.event_id)
+        under_way.discard(event.event_id)
+
+    async def _send(self, event: PublishedEvent, attempts: int) -> bool:
         """Whether it was taken; what was not is put aside."""
+        one_by_one = event.metadata["task_uuid"] if self._endpoint.at_once > 1 else ""
+        async with self._turns.turn(one_by_one):
+            answer = await self._posted(event)
+            if answer.error:
+                await self._put_aside(event, attempts + 1, answer)
+        return not answer.error
+
+    async def _posted(self, event: PublishedEvent) -> Answer:
         body = body_of(event)
-        async with self._one_at_a_time:
-            while self._breaker.seconds:
-                await asyncio.sleep(self._breaker.seconds)
+        async with self._breaker.turn():
+            if self._gone.is_set():
+                await asyncio.Event().wait()  # until all this is cancelled
             signed = headers(event.event_id, int(time.time()), body, self._endpoint.secrets)
             answer = await self._poster.post(self._endpoint.url, body, signed)
             self._tell(answer)
-        if answer.error:
-            await self._put_aside(event, attempts + 1, answer)
-        return not answer.error
+        if answer.gone:
+            self._gone.set()
+        return answer
+
+    async def _end_when_gone(self) -> None:
+        """What is under way then may end. It begins again when somebody has it sent to."""
+        await self._gone.wait()
+        await asyncio.sleep(LOOK_SECONDS)
+        raise TaskerError("the endpoint wants nothing any more", hint=f"tasker webhook enable {self._endpoint.name}")
 
     def _tell(self, answer: Answer) -> None:
         if not answer.error:
@@ -131,7 +130,7 @@ class Sender:
             told = "webhook_rests endpoint=%s error=%s; it is tried again in a while"
             _log.warning(told, self._endpoint.name, answer.error)
 
-    async def _put_aside(self, event: Any, attempts: int, answer: Answer) -> None:
+    async def _put_aside(self, event: PublishedEvent, attempts: int, answer: Answer) -> None:
         deliveries = self._events.deliveries
         over = answer.gone or not answer.retry or attempts >= self._settings.attempts
         await deliveries.put_aside(
@@ -146,6 +145,19 @@ class Sender:
     def _pause(self, attempts: int, answer: Answer) -> float:
         wanted = max(self._again.pause(attempts - 1, random.random()), answer.after or 0.0)
         return min(wanted, self._settings.longest_retry_seconds)
+
+
+def _until_next(due: Due, found: bool) -> float:
+    if due.next_seconds is None:
+        return LOOK_SECONDS
+    if due.events:
+        return 0.0 if found else BUSY_SECONDS
+    return min(LOOK_SECONDS, max(due.next_seconds, 0.05))
+
+
+def _first(lost: BaseExceptionGroup[Any]) -> BaseException:
+    """What is told of a group, which may hold others."""
+    return _first(found) if isinstance(found := lost.exceptions[0], BaseExceptionGroup) else found
 
 
 async def posted_test(endpoint: Endpoint, settings: WebhooksTable) -> str:

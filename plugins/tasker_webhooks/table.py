@@ -64,6 +64,7 @@ class Endpoint(Table):
     secrets: tuple[Secret, ...] = several((), "One, or while it is exchanged two.")
     events: tuple[str, ...] = several(("*",), "Patterns of names of events; `*` stands for anything.")
     namespace: str = ""
+    at_once: int = whole(8, 1, 100, "Requests at the same time. Those of one task come one by one; with 1 all do.")
     enabled: bool = True
 
 
@@ -73,7 +74,8 @@ class WebhooksTable(Table):
     endpoints: tuple[Endpoint, ...] = several(
         (),
         "Each a table `[[plugins.webhooks.endpoints]]` with `name`, `url`, `secrets`, and perhaps `events` (patterns "
-        "of names), `namespace` and `enabled`; `tasker webhook secret` makes a secret.",
+        "of names), `namespace`, `at_once` (requests at the same time: 8, from 1 to 100) and `enabled`; `tasker "
+        "webhook secret` makes a secret.",
     )
     attempts: int = whole(12, 1, 50, "How often an event is posted before it is given up.")
     first_retry_seconds: float = number(

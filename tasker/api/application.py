@@ -38,10 +38,10 @@ from tasker.api.routes import (
     templates,
 )
 from tasker.api.streams import Streams
-from tasker.contracts.defaults import HTTP_STREAMS
+from tasker.contracts.defaults import ENVIRONMENT, HTTP_STREAMS
+from tasker.contracts.defaults.authentication import KEY_HEADER
 from tasker.contracts.defaults.http import REQUEST_BURST
 from tasker.contracts.metrics import Metric
-from tasker.services.authentication.settings import KEY_HEADER
 from tasker.services.server.refused_callers import RefusedCallers
 from tasker.version import __version__
 
@@ -98,7 +98,7 @@ class Options:
     cors_origins: Sequence[str] = ()
     key_header: str = KEY_HEADER
     """The header of API keys, which pages of these origins may send."""
-    environment: str = "development"
+    environment: str = ENVIRONMENT
     requests_per_second: int = 0
     """Of each client on average; 0: any number. `request_burst` at once."""
     request_burst: int = REQUEST_BURST

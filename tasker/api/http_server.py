@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from tasker.api.sockets import BACKLOG, url_of
 from tasker.api.tls import TlsFiles, tls_files
+from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 
 START_SECONDS = 0.002
 KEEP_ALIVE_SECONDS = 75
@@ -41,30 +42,38 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
+def _config(app: Interface, grace_seconds: float, tls: TlsFiles | None) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        loop="none",
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=max(1, round(grace_seconds)),
+        ssl_certfile=tls.certificate if tls else None,
+        ssl_keyfile=tls.key if tls else None,
+    )
+
+
 class HttpServer:
     """Serves from `start` to `stop`. `grace_seconds` is what requests under way get at the end; `tls` encrypts."""
 
     def __init__(
-        self, app: Interface, listening: socket.socket, *, grace_seconds: float = 10.0, tls: TlsFiles | None = None
+        self,
+        app: Interface,
+        listening: socket.socket,
+        *,
+        grace_seconds: float = STOP_GRACE_SECONDS,
+        tls: TlsFiles | None = None,
     ) -> None:
         self.socket, self._app, self._tls = listening, app, tls
-        config = uvicorn.Config(
-            app,
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ws="none",
-            loop="none",
-            proxy_headers=False,
-            backlog=BACKLOG,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=max(1, round(grace_seconds)),
-            ssl_certfile=tls.certificate if tls else None,
-            ssl_keyfile=tls.key if tls else None,
-        )
         logging.getLogger("uvicorn").setLevel(logging.WARNING)  # what is worth a line this process says itself
-        self._server = _Uvicorn(config)
+        self._server = _Uvicorn(_config(app, grace_seconds, tls))
         self._serving: asyncio.Task[None] | None = None
 
     @property

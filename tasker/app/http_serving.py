@@ -27,6 +27,7 @@ from tasker.api.tls import TlsFiles, tls_files
 from tasker.app.configured import Configured
 from tasker.app.embedded.app import App
 from tasker.app.serving import Service
+from tasker.contracts.defaults import ENVIRONMENT
 from tasker.db.awaited import with_servers
 from tasker.errors import TaskerError, UsageError
 from tasker.plugins.offers import metrics_of
@@ -107,7 +108,7 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
         service.hangups.answer(Reloading(service.configuration, service.reread, change, LIVE))
         ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}{_where(options, server)}")
         await stop.asked()
-        _log.info("stopping the server on %s", server.address)
+        _log.info("Initiating graceful shutdown: stopping the server on %s", server.address)
     finally:
         await server.stop()
         await app.stop()
@@ -183,7 +184,7 @@ def options_of(configuration: Configured) -> Options:
         root_path=http.root_path,
         cors_origins=http.cors_origins,
         key_header=http.auth.api_key_header,
-        environment=configuration.environment or "development",
+        environment=configuration.environment or ENVIRONMENT,
         metrics=metrics_of(plugins, CATALOGUE),
         routers=offered_routers(plugins, paths()),
         on_answered=plugins.listener("tasker_request_answered"),

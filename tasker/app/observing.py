@@ -19,10 +19,11 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
 
     def load() -> Load:
         held_by, refusals = runtime.execution.held_by(), worker.slots.holds
-        since = min(runtime.execution.runner.waiting_since.values(), default=None)
-        waits_ms = 0.0 if since is None else (monotonic() - since) * 1000
-        slots, buffers = runtime.settings.concurrency, _buffers(runtime)
-        return Load(slots, worker.busy, worker.given_back, held_by, refusals, waits_ms, buffers)
+        runner, slots, buffers = runtime.execution.runner, runtime.settings.concurrency, _buffers(runtime)
+        waiting = runner.waiting_since.values()
+        waits_ms = (monotonic() - min(waiting)) * 1000 if waiting else 0.0
+        busy, given_back = worker.busy, worker.given_back
+        return Load(slots, busy, given_back, held_by, refusals, len(waiting), waits_ms, runner.waits(), buffers)
 
     return Observed(
         "worker",

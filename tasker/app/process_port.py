@@ -17,6 +17,7 @@ from tasker.api.process.observed import Observed
 from tasker.api.sockets import listen, require_loopback
 from tasker.app.configured import Configured
 from tasker.app.http_serving import auth_shown, authenticator_of, change_access, tls_of
+from tasker.contracts.defaults import ENVIRONMENT
 from tasker.errors import UsageError
 from tasker.plugins.offers import metrics_of
 from tasker.process.connections.capacity import PROCESSES_VARIABLE
@@ -66,7 +67,7 @@ def with_port(
     listening = _listening(port, observed.kind)
     options = PortOptions(
         limits=Limits(body_bytes=BODY_BYTES, seconds=port.request_seconds),
-        environment=configuration.environment or "development",
+        environment=configuration.environment or ENVIRONMENT,
         connections=len(connections),
         metrics=metrics_of(observed.process.plugins, CATALOGUE),
         configuration=_shown(port, configuration) if port.config_endpoint else None,

@@ -21,7 +21,7 @@ from tasker.services.database.sizes import DatabaseSizes
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.dead_letters.replays import Replays
 from tasker.services.domain_events.log import DomainEvents
-from tasker.services.engine.calls import Engine, OnFinished
+from tasker.services.engine.calls import Engine
 from tasker.services.engine.guarded_connection import GuardedConnection
 from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
@@ -41,20 +41,18 @@ from tasker.services.tasks import Tasks
 
 
 class Services:
-    """The use cases, joined. `breaker` is the one around the database; `on_finished` is told of tasks that end."""
+    """The use cases, joined. `engine` is over `connection`, which has the breaker around the database."""
 
     def __init__(
         self,
-        resources: Resources,
+        connection: GuardedConnection,
+        engine: Engine,
         settings: WorkerSettings,
         sweeps: SweepSettings,
         configuration: Configured,
         limits: DepthLimits,
-        breaker: Guard,
-        on_finished: OnFinished,
     ) -> None:
-        self.connection = _connection(resources, configuration, breaker)
-        self.engine = Engine(self.connection, resources.messaging, settings.rules, on_finished=on_finished)
+        self.connection, self.engine = connection, engine
         self.tasks, self.views = Tasks(self.engine), ClientViews(self.engine)
         self.plans = PlanStore(self.connection, configuration.retry)
         self.steps, self.pauses = Steps(self.engine, self.plans), Pauses(self.engine)
@@ -64,7 +62,7 @@ class Services:
         self.workers, self.repairs = Workers(self.connection), Repairs(self.engine, self.plans, sweeps)
         self.dead_letters, self.replays = DeadLetters(self.engine, self.steps), Replays(self.engine)
         self.admission = admission = Admission(self.engine, SystemClock(), limits)
-        self.health = ServerHealth(self.engine, self.connection, breaker, limits)
+        self.health = ServerHealth(self.engine, self.connection, self.connection.breaker, limits)
         self.metrics = ServerMetrics(self.fleet, self.connection, self.health)
         self.submitter = submitter = _submitter(self.engine, self.plans, settings, configuration, admission)
         self.bulk, self.reruns = BulkSubmitter(submitter, self.plans), Reruns(self.engine, self.plans, submitter)
@@ -80,7 +78,8 @@ class Services:
         return DomainEvents(self.connection)
 
 
-def _connection(resources: Resources, configuration: Configured, breaker: Guard) -> GuardedConnection:
+def guarded_connection(resources: Resources, configuration: Configured, breaker: Guard) -> GuardedConnection:
+    """The connections of a program, with this breaker around the database."""
     pool = Pool(lambda: Connection(resources.url, name="tasker app"), configuration.database.pool)
     return GuardedConnection(pool, breaker)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasker.api.process.observed import Observed
+from tasker.app.assembly.context import breakers_of
 from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.assembly.worker import worker_process
 from tasker.app.bootstrap import prepare, require_shared
@@ -27,7 +28,6 @@ from tasker.process.runtime import Runtime
 from tasker.process.serving import GracefulWorker, Patience, Server, serve
 from tasker.process.supervision.reloading import Hangups, Reloading
 from tasker.process.supervision.stopping import interrupted_at_once, tell_short_grace
-from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
 from tasker.services.authentication.settings import AuthSettings
 from tasker.services.authoring.handlers import load_handlers
@@ -70,7 +70,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     messaging backend that other processes cannot reach.
     """
     _require_shared(service)
-    breakers = Breakers(SystemClock(), service.configuration.breakers)
+    breakers = breakers_of(service.configuration.breakers, service.configuration.plugins)
     resources = _resources(service, breakers)
     runtime, observed = await _worker(service, resources, breakers)
     title = f"worker {runtime.worker.identity} serves {', '.join(runtime.namespaces)}"
@@ -89,7 +89,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
 async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> None:
     """Run an orchestrator until SIGTERM or SIGINT; a second signal ends the process at once."""
     _require_shared(service)
-    breakers = Breakers(SystemClock(), service.configuration.breakers)
+    breakers = breakers_of(service.configuration.breakers, service.configuration.plugins)
     resources = _resources(service, breakers)
     limits = service.configuration
     orchestrator = orchestrator_process(

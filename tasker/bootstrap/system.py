@@ -13,6 +13,7 @@ from tasker.app.configured import Configured, from_environment
 from tasker.app.embedded.sync_app import SyncApp
 from tasker.app.observing import observed_worker
 from tasker.bootstrap.announcer import StepAnnouncer
+from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.plan import Plan
 from tasker.errors import WorkerNotInitializedError
 from tasker.event_bridge import EventBridge
@@ -80,7 +81,7 @@ class System:
     @property
     def environment(self) -> str:
         """The environment that the process runs in: `TASKER_ENV`, else development (D-165)."""
-        return os.environ.get("TASKER_ENV") or "development"
+        return os.environ.get("TASKER_ENV") or ENVIRONMENT
 
     def drain(self) -> None:
         """Claim nothing more. Returns when running steps have ended or were given back."""

@@ -17,7 +17,7 @@ API_KEY, API_KEY_HEADER, CA_FILE = "TASKER_API_KEY", "TASKER_API_KEY_HEADER", "T
 def server_at(url: str) -> Server:
     """The server of a URL, with what the environment has of credentials: a token counts above a key (F-283)."""
     from tasker.client.http.server import Server
-    from tasker.services.authentication.settings import KEY_HEADER
+    from tasker.contracts.defaults.authentication import KEY_HEADER
 
     token = next(filter(None, map(os.environ.get, TOKENS)), None)
     api_key, header, ca_file = (os.environ.get(name) or None for name in (API_KEY, API_KEY_HEADER, CA_FILE))

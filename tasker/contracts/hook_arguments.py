@@ -110,7 +110,9 @@ class Written:
     `duration_ms` is the time until its answer in milliseconds; `queued` are the steps that it put into queues, by
     namespace, `claimed` those that it claimed; `results` are the results of attempts that it accepted, by what they are
     (`success`, `error`, `timeout`, `worker_lost`), `own` how many of them this worker has run itself; `ended` are the
-    tasks that it ended, by state.
+    tasks that it ended, by state, and `lasted` says of each of them its state and how many milliseconds there were from
+    its creation, by the clock of who submitted it, to this answer, by that of this process. `unsent` are the steps
+    whose messages a provider did not take behind the commit; sweeps send them.
     """
 
     function: str
@@ -120,6 +122,22 @@ class Written:
     results: Counts = ()
     own: int = 0
     ended: Counts = ()
+    lasted: tuple[tuple[str, float], ...] = ()
+    unsent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A look at a queue by this process, which took `duration_ms` milliseconds with the taking of what was there.
+
+    `found` is how many messages and steps there were; `announced` is False where nothing had announced any. `failed`:
+    the database or the provider did not answer, or with an error.
+    """
+
+    found: int
+    announced: bool
+    failed: bool
+    duration_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +182,23 @@ class TaskFinished:
 
     task_uuid: str
     state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedTask:
+    """A task that ended in `state` without a result that this process had run, and what an attempt of it would tell.
+
+    `ended_at` is the time of the database's clock in UTC; `traceparent` and `tracestate` are as in `AttemptStarted`.
+    """
+
+    task_uuid: str
+    state: str
+    namespace: str
+    template: str
+    correlation_id: str
+    ended_at: datetime
+    traceparent: str | None = None
+    tracestate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,20 @@ class Histogram(Metric):
         counts[bisect_left(self.bounds, value)] += times
         total[0] += value * times
 
+    def counted(self, **labels: str) -> tuple[list[int], float]:
+        """How many values are in each bucket, and their sum. Raises `ValueError` for other labels than it has."""
+        counts, total = self._found.get(self._key(labels, self._found), ([0] * (len(self.bounds) + 1), [0.0]))
+        return list(counts), total[0]
+
+    def set(self, counts: Sequence[int], total: float, /, **labels: str) -> None:
+        """From here on it is this, counted elsewhere: so many in each bucket, and the sum of their values.
+
+        Raises `ValueError` for other labels than it has, and unless there is a number for each bucket.
+        """
+        if len(counts) != len(self.bounds) + 1:
+            raise ValueError(f"{self.name} has {len(self.bounds) + 1} buckets, not {len(counts)}")
+        self._found[self._key(labels, self._found)] = (list(counts), [total])
+
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
         """Each bucket with all below it, the sum, and the number."""
         found = [(key, list(counts), total[0]) for key, (counts, total) in list(self._found.items())]
@@ -108,3 +122,15 @@ class Histogram(Metric):
                 yield "_bucket", {**labels, "le": end}, count
             yield "_sum", labels, total
             yield "_count", labels, sum(counts)
+
+
+def summed(first: Histogram, *others: Histogram, zeros: int = 0) -> Histogram:
+    """What histograms of one name without labels have seen together, and so many values of 0 besides.
+
+    What hardly ever takes any time is only counted where it happens, and told so.
+    """
+    found = [each.counted() for each in (first, *others)]
+    counts = [sum(bucket) for bucket in zip(*(counts for counts, _ in found), strict=True)]
+    made = Histogram(first.name, first.meaning, first.bounds)
+    made.set([counts[0] + zeros, *counts[1:]], sum(total for _, total in found))
+    return made

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from tasker.contracts.defaults import MAX_BACKOFF_MS
 from tasker.contracts.defaults.breakers import BREAKER_FAILURES, BREAKER_SUCCESSES, BREAKER_TIMEOUT_SECONDS
+from tasker.contracts.defaults.retries import BACKOFF_BASE_MS, BACKOFF_MULTIPLIER, MAX_ATTEMPTS
 from tasker.contracts.kinship import Kinship
 from tasker.contracts.step_types import StepType
 
@@ -37,11 +38,11 @@ class RetryPolicy:
     """How often and how soon a step runs again. Times are milliseconds; `max_attempts` counts executions."""
 
     retryable: bool = True
-    max_attempts: int = 3
+    max_attempts: int = MAX_ATTEMPTS
     backoff: str = "exponential"
-    backoff_base_ms: int = 1000
+    backoff_base_ms: int = BACKOFF_BASE_MS
     max_backoff_ms: int = MAX_BACKOFF_MS
-    multiplier: float = 2.0
+    multiplier: float = BACKOFF_MULTIPLIER
     increment_ms: int | None = None
     """Linear only: what each further delay adds. None means `backoff_base_ms`."""
     jitter: float | Literal["full"] = 0.0

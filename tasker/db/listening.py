@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from time import perf_counter
 from typing import Any
 from uuid import uuid4
 
@@ -42,12 +43,14 @@ async def listen(
     proof_seconds: float,
     check_seconds: float,
     name: str = "tasker listen",
+    on_proof: Callable[[float], None] = lambda seconds: None,
 ) -> AsyncGenerator[Notification | None, None]:
     """Notifications on these channels, and None each time it is proven that they arrive, first of all.
 
     `notify(channel)` sends an empty notification over another connection; it must arrive within `proof_seconds`, and
-    another one is sent `check_seconds` later. `name` is shown in `pg_stat_activity`. Ends with
-    `ListenSilent`, or `DatabaseUnavailable` when a connection is lost.
+    another one is sent `check_seconds` later. `name` is shown in `pg_stat_activity`. `on_proof(seconds)` is told how
+    long each one took that arrived, from before it was sent. Ends with `ListenSilent`, or `DatabaseUnavailable` when a
+    connection is lost.
     """
     connection = await open_connection(url, application_name=name)
     proof = f"tasker_proof_{uuid4().hex}"
@@ -58,13 +61,15 @@ async def listen(
         for channel in (*channels, proof):
             await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
         while True:
+            answered, sent = False, perf_counter()
             await notify(proof)
-            answered = False
             for seconds in (proof_seconds, check_seconds):
                 # never left in the middle: the driver would lose notifications that came together
                 async with aclosing(connection.notifies(timeout=seconds)) as notifications:
                     async for each in notifications:
-                        answered = answered or each.channel == proof
+                        if each.channel == proof:
+                            on_proof(perf_counter() - sent)
+                            answered = True
                         yield None if each.channel == proof else (each.channel, each.payload)
                 if not answered:
                     raise _silent(url, proof_seconds, proven)

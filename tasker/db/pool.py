@@ -8,12 +8,15 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from tasker.contracts.metrics import Histogram, summed
 from tasker.db.connection import Connection, Statements
 from tasker.db.limits import PoolSettings
 from tasker.db.session import Params, Rows
 from tasker.db.slow_waits import SlowWaits
 from tasker.errors import PoolExhausted
 
+WAIT_BOUNDS_MS = (1, 5, 10, 25, 50, 100, 200, 500, 1000, 5000, 10_000)
+"""The upper ends of the buckets of waits."""
 C = TypeVar("C", bound=Connection)
 T = TypeVar("T")
 
@@ -38,6 +41,9 @@ class Pool(Statements, Generic[C]):
         self._slow = SlowWaits()
         self.counts: Counter[str] = Counter()
         """`acquires`, `slow_acquires` and `exhausted` since the start (G-61)."""
+        self._waits = Histogram(
+            "tasker_db_pool_wait_duration_milliseconds", "A wait for a connection of this process.", WAIT_BOUNDS_MS
+        )
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
         """As `Statements.execute`. Raises `PoolExhausted` when no connection became free in time (RT-7)."""
@@ -64,6 +70,11 @@ class Pool(Statements, Generic[C]):
         lent = len(self._all) - len(self._idle)
         return {"max": self.settings.max_connections, "made": len(self._all), "lent": lent, "waiting": self._waiting}
 
+    def waits(self) -> Histogram:
+        """How long callers have waited for a connection, most of them not at all."""
+        waited = sum(self._waits.counted()[0])
+        return summed(self._waits, zeros=self.counts["acquires"] - self._waiting - waited)
+
     async def close(self) -> None:
         """As `Statements.close`; a connection that is lent is closed when it comes back."""
         if self._timer is not None:
@@ -88,6 +99,7 @@ class Pool(Statements, Generic[C]):
             raise self._exhausted() from None
         finally:
             self._waiting -= 1
+            self._waits.observe((time.monotonic() - started) * 1000)
         if (waited := time.monotonic() - started) > self.settings.slow_acquire:
             self.counts["slow_acquires"] += 1
             self._slow.note(waited, self.sizes)

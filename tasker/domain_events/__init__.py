@@ -5,6 +5,7 @@ from __future__ import annotations
 from tasker.domain_events.declaration import EventDeclaration, PublishContext, StepEventContext, StepResult
 from tasker.domain_events.poller import DomainEventCallback, ErrorCallback, InProcessDomainEventPoller
 from tasker.domain_events.publisher import BasePublisher, DefaultPublisher
+from tasker.domain_events.reference import LoggingSubscriber, MetricsSubscriber
 from tasker.domain_events.registries import PublisherRegistry, SubscriberRegistry
 from tasker.domain_events.subscriber import BaseSubscriber
 
@@ -16,6 +17,8 @@ __all__ = [
     "ErrorCallback",
     "EventDeclaration",
     "InProcessDomainEventPoller",
+    "LoggingSubscriber",
+    "MetricsSubscriber",
     "PublishContext",
     "PublisherRegistry",
     "StepEventContext",

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from time import monotonic
 from typing import Any, TypeAlias
 
+from tasker.contracts.subscribing import LIMITS, SubscriberLimits
 from tasker.domain_events.channel import InProcessChannel, shared
+from tasker.domain_events.listening import Listener
 from tasker.domain_events.polling_thread import PollingThread
 
 log = logging.getLogger("tasker.domain_events")
 
 DomainEventCallback: TypeAlias = Callable[[dict[str, Any]], None]
 ErrorCallback: TypeAlias = Callable[[Exception], None]
+Wants: TypeAlias = Callable[[str], bool]
 
 
 class InProcessDomainEventPoller(PollingThread):
-    """Takes events from the process's channel and calls everyone in turn. One that raises does not stop the others."""
+    """Takes events from the process's channel and brings them to everybody who listens.
+
+    Started, it leaves each of them a thread and a bounded queue of its own: one that is slow or raises holds up no
+    other. `poll` by itself calls them here and now, one after the other. `limits` are those of each listener.
+    """
 
     thread_name = "tasker-domain-events"
     DEFAULT_POLL_INTERVAL_MS = 10
@@ -28,17 +36,19 @@ class InProcessDomainEventPoller(PollingThread):
         max_events_per_poll: int = DEFAULT_MAX_EVENTS_PER_POLL,
         *,
         channel: InProcessChannel | None = None,
+        limits: SubscriberLimits = LIMITS,
     ) -> None:
         super().__init__(polling_interval_ms)
+        self.limits = limits
+        self.listeners: list[Listener] = []
         self._limit = max_events_per_poll
         self._channel = shared if channel is None else channel
-        self._callbacks: list[DomainEventCallback] = []
         self._error_callbacks: list[ErrorCallback] = []
-        self._stats = {"events_processed": 0, "events_failed": 0, "poll_count": 0}
+        self._processed = self._polls = 0
 
-    def on_event(self, callback: DomainEventCallback) -> None:
-        """Call this with every event."""
-        self._callbacks.append(callback)
+    def on_event(self, callback: DomainEventCallback, *, wants: Wants = lambda name: True) -> None:
+        """Call this with every event whose name it `wants`."""
+        self.listeners.append(Listener(_name_of(callback), callback, wants, self._report, self.limits))
 
     def on_error(self, callback: ErrorCallback) -> None:
         """Call this with what a callback raised."""
@@ -46,8 +56,13 @@ class InProcessDomainEventPoller(PollingThread):
 
     @property
     def stats(self) -> dict[str, int]:
-        """`events_processed`, `events_failed`, `poll_count`, and `events_dropped` by a full channel."""
-        return {**self._stats, "events_dropped": self._channel.dropped}
+        """`events_processed`, `events_failed`, `poll_count`, and `events_dropped` by full queues."""
+        return {
+            "events_processed": self._processed,
+            "events_failed": sum(each.failed for each in self.listeners),
+            "poll_count": self._polls,
+            "events_dropped": self._channel.dropped + sum(each.dropped for each in self.listeners),
+        }
 
     def start(self) -> None:
         """Begin, in a daemon thread; nothing happens when it runs already."""
@@ -59,32 +74,51 @@ class InProcessDomainEventPoller(PollingThread):
         """Bring what is waiting, and stop, within `timeout` seconds. May be called twice."""
         if self.is_running:
             self._channel.pollers -= 1
+        end = monotonic() + timeout
         super().stop(timeout)
+        for each in self.listeners:
+            each.end()
+        for each in self.listeners:
+            each.ended(end - monotonic())
 
     def poll(self) -> int:
-        """Deliver what is waiting, at most `max_events_per_poll` events; how many there were."""
-        self._stats["poll_count"] += 1
+        """Deliver what is waiting here and now, at most `max_events_per_poll` events; how many there were."""
+        return self._take(Listener.hear)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            if self._hand_on() == 0:
+                self._stopping.wait(self._interval)
+        for _ in range(1 + self._channel.capacity // self._limit):  # what is waiting is delivered before it ends
+            self._hand_on()
+
+    def _hand_on(self) -> int:
+        for each in self.listeners:
+            each.look()
+        return self._take(Listener.tell)
+
+    def _take(self, bring: Callable[[Listener, str, Any], None]) -> int:
+        self._polls += 1
         for count in range(self._limit):
             event = self._channel.receive()
             if event is None:
                 return count
-            self._deliver(event)
+            self._processed += 1
+            self._bring(bring, event)
         return self._limit
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            if self.poll() == 0:
-                self._stopping.wait(self._interval)
-        self.poll()  # what is waiting is delivered before it ends
+    def _bring(self, bring: Callable[[Listener, str, Any], None], event: dict[str, Any]) -> None:
+        try:
+            shown = self._shown(event)
+        except Exception as error:
+            self._report(error)
+            return
+        for listener in list(self.listeners):
+            bring(listener, str(event.get("event_name", "")), shown)
 
-    def _deliver(self, event: dict[str, Any]) -> None:
-        self._stats["events_processed"] += 1
-        for callback in list(self._callbacks):
-            try:
-                callback(event)
-            except Exception as error:
-                self._stats["events_failed"] += 1
-                self._report(error)
+    def _shown(self, event: dict[str, Any]) -> Any:
+        """The event as callbacks get it."""
+        return event
 
     def _report(self, error: Exception) -> None:
         log.error("a domain event callback failed", exc_info=error)
@@ -93,3 +127,9 @@ class InProcessDomainEventPoller(PollingThread):
                 callback(error)
             except Exception:
                 log.exception("an error callback failed")
+
+
+def _name_of(callback: DomainEventCallback) -> str:
+    """What the log calls it: the class of a method's object, or the function."""
+    owner = getattr(callback, "__self__", None)
+    return getattr(callback, "__qualname__", repr(callback)) if owner is None else type(owner).__name__

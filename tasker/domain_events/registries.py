@@ -118,6 +118,11 @@ class SubscriberRegistry(SharedInstance):
         """How many are active."""
         return sum(subscriber.active for subscriber in self._subscribers.values())
 
+    @property
+    def failed(self) -> int:
+        """How many events subscribers could not handle."""
+        return sum(subscriber.failed for subscriber in self._subscribers.values())
+
     def stats(self) -> dict[str, Any]:
         """`registered`, `active`, and the patterns of each."""
         listed = self.list_registered()

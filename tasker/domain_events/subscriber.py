@@ -15,6 +15,10 @@ log = logging.getLogger("tasker.domain_events")
 class BaseSubscriber(ABC):
     """Handles the events whose name fits one of its patterns (`payment.*`, `order.completed`)."""
 
+    failed = 0
+    """How many events it could not handle."""
+    _poller: InProcessDomainEventPoller | None = None
+
     def __init__(self) -> None:
         self._active = False
 
@@ -45,8 +49,9 @@ class BaseSubscriber(ABC):
         """Called after `handle`."""
 
     def on_handle_error(self, event: dict[str, Any], error: Exception) -> None:
-        """Called when `handle` or one of its neighbours raised; logs unless overridden."""
-        log.error("%s failed at %s", type(self).__name__, event.get("event_name"), exc_info=error)
+        """Called when `handle` or one of its neighbours raised; logs unless overridden, or told not to."""
+        if self._poller is None or self._poller.limits.log_errors:
+            log.error("%s failed at %s", type(self).__name__, event.get("event_name"), exc_info=error)
 
     def matches(self, event_name: str) -> bool:
         """True when a pattern fits."""
@@ -56,14 +61,19 @@ class BaseSubscriber(ABC):
         """Receive the events that the poller finds."""
         if not self._active:
             self._active = True
-            poller.on_event(self._receive)
+            if self._poller is not poller:
+                self._poller = poller
+                poller.on_event(self._receive, wants=self._wants)
 
     def stop(self) -> None:
         """Receive no more."""
         self._active = False
 
+    def _wants(self, event_name: str) -> bool:
+        return self._active and self.matches(event_name)
+
     def _receive(self, event: dict[str, Any]) -> None:
-        if self._active and self.matches(str(event.get("event_name", ""))):
+        if self._active:
             self.handle_event_safely(event)
 
     def handle_event_safely(self, event: dict[str, Any]) -> None:
@@ -73,6 +83,7 @@ class BaseSubscriber(ABC):
                 self.handle(event)
                 self.after_handle(event)
         except Exception as error:
+            self.failed += 1
             self._report(event, error)
 
     def _report(self, event: dict[str, Any], error: Exception) -> None:

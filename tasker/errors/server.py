@@ -38,10 +38,14 @@ class TooManyRequests(ServerError):
 
 
 class NotAuthenticated(ServerError):
-    """The server knows nobody by these credentials, or none were sent."""
+    """The server knows nobody by these credentials, or none were sent. `reason` is one of a few words."""
 
     retryable = False
     error_type = "unauthorized"
+
+    def __init__(self, message: str, *, reason: str = "invalid_token", hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
 
 
 class NotPermitted(ServerError):

@@ -133,6 +133,7 @@ class Collector:
             if advanced.has_completed(result.claim):  # only now: a result that was refused is nobody's input
                 worker.inputs.add_result(result)
         worker.claims.let_go(over)
+        worker.whole_runs.written(results, advanced)
         worker.inputs.forget(advanced.finished)
         if any(result.events for result in results):
             self._bus.accepted(_accepted(results, advanced))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from tasker.contracts.execution import Failure
 from tasker.errors.traceback_text import exception_of, traceback_of
 from tasker.execution.attempt.values import Attempt
 from tasker.lifecycle.retry import Fail, decide_failure
+from tasker.log_lines import ids_of, log_line
 from tasker.step_handler.outcome import exception_metadata
 
 _log = logging.getLogger("tasker.failures")
+FOR_GOOD = {"attempts_exhausted": "Step execution failed after max retries, will not retry further"}
+REFUSED = "Step execution failed permanently"
 MESSAGE_LIMIT = 500
 """Characters of a failure's message in the log; all of it is in the database."""
 
@@ -22,21 +26,25 @@ def failed_here(error: Exception) -> Failure:
 
 
 def log_failure(attempt: Attempt, failure: Failure) -> None:
-    """A WARNING for a failure that is tried again, an ERROR with the traceback for one that ends the step."""
+    """A WARNING for a failure that is tried again, an ERROR with the traceback for one that ends the step (E-116)."""
     decision = decide_failure(attempt.step.retry, attempt.claim.attempt, failure, 0.5)
     if isinstance(decision, Fail):
-        traceback = traceback_of(failure.metadata)
-        rest = f"\n{traceback.rstrip()}" if traceback else ""
-        _log.error("step_failed %s reason=%s%s", _fields(attempt, failure), decision.reason, rest)
+        phrase = FOR_GOOD.get(decision.reason, REFUSED)
+        fields = _fields(attempt, failure) | {"operation": "step_failed", "reason": decision.reason}
+        log_line(_log, logging.ERROR, phrase, fields, detail=(traceback_of(failure.metadata) or "").rstrip())
     else:
-        _log.warning("attempt_failed %s", _fields(attempt, failure))
+        fields = _fields(attempt, failure) | {"operation": "attempt_failed"}
+        log_line(_log, logging.WARNING, "Step execution failed, will retry", fields)
 
 
-def _fields(attempt: Attempt, failure: Failure) -> str:
+def _fields(attempt: Attempt, failure: Failure) -> dict[str, Any]:
     claim, raised = attempt.claim, exception_of(failure.metadata)
-    return (
-        f"step={claim.name} task={claim.task_uuid} handler={attempt.step.handler.callable}"
-        f" attempt={claim.attempt}/{claim.max_attempts} error_type={failure.error_type}"
-        + (f" exception={raised!r}" if raised else "")
-        + f" message={' '.join(failure.message.split())[:MESSAGE_LIMIT]!r}"
-    )
+    return {
+        **ids_of(claim),
+        "error": " ".join(failure.message.split())[:MESSAGE_LIMIT],
+        "error_type": failure.error_type,
+        **({"context": raised} if raised else {}),
+        "retry_count": claim.attempt - 1,
+        "max_retries": claim.max_attempts - 1,
+        "handler": attempt.step.handler.callable,
+    }

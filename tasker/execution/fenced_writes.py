@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasker.execution.attempt.values import Attempt, Checkpoint
@@ -11,10 +11,10 @@ from tasker.services.engine.calls import Engine
 
 
 class FencedWrites:
-    """As `ClaimWrites`; all raise `DatabaseUnavailable`."""
+    """As `ClaimWrites`; all raise `DatabaseUnavailable`. `on_saved(task_uuid)` hears of each position to be saved."""
 
-    def __init__(self, engine: Engine, settings: WorkerSettings) -> None:
-        self._engine, self._settings = engine, settings
+    def __init__(self, engine: Engine, settings: WorkerSettings, on_saved: Callable[[str], None]) -> None:
+        self._engine, self._settings, self._on_saved = engine, settings, on_saved
 
     async def begin(self, attempt: Attempt) -> bool:
         """The handler is called only now (see `tasker.begin_v1`)."""
@@ -22,6 +22,7 @@ class FencedWrites:
 
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
         """Save a position (see `tasker.checkpoint_v1`)."""
+        self._on_saved(attempt.claim.task_uuid)
         saved = {
             "cursor": position.cursor,
             "items_processed": position.items_processed,

@@ -21,8 +21,10 @@ from tasker.contracts.defaults.workers import (
     LOOP_LAG_MS,
     PUBLISHER_TIMEOUT_MS,
     RESULT_PATH,
+    SEEN_EVENTS,
     THREADS,
 )
+from tasker.contracts.subscribing import LIMITS, SubscriberLimits
 from tasker.lifecycle.deployment import WORKER_EVENTS, EventSettings
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.services.engine.rules import DEFAULT_RULES, Rules
@@ -64,6 +66,10 @@ class WorkerSettings:
     """How long a publisher of an event may take."""
     event_buffer: int = EVENT_BUFFER
     """Events that wait for the subscribers of this process; more are dropped."""
+    subscribers: SubscriberLimits = LIMITS
+    """What each subscriber of this process may take."""
+    seen_events: int = SEEN_EVENTS
+    """Events remembered, so that one that is told twice reaches subscribers once."""
     log_dropped_events: bool = True
     event_drain_ms: int = EVENT_DRAIN_MS
     """How long the subscribers of this process may take for the last events."""

@@ -28,6 +28,8 @@ from tasker.execution.publishing.making import EventMaker
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
+from tasker.execution.whole_runs import WholeRuns
+from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs, inputs_of
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
@@ -63,15 +65,15 @@ class Worker:
         teller: AttemptTeller | None = None,
         trace_of: TraceOf | None = None,
     ) -> None:
-        self.identity, self.slots, self.settings = identity, slots, settings
-        self.inputs, self.claims, self.reports = InputCache(), ClaimsInHand(), reports
+        self.identity, self.slots, self.settings, self.reports = identity, slots, settings, reports
+        self.inputs, self.claims, self.whole_runs = InputCache(), ClaimsInHand(), WholeRuns()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
         self.given_back = 0
         """Claims that were released since the start."""
         self._completed, self._engine, self._plans = completed, engine, plans
         self._runner, self._events, self._teller, self._trace_of = runner, events, teller, trace_of
-        self._writes = FencedWrites(engine, settings)
+        self._writes = FencedWrites(engine, settings, self.whole_runs.saved)
         self._left_to_others: asyncio.TimerHandle | None = None
 
     def begin_as(self, identity: str) -> None:
@@ -148,7 +150,8 @@ class Worker:
         return plans
 
     def _leave_to_newer(self, row: ClaimRow, error: PlanUnreadable) -> None:
-        _log.warning("step_left_to_newer step=%s task=%s reason=%s", row.name, row.task, error.message)
+        ids = {"task_uuid": row.task, "step_uuid": row.step, "step_name": row.name, "attempt": row.attempt}
+        log_line(_log, logging.WARNING, "step_left_to_newer", {**ids, "error": error.message})
         where, attempt = (row.step, row.task, row.name, row.template, row.ordinal), row.attempt
         claim = Claim(*where, "", row.token, attempt, attempt, "", worker=self.identity)
         self.claims.take(Running(claim, row.name, ended=True))
@@ -186,6 +189,8 @@ class Worker:
             self.reports.of(claim),
         )
         self.claims.take(running)  # not before: nobody would give up a claim without an attempt
+        if _log.isEnabledFor(logging.DEBUG):
+            log_line(_log, logging.DEBUG, f"Step claimed: step_uuid={row.step}", ids_of(claim))
         running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
 
     def _claim(self, row: ClaimRow, plan: Plan, step: StepPlan, task: TaskInputs) -> Claim:

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from tasker.contracts.defaults.listening import (
     CONNECTION_TIMEOUT_SECONDS,
+    DEPLOYMENT_MODE,
     ERROR_RATE_PER_MINUTE,
     EVENT_TIMEOUT_SECONDS,
     HEALTH_CHECK_INTERVAL_SECONDS,
@@ -34,6 +35,9 @@ class DeploymentMode(StrEnum):
     POLLING_ONLY = "PollingOnly"
     EVENT_DRIVEN_ONLY = "EventDrivenOnly"
     HYBRID = "Hybrid"
+
+
+USUAL_MODE = DeploymentMode(DEPLOYMENT_MODE)
 
 
 def effective_mode(configured: DeploymentMode, capabilities: Capabilities) -> DeploymentMode:
@@ -103,7 +107,7 @@ class EventSettings:
 
     system_id: str = WORKER_SYSTEM_ID
     """A label in the log."""
-    deployment_mode: DeploymentMode = DeploymentMode.HYBRID
+    deployment_mode: DeploymentMode = USUAL_MODE
     poll_ms: int = WORKER_POLL_MS
     """Longest pause between two looks at a queue."""
     lost_poll_ms: int = LOST_POLL_MS
@@ -183,28 +187,39 @@ class EventSystemStatistics:
 class Tally:
     """Counts looks for work. Every method takes the present time."""
 
+    looks: int = 0
+    """Those that failed among them."""
     processed: int = 0
     failed: int = 0
     found_by_polling: int = 0
+    messages: int = 0
+    """What looks have found: messages, and steps that waited beside a queue."""
+    messages_by_polling: int = 0
+    """Those of them that nothing had announced."""
     errors_in_a_row: int = 0
     _seconds: float = 0.0
     _measured: int = 0
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=100_000))
     _errors: deque[float] = field(default_factory=lambda: deque(maxlen=10_001))
 
-    def succeeded(self, now: float, *, found: bool, polled: bool, seconds: float | None) -> None:
-        """A look came back; `polled` when nothing had announced work, `seconds` it took (None: not measured)."""
+    def succeeded(self, now: float, *, found: int, polled: bool, seconds: float | None) -> None:
+        """A look found so much; `polled` when nothing had announced work, `seconds` it took (None: not measured)."""
+        self.looks += 1
         self.errors_in_a_row = 0
         if not found:
             return
         self.processed += 1
-        self.found_by_polling += polled
+        self.messages += found
+        if polled:
+            self.found_by_polling += 1
+            self.messages_by_polling += found
         self._recent.append(now)
         if seconds is not None:
             self._seconds, self._measured = self._seconds + seconds, self._measured + 1
 
     def look_failed(self, now: float) -> None:
         """A look failed."""
+        self.looks += 1
         self.failed += 1
         self.errors_in_a_row += 1
         self._errors.append(now)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tasker.contracts.defaults.retries import MAX_ATTEMPTS
 from tasker.contracts.execution import Failure
 from tasker.contracts.plan import RetryPolicy
 from tasker.contracts.rules.limits import MAX_SECONDS
@@ -46,7 +47,7 @@ def is_eligible(attempts: int | None, retryable: bool | None, max_attempts: int 
     allowed, whatever `retryable` and `max_attempts` say (D-73, D-75).
     """
     done = attempts or 0
-    limit = 3 if max_attempts is None else max_attempts
+    limit = MAX_ATTEMPTS if max_attempts is None else max_attempts
     return done == 0 or (retryable is not False and done < limit)
 
 

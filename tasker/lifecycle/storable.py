@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
@@ -60,6 +61,29 @@ def encode(value: Any, *, limit_bytes: int = VALUE_LIMIT_BYTES) -> JsonText:
             hint="store the data elsewhere and return a reference to it",
         )
     return encoded
+
+
+def as_stored(encoded: JsonText) -> Any:
+    """A copy of the value as the database gives it back: keys by length, and numbers without exponent or minus zero."""
+    return _stored.decode(encoded.text)
+
+
+def _number(text: str) -> int | float:
+    """A number with a point or an exponent."""
+    value = float(text)
+    if value and "e" not in text:
+        return value
+    plain = format(abs(Decimal(text)) if not value else Decimal(text), "f")
+    return float(plain) if "." in plain else int(plain)
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > 1:
+        pairs.sort(key=lambda pair: (len(key := pair[0].encode()), key))
+    return dict(pairs)
+
+
+_stored = json.JSONDecoder(parse_float=_number, object_pairs_hook=_mapping)
 
 
 def _is_regular(value: Any) -> bool:

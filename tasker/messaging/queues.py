@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tasker.contracts.defaults.queues import STEP_RESULTS_QUEUE, TASK_FINALIZATIONS_QUEUE, TASK_REQUESTS_QUEUE
 from tasker.contracts.messaging import QUEUE_NAME_MAX, check_queue_name
 from tasker.errors import InvalidQueueName
 
@@ -22,9 +23,9 @@ _BARE_QUEUE = re.compile(r"([a-zA-Z][a-zA-Z0-9_]*)_queue", re.ASCII)
 class QueueNames:
     """The orchestration's queues, whose names can be set, and the worker queues, which follow from the namespace."""
 
-    task_requests: str = "orchestration_task_requests"
-    step_results: str = "orchestration_step_results"
-    task_finalizations: str = "orchestration_task_finalizations"
+    task_requests: str = TASK_REQUESTS_QUEUE
+    step_results: str = STEP_RESULTS_QUEUE
+    task_finalizations: str = TASK_FINALIZATIONS_QUEUE
 
     def __post_init__(self) -> None:
         for queue in self.orchestration():

@@ -11,8 +11,10 @@ from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseError, MessagingError, PlanUnreadable, StatementTimeout
 from tasker.lifecycle.outcomes import OutcomeError
+from tasker.log_lines import log_line
 from tasker.orchestration.changes import failed_change, simple_change, with_growth
 from tasker.orchestration.halving import halved
+from tasker.orchestration.log import ids_of_parked, tell_processed
 from tasker.orchestration.receptions import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
 from tasker.services.engine.calls import Engine
@@ -27,6 +29,7 @@ WORN = (
     f"its result was taken {MOST_RECEPTIONS} times and the step never ended: each process that took it ended or stood"
     " still meanwhile; see the orchestrators' logs"
 )
+FAILED, LATER = "Step result processing failed permanently", "Step result processing failed, will retry"
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -72,7 +75,7 @@ class Ending:
         expanding: list[ParkedRow] = []
         for row in found.rows:
             if row.step in worn:
-                _log.error("parked_result_given_up step=%s task=%s", row.step, row.task)
+                _tell(logging.ERROR, FAILED, "parked_result_given_up", row)
                 await self._fail(row, WORN, UNUSABLE)
             elif (plan := await self._plan_of(row)) is not None:
                 (expanding if _expands(row, plan) else plain).append(row)
@@ -86,12 +89,12 @@ class Ending:
         try:
             await halved([row], self._expand, self._refuse)
         except StatementTimeout as error:
-            _log.warning("parked_result_takes_too_long step=%s task=%s reason=%s", row.step, row.task, error)
+            _tell(logging.WARNING, LATER, "parked_result_takes_too_long", row, error)
             self._ended.later.add(row.step)
         except (DatabaseError, MessagingError):
             raise
         except Exception as error:  # whatever it is, it would be the same every time
-            _log.exception("parked_result_unusable step=%s task=%s", row.step, row.task)
+            _tell(logging.ERROR, FAILED, "parked_result_unusable", row, error, raised=True)
             await self._fail(row, f"what the step decided cannot be planned: {error!r}", UNUSABLE)
 
     async def _plan_of(self, row: ParkedRow) -> Plan | None:
@@ -104,10 +107,12 @@ class Ending:
 
     async def _move(self, rows: Sequence[ParkedRow]) -> None:
         changes = [_parked_change(row, await self._plans.get(row.template)) for row in rows]
-        self._ended.take(changes, await self._bring(changes))
+        self._take(rows, changes, await self._bring(changes))
 
     async def _bring(self, changes: Sequence[Change]) -> AdvanceResult:
-        return await self._processor.bring(changes, self._caller, wait=self._wait, repairs=self._repairs)
+        return await self._processor.apply(
+            changes, self._caller, wait=self._wait, gives_way=True, repairs=self._repairs
+        )
 
     async def _expand(self, rows: Sequence[ParkedRow]) -> None:
         """Planned again while the graph changes; in the end the step stays parked, and its turn comes again."""
@@ -117,7 +122,7 @@ class Ending:
             answer = await self._bring([change])
             if Verdict.REPLAN not in answer.verdicts.values():
                 break
-        self._ended.take([change], answer)
+        self._take(rows, [change], answer)
 
     async def _expansion(self, row: ParkedRow) -> Change:
         plan = await self._plans.get(row.template)
@@ -130,15 +135,26 @@ class Ending:
 
     async def _refuse(self, row: ParkedRow, error: DataRefused) -> None:
         """The step fails with what the database said. Where that is refused, too, it stays parked for a person."""
-        _log.warning("parked_result_refused step=%s task=%s reason=%s", row.step, row.task, error)
+        _tell(logging.WARNING, FAILED, "parked_result_refused", row, error)
         await self._fail(row, refusal(error), Verdict.NOT_STORABLE)
 
     async def _fail(self, row: ParkedRow, message: str, error_type: str) -> None:
         change = _failed(row, message, error_type)
         try:
-            self._ended.take([change], await self._bring([change]))
+            self._take([row], [change], await self._bring([change]))
         except DataRefused as again:
-            _log.error("parked_result_stuck step=%s task=%s reason=%s", row.step, row.task, again)
+            _tell(logging.ERROR, FAILED, "parked_result_stuck", row, again)
+
+    def _take(self, rows: Sequence[ParkedRow], changes: Sequence[Change], answer: AdvanceResult) -> None:
+        self._ended.take(changes, answer)
+        tell_processed(rows, answer)
+
+
+def _tell(
+    level: int, phrase: str, operation: str, row: ParkedRow, error: object = None, *, raised: bool = False
+) -> None:
+    fields = ids_of_parked(row) | {"operation": operation} | ({} if error is None else {"error": str(error)})
+    log_line(_log, level, phrase, fields, raised=raised)
 
 
 def _expands(row: ParkedRow, plan: Plan) -> bool:

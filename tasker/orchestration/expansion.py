@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tasker.contracts.execution import Failure
 from tasker.lifecycle.outcomes import OutcomeError
+from tasker.log_lines import ids_of, log_line
 from tasker.orchestration.changes import change_of, with_growth
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.changes import Change
@@ -36,7 +37,7 @@ async def plan_expansion(engine: Engine, result: Result) -> Change:
         return change_of(replace(result, outcome=_refused(error)), 0.0)
     if engine.rules.log_expansions:
         created = ",".join(row["name"] for row in growth.steps) or "nothing"
-        _log.info("expansion task=%s step=%s creates=%s", claim.task_uuid, claim.name, created)
+        log_line(_log, logging.INFO, "expansion", ids_of(claim) | {"creates": created})
     return with_growth(change_of(_with_warnings(result, growth.warnings), 0.0), growth)
 
 

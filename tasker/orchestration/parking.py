@@ -22,6 +22,7 @@ from tasker.errors import DatabaseError, MessagingError
 from tasker.orchestration.changes import change_of
 from tasker.orchestration.ending import Ended, Ending
 from tasker.orchestration.halving import halved
+from tasker.orchestration.log import tell_completed
 from tasker.orchestration.receptions import Receptions, apart, came_too_often
 from tasker.orchestration.results import Processor, not_storable
 from tasker.resilience.outage import level_of
@@ -53,6 +54,7 @@ class Parking:
             changes = [change_of(result, self._random.random()) for result in part]
             answer = await self._engine.move("park", {"worker": caller.worker, "items": changes}, ParkAnswer)
             parked.append(replace(answer, retry_in_ms=soonest_retry(changes)))
+            tell_completed(part, lambda result: bool(result.success) and result.claim.step_uuid not in answer.verdicts)
             await self._announce(answer.parked)
 
         await halved(results, park, lambda result, error: self._refuse(result, caller, parked, error))

@@ -16,12 +16,14 @@ from tasker.contracts.clock import Clock
 from tasker.contracts.messaging import QueuedMessage
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, Overloaded, PlanUnreadable, TaskerError
+from tasker.log_lines import log_line
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore, Registered
+from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission
 from tasker.services.submitting.submission import Draft, Drafts
 from tasker.services.submitting.task_requests import TaskRequest
@@ -147,7 +149,7 @@ class TaskRequests:
             once = list({each.draft.task_uuid: each.draft for each in part}.values())
             began = perf_counter()
             answer = await self._engine.move("submit", self._drafts.args(template.template_id, once), SubmitAnswer)
-            self._engine.listeners.submitted(template.plan, answer, began)
+            tell_created(self._engine.listeners, template.plan, once, answer, began)
             advanced.append(answer)
             await self._tell_duplicates(template, once, answer)
             await self._ack([each.message for each in part])
@@ -164,7 +166,8 @@ class TaskRequests:
         existing: dict[str, str] = dict(rows)
         for draft in again:
             task = existing.get(draft.identity)
-            _log.info("task_requested_again request=%s task=%s template=%s", draft.task_uuid, task, template.plan.name)
+            fields = {"task_uuid": task, "namespace": template.plan.namespace, "template": template.plan.name}
+            log_line(_log, logging.INFO, "task_requested_again", {**fields, "request": draft.task_uuid})
 
     async def _refuse(self, message: QueuedMessage, error: Exception) -> None:
         """Kept first and acknowledged then: a crash in between keeps it twice."""

@@ -14,9 +14,11 @@ from tasker.contracts.clock import Random
 from tasker.contracts.execution import Failure, Verdict
 from tasker.db.connection import DataRefused
 from tasker.errors import LockTimeout
+from tasker.log_lines import ids_of, log_line
 from tasker.orchestration.changes import change_of
 from tasker.orchestration.expansion import expands, plan_expansion
 from tasker.orchestration.halving import halved
+from tasker.orchestration.log import tell_completed, tell_finished
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
@@ -40,7 +42,7 @@ class Processor:
         With `wait` False, results of tasks that somebody else is changing are to be brought again. Raises
         `DatabaseUnavailable`; the whole batch may then be brought again.
         """
-        batch = BatchWrite(self, self._engine, self._random, caller, wait)
+        batch = BatchWrite(self, self._engine, self._random, caller, wait, written=[])
         plain: list[Result] = []
         expanding: list[Result] = []
         for result in results:
@@ -57,30 +59,26 @@ class Processor:
         *,
         slots: int = 0,
         wait: bool = True,
+        gives_way: bool = False,
         repairs: str | None = None,
     ) -> AdvanceResult:
-        """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as."""
-        more: dict[str, Any] = {"repairs": repairs} if repairs else {}
-        if any("ev" in change for change in changes):
-            more["events"] = True
-        args = {**caller.args(slots), "wait": wait, "items": changes, **more}
-        return AdvanceResult.parse(await self._engine.call("advance", args), changes)
+        """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as.
 
-    async def bring(
-        self,
-        changes: Sequence[Change],
-        caller: Caller,
-        slots: int = 0,
-        wait: bool = True,
-        repairs: str | None = None,
-    ) -> AdvanceResult:
-        """As `apply`; when somebody keeps one of the tasks for too long, the others do not wait for it (`busy`)."""
+        Whoever waits and `gives_way` does not let the others wait for a task that somebody keeps for too long: it is
+        `busy`. Else `LockTimeout` is raised then.
+        """
+        args: dict[str, Any] = {**caller.args(slots), "wait": wait, "items": changes}
+        if repairs:
+            args["repairs"] = repairs
+        if any("ev" in change for change in changes):
+            args["events"] = True
         try:
-            return await self.apply(changes, caller, slots=slots, wait=wait, repairs=repairs)
+            answer = await self._engine.call("advance", args)
         except LockTimeout:
-            if not wait:
+            if not (wait and gives_way):
                 raise
-            return await self.apply(changes, caller, slots=slots, wait=False, repairs=repairs)
+            answer = await self._engine.call("advance", {**args, "wait": False})
+        return AdvanceResult.parse(answer, changes)
 
 
 class BatchWrite:
@@ -89,23 +87,33 @@ class BatchWrite:
     With `wait` False, those of tasks that somebody else is changing are left for another time.
     """
 
-    def __init__(self, processor: Processor, engine: Engine, random: Random, caller: Caller, wait: bool) -> None:
+    def __init__(
+        self,
+        processor: Processor,
+        engine: Engine,
+        random: Random,
+        caller: Caller,
+        wait: bool,
+        written: list[AdvanceResult],
+    ) -> None:
         self._processor, self._engine, self._random = processor, engine, random
-        self._caller, self._wait = caller, wait
-        self.written: list[AdvanceResult] = []
+        self._caller, self._wait, self.written = caller, wait, written
 
     async def write(self, results: Sequence[Result]) -> None:
         """Store results that create no steps, in one write. Raises `DataRefused`."""
         changes = [change_of(result, self._random.random()) for result in results]
-        answer = await self._processor.bring(changes, self._caller, self._free_slots(), self._wait)
+        slots = self._free_slots()
+        answer = await self._processor.apply(changes, self._caller, slots=slots, wait=self._wait, gives_way=True)
         self._take(answer, results)
 
     async def expand(self, result: Result) -> None:
         """Store one that does, alone, planned again when the graph has changed (rule 8)."""
         try:
             for _ in range(MAX_REPLANS):
-                change = await plan_expansion(self._engine, result)
-                answer = await self._processor.bring([change], self._caller, self._free_slots(), self._wait)
+                change, slots = await plan_expansion(self._engine, result), self._free_slots()
+                answer = await self._processor.apply(
+                    [change], self._caller, slots=slots, wait=self._wait, gives_way=True
+                )
                 if answer.verdicts.get(change["s"]) is not Verdict.REPLAN:
                     break
         except DataRefused as error:
@@ -120,38 +128,22 @@ class BatchWrite:
         """What the database does not store fails its step (rule 5)."""
         self.written.append(AdvanceResult(verdicts={result.claim.step_uuid: Verdict.NOT_STORABLE}))
         if (failure := not_storable(result, error)) is not None:
-            patient = BatchWrite(self._processor, self._engine, self._random, self._caller, wait=True)
-            patient.written = self.written
+            patient = BatchWrite(self._processor, self._engine, self._random, self._caller, True, self.written)
             await halved([failure], patient.write, patient.refuse)
 
     def _take(self, answer: AdvanceResult, results: Sequence[Result]) -> None:
         """Take in the answer to these results."""
         self.written.append(answer)
-        if _log.isEnabledFor(logging.INFO):
-            for result in results:
-                if answer.has_completed(result.claim):
-                    _log_completed(result)
-
-
-def _log_completed(result: Result) -> None:
-    claim = result.claim
-    fields = {
-        "step": claim.name,
-        "task": claim.task_uuid,
-        "step_uuid": claim.step_uuid,
-        "attempt": claim.attempt,
-        "took_ms": result.duration_ms,
-    }
-    said = " ".join(f"{name}={value}" for name, value in fields.items())
-    _log.info("step_completed %s", said, extra={"fields": fields})
+        tell_completed(results, lambda result: answer.has_completed(result.claim))
+        tell_finished((result.claim for result in results), answer)
 
 
 def not_storable(result: Result, error: DataRefused) -> Result | None:
     """The failure in place of a result that cannot be stored. None when this is such a failure already: its step is
     left to its deadline, and to a person."""
     if result.failure is not None and result.failure.error_type == Verdict.NOT_STORABLE:
-        claim = result.claim
-        _log.error("result_stuck step=%s task=%s reason=%s", claim.name, claim.task_uuid, error)
+        fields = ids_of(result.claim) | {"operation": "result_stuck", "error": str(error)}
+        log_line(_log, logging.ERROR, "Step result processing failed permanently", fields)
         return None
     failure = Failure(message=refusal(error), error_type=Verdict.NOT_STORABLE, retryable=False)
     return replace(result, outcome=failure)

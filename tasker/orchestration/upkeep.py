@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from tasker.contracts.backoff import Backoff, between, jittered
 from tasker.contracts.clock import Clock, Random
 from tasker.contracts.hook_arguments import Repaired
 from tasker.errors import DatabaseError, DatabaseUnavailable, MessagingError
 from tasker.orchestration.changes import simple_change
+from tasker.orchestration.dead_letters.staleness import StalenessSearch
 from tasker.orchestration.executor import Executor
 from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.sweeping.sweep import Sweeper
@@ -69,9 +70,9 @@ class Upkeep:
         """Rounds that the open breaker refused."""
 
     @property
-    def staleness(self) -> Mapping[str, int]:
-        """What the searches of this process for stale tasks have come to, by the names of `COUNTED` beside them."""
-        return self._sweeper.staleness.counts
+    def staleness(self) -> StalenessSearch:
+        """The search for stale tasks that is part of each sweep, with its numbers."""
+        return self._sweeper.staleness
 
     async def run(self) -> None:
         """Work until cancelled."""

@@ -12,7 +12,7 @@ from typing import Any
 from tasker.plugins.asking import NoAnswer, answer_of
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import Hook, Installed, Loaded, installed, load, settings_table
-from tasker.plugins.hearing import Hearing, Limits
+from tasker.plugins.plugin_thread import Limits, PluginThread
 
 Listener = Callable[[Any], None]
 CONFIGURED = "tasker_configured"
@@ -42,11 +42,11 @@ class Plugins:
 
     def __init__(self, hooks: Mapping[str, Mapping[str, Hook]] | None = None, limits: Limits | None = None) -> None:
         self._hooks, self._limits = dict(hooks or {}), limits or Limits()
-        self._hearings = {name: Hearing(name, functions, self._limits) for name, functions in self._hooks.items()}
+        self._threads = {name: PluginThread(name, functions, self._limits) for name, functions in self._hooks.items()}
 
     def listener(self, hook: str) -> Listener | None:
         """What tells the plugins that have this hook; None when none has, so that callers have nothing to do."""
-        tells = [self._hearings[name].tell for name, functions in self._hooks.items() if hook in functions]
+        tells = [self._threads[name].tell for name, functions in self._hooks.items() if hook in functions]
         if not tells:
             return None
 
@@ -78,7 +78,7 @@ class Plugins:
 
     def ask(self, plugin: str, hook: str, *values: Any) -> Any:
         """The answer of one plugin. Raises `PluginFailed`, which is counted; who does not answer is switched off."""
-        account = self._hearings[plugin].account
+        account = self._threads[plugin].account
         if account.off:
             raise PluginFailed(f"the plugin is switched off: {account.off}")
         try:
@@ -97,19 +97,19 @@ class Plugins:
 
     def is_on(self, plugin: str) -> bool:
         """Whether it is not switched off."""
-        return not self._hearings[plugin].account.off
+        return not self._threads[plugin].account.off
 
     def failed(self, plugin: str, hook: str, error: BaseException) -> None:
         """What it does by itself under this hook has raised."""
-        self._hearings[plugin].account.failed(plugin, hook, error, self._limits.failures)
+        self._threads[plugin].account.failed(plugin, hook, error, self._limits.failures)
 
     def states(self) -> tuple[PluginState, ...]:
         """How each of them does."""
-        return tuple(map(_state, self._hearings.values()))
+        return tuple(map(_state, self._threads.values()))
 
     async def settle(self, seconds: float = STOP_SECONDS) -> None:
         """Wait until they have heard everything, at most so long."""
-        marks = [asyncio.wrap_future(each.settled()) for each in self._hearings.values() if not each.account.off]
+        marks = [asyncio.wrap_future(each.settled()) for each in self._threads.values() if not each.account.off]
         if marks:
             _, late = await asyncio.wait(marks, timeout=seconds)
             for each in late:
@@ -125,10 +125,10 @@ class Plugins:
                 _log.warning(told, state.name, state.dropped, state.waiting)
 
 
-def _state(hearing: Hearing) -> PluginState:
-    account = hearing.account
+def _state(thread: PluginThread) -> PluginState:
+    account = thread.account
     return PluginState(
-        hearing.plugin, account.told, hearing.waiting, account.dropped, dict(account.failures), account.off
+        thread.plugin, account.told, thread.waiting, account.dropped, dict(account.failures), account.off
     )
 
 

@@ -18,14 +18,14 @@ OF_BREAKERS = {
 
 
 def process_health(
-    events: Health, breakers: BreakersHealth, crashes: Mapping[str, int], held: Collection[str] = ()
+    events: Health, breakers: BreakersHealth, crashes: Mapping[str, int], holds: Collection[str] = ()
 ) -> Health:
     """The worst of: how it learns of work, its circuit breakers, its services, and what keeps it from taking on steps.
 
-    `crashes` counts by service those of the last minute, `held` names the reasons for which nothing is claimed.
+    `crashes` counts by service those of the last minute, `holds` names the reasons for which nothing is claimed.
     """
     areas = [events, _breakers(breakers), *(_service(*each) for each in crashes.items())]
-    areas += [Health(HealthStatus.DEGRADED, f"nothing is claimed: {reason}") for reason in sorted(held)]
+    areas += [Health(HealthStatus.DEGRADED, f"nothing is claimed: {reason}") for reason in sorted(holds)]
     worst = max((area.status for area in areas), key=ORDER.index)
     return Health(worst, "; ".join(area.reason for area in areas if area.reason))
 

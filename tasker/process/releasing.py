@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from tasker.db.connection import DataRefused
 from tasker.execution.claims_in_hand import GivenBack
+from tasker.log_lines import ids_of, log_line
 from tasker.orchestration.changes import released_change
 from tasker.orchestration.halving import halved
 from tasker.orchestration.results import Processor
@@ -59,7 +60,7 @@ async def give_back(processor: Processor, caller: Caller, given_back: Sequence[G
         await processor.apply([released_change(each.claim, each.note, each.delay_ms) for each in part], caller)
 
     async def without_note(each: GivenBack, error: DataRefused) -> None:
-        _log.warning("note_refused step=%s task=%s reason=%s", each.claim.name, each.claim.task_uuid, error)
+        log_line(_log, logging.WARNING, "note_refused", ids_of(each.claim) | {"error": str(error)})
         await processor.apply([released_change(each.claim, {}, each.delay_ms)], caller)
 
     await halved(given_back, release, without_note)

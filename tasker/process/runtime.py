@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.hook_arguments import ProcessInfo
 from tasker.db.listening import Notification
 from tasker.execution.starting import RootStarter
 from tasker.execution.step_execution import StepExecution
+from tasker.execution.whole_runs import WholeRun
 from tasker.lifecycle.deployment import Health
 from tasker.messaging.queues import ready_channel
 from tasker.orchestration.queue_actors import QueueActors
@@ -57,6 +59,15 @@ class Runtime:
         self._channels = (*WORKER_CHANNELS, f"{CHANNEL}{waiter}") if waiter else WORKER_CHANNELS
         self._stopped, self._backgrounds = False, Backgrounds(context.plugins)
         self.starter = RootStarter(self.worker, self.wake, on_lost=context.schedule.suspect)
+
+    @contextlib.contextmanager
+    def whole_run(self) -> Iterator[WholeRun]:
+        """As `starter`, for one submission whose report is wanted; followed until the end."""
+        run = WholeRun(self.starter, self.worker.whole_runs)
+        try:
+            yield run
+        finally:
+            run.leave()
 
     async def start(self) -> None:
         """Register the worker and begin to work. Raises `DatabaseUnavailable`."""
@@ -113,7 +124,7 @@ class Runtime:
         """There is work in the queue (a task was submitted in this process)."""
         self.execution.claimer.wake()
 
-    async def stop(self, grace_seconds: float = 10.0) -> None:
+    async def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Claim nothing more, let running steps end within the grace, give the rest back, store the results."""
         if self._stopped or not self.supervisor.running:
             return

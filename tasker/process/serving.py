@@ -16,6 +16,8 @@ from tasker.process.runtime import Runtime
 from tasker.process.supervision.interpreter_watch import interpreter_watched
 from tasker.process.supervision.stopping import Stop, grace_of
 
+CALLED = {"worker": ("worker", "worker_id"), "orchestrator": ("orchestration system", "processor_uuid")}
+"""What a kind of process, and its identity, are called in the published phrases of the log (E-118)."""
 _log = logging.getLogger("tasker.process")
 
 
@@ -76,11 +78,14 @@ async def serve(
     ready: Callable[[str], None],
     connections: Sequence[str],
 ) -> None:
-    """Connect, start the server, and stop it at the first signal.
+    """Connect, start the server, and stop it at the first signal. Its log says so.
 
-    `ready` gets the `title` once it serves; `connections` are what it connects to the database for.
+    `ready` gets the `title` once it serves, whose first words are its kind and its identity; `connections` are what it
+    connects to the database for.
     """
-    stop = Stop(patience.stop_seconds)
+    kind, identity, *_ = title.split()
+    stop, (name, key) = Stop(patience.stop_seconds), CALLED[kind]
+    _log.info("Starting %s bootstrap", name)
     try:
         longest = max(patience.stop_seconds, patience.lease_seconds)
         with interpreter_watched(longest):  # until its lease is over it may still bring what it did
@@ -91,11 +96,13 @@ async def serve(
             if await stop.interrupted(with_servers(where, patience.connect_seconds, hint, server.start)):
                 return
             ready(title)
+            _log.info("%s bootstrap complete %s=%s", name.capitalize(), key, identity)
             together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
             await tell_capacity(resources.url, purposes_of(connections, resources.messaging), together)
             await stop.asked()
-            _log.info("stopping %s", title)
+            _log.info("Initiating graceful shutdown: stopping %s", title)
             await server.stop()
+            _log.info("%s shutdown complete", name.capitalize())
     finally:
         await resources.messaging.close()
         resources.close()

@@ -44,12 +44,16 @@ class BreakerPolicies:
 class Breakers:
     """One set per process; every breaker is made when it is first asked for. `on_change` hears of every change."""
 
-    def __init__(self, clock: Clock, policies: BreakerPolicies | None = None) -> None:
-        self._clock, self._policies = clock, policies or BreakerPolicies()
+    def __init__(
+        self,
+        clock: Clock,
+        policies: BreakerPolicies | None = None,
+        on_change: Callable[[BreakerChanged], None] = lambda changed: None,
+    ) -> None:
+        self._clock, self._policies, self._on_change = clock, policies or BreakerPolicies(), on_change
         self._guards: list[Guard] = []
         self._of_handlers: dict[tuple[str, BreakerPolicy], Guard] = {}
         self._slow_calls: list[SlowCalls] = []
-        self.on_change: Callable[[BreakerChanged], None] | None = None
 
     def change(self, policies: BreakerPolicies) -> None:
         """Other policies for all of them from now on; where each stands, and what it counted, stays (B-9)."""
@@ -87,7 +91,7 @@ class Breakers:
         The policy is the template's: `change` leaves it alone.
         """
         if (name, policy) not in self._of_handlers:
-            self._of_handlers[name, policy] = Guard(Breaker(name, policy), self._clock, self._changed)
+            self._of_handlers[name, policy] = Guard(Breaker(name, policy), self._clock, self._on_change)
         return self._of_handlers[name, policy]
 
     def readings(self) -> list[Reading]:
@@ -103,11 +107,8 @@ class Breakers:
         """What they say together, those around handlers among them (A-68, H-88)."""
         return health(self.readings())
 
-    def _changed(self, changed: BreakerChanged) -> None:
-        if self.on_change is not None:
-            self.on_change(changed)
-
     def _made(self, name: str, policy: BreakerPolicy) -> Guard:
-        guard = Guard(Breaker(name, policy, settle_seconds=self._policies.settle_seconds), self._clock, self._changed)
+        breaker = Breaker(name, policy, settle_seconds=self._policies.settle_seconds)
+        guard = Guard(breaker, self._clock, self._on_change)
         self._guards.append(guard)
         return guard

@@ -17,9 +17,10 @@ LIVE = (
 """The beginnings of their paths."""
 NOT_LIVE = (
     "worker.event_systems.worker.metadata.fallback_poller.supported_namespaces",
+    "worker.event_systems.worker.metadata.in_process_events.deduplication_cache_size",
     *(f"{process}.web.auth.{key}" for process in ("orchestration", "worker") for key in ("enabled", "api_key_header")),
 )
-"""Exceptions: what is served, and whether callers are asked who they are, is decided at the start."""
+"""Exceptions: what is served, what is remembered, and whether callers are asked who they are is fixed at the start."""
 
 
 def is_live(path: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_EVENTS = "a buffer and a time limit for each subscriber of domain events"
+_EVENTS = "a queue in front of the publishers of domain events, which are asked while their result is in hand"
 _GRPC = "the gRPC API"
 _CACHE = "a cache of analytics, which are read each time (docs/decisions/0062)"
 _PERIODS = "metrics that are collected at intervals, while they are counted as things happen"
@@ -23,9 +23,7 @@ RESERVED: Mapping[str, str] = {
     "orchestration.decision_points.enable_metrics": "metrics that are turned off one by one",
     "orchestration.enable_performance_logging": "lines of the log for each phase of a task",
     "orchestration.grpc": _GRPC,
-    "worker.event_systems.worker.metadata.in_process_events": _EVENTS,
     "worker.grpc": _GRPC,
-    "worker.mpsc_channels.in_process_events": _EVENTS,
     "worker.orchestration_client": "workers without a database",
     "worker.web.database_pools": _WEB,
 }

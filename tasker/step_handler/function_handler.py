@@ -44,8 +44,14 @@ class FunctionHandler(StepHandler):
         return {}
 
     def convert(self, value: Any) -> StepHandlerResult:
-        """The function's return value as a result."""
-        return plain_result(value)
+        """A result passes, a mapping is one, a model is dumped, None is empty, the rest is `{"result": value}`."""
+        if isinstance(value, (StepHandlerResult, StepHandlerCallResult)):
+            return to_result(value)
+        if isinstance(value, BaseModel):
+            return StepHandlerResult.success(value.model_dump(mode="json"))
+        if value is None:
+            return StepHandlerResult.success({})
+        return StepHandlerResult.success(value if isinstance(value, dict) else {"result": value})
 
     def shortcut(self, context: StepContext) -> StepHandlerResult | None:
         """A result that makes calling the function unnecessary."""
@@ -118,7 +124,7 @@ class BatchWorkerFunction(FunctionHandler):
 
     def convert(self, value: Any) -> StepHandlerResult:
         """A `BatchWorkerOutcome`, or anything that a step's function may return."""
-        return worker_result(value, None, None) if isinstance(value, BatchWorkerOutcome) else plain_result(value)
+        return worker_result(value, None, None) if isinstance(value, BatchWorkerOutcome) else super().convert(value)
 
 
 class BatchAggregatorFunction(FunctionHandler):
@@ -167,17 +173,6 @@ def class_for(function: Callable[..., Any], bases: tuple[type, ...], **attribute
         "function": staticmethod(function),
     }
     return type(function.__name__, bases, body | attributes)
-
-
-def plain_result(value: Any) -> StepHandlerResult:
-    """A result passes, a mapping is the result, a model is dumped, None is empty, the rest is `{"result": value}`."""
-    if isinstance(value, (StepHandlerResult, StepHandlerCallResult)):
-        return to_result(value)
-    if isinstance(value, BaseModel):
-        return StepHandlerResult.success(value.model_dump(mode="json"))
-    if value is None:
-        return StepHandlerResult.success({})
-    return StepHandlerResult.success(value if isinstance(value, dict) else {"result": value})
 
 
 def _analysis(config: BatchConfig) -> BatchAnalyzerOutcome:

@@ -52,7 +52,7 @@ def _describe(value: Any) -> str:
 
 def _advice(value: Any) -> str:
     if inspect.isawaitable(value):
-        return "make the method `async def`, so that the worker awaits it"
+        return "declare it with `async def`, so that the worker awaits it"
     if value is None:
         return "end with `return self.success({...})`"
     if isinstance(value, Mapping):

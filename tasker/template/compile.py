@@ -62,19 +62,6 @@ class CompileResult:
 Origins = Mapping[str, CompiledStep]
 
 
-def compile_text(
-    text: str, *, file: str = "<string>", environment: str | None = None, rules: TemplateRules = ()
-) -> CompileResult:
-    """Compile every template of a text.
-
-    `file` is the name that diagnostics carry; `environment` chooses the overrides to apply; `rules` are those of
-    plugins, beside ours. Never raises: whatever is wrong with the text is a diagnostic, and a document with an error
-    yields no plan.
-    """
-    with _without_collections():
-        return _compile(text, file, environment, rules)
-
-
 @contextmanager
 def _without_collections() -> Iterator[None]:
     """Compiling makes many objects and no garbage: looking through them again and again took half of the time."""
@@ -87,7 +74,16 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _compile(text: str, file: str, environment: str | None, rules: TemplateRules) -> CompileResult:
+@_without_collections()
+def compile_text(
+    text: str, *, file: str = "<string>", environment: str | None = None, rules: TemplateRules = ()
+) -> CompileResult:
+    """Compile every template of a text.
+
+    `file` is the name that diagnostics carry; `environment` chooses the overrides to apply; `rules` are those of
+    plugins, beside ours. Never raises: whatever is wrong with the text is a diagnostic, and a document with an error
+    yields no plan.
+    """
     report = Report(file)
     compiled: dict[tuple[str, str, str], tuple[Plan, Origins, frozenset[str]]] = {}
     for document in read_documents(text, report):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasker.contracts.defaults.retries import JITTER_SHARE
 from tasker.contracts.plan import RetryPolicy
 from tasker.contracts.rules.limits import (
     MAX_ATTEMPTS,
@@ -11,7 +12,7 @@ from tasker.contracts.rules.limits import (
     MAX_MULTIPLIER,
     MAX_SECONDS,
 )
-from tasker.contracts.rules.retry_profiles import DEFAULT_JITTER, RETRY_PROFILES
+from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
 from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES
 from tasker.template.idle import BATCH_SIZE, PARALLELISM, SYSTEMS, WORKER_TEMPLATE
@@ -64,7 +65,7 @@ RETRY = Mapping(
         Key("max_backoff_ms", DELAY_MS, "The longest delay, in milliseconds.", default=DEFAULT_RETRY.max_backoff_ms),
         Key(
             "jitter",
-            Fraction(DEFAULT_JITTER),
+            Fraction(JITTER_SHARE),
             "Share of the delay that is added or taken away at random; `none`; `full`: from nothing to the delay.",
             default=0,
         ),

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
+from tasker.contracts.defaults.retries import MAX_ATTEMPTS
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.reporting import reporter
@@ -51,7 +52,7 @@ class StepContext(Model):
     step_config: dict[str, Any] = Field(default_factory=dict)
     step_inputs: dict[str, Any] = Field(default_factory=dict)
     retry_count: int = 0
-    max_retries: int = 3
+    max_retries: int = MAX_ATTEMPTS
 
     _claim: Claim | None = PrivateAttr(None)
     _template: tuple[str, str, str] | None = PrivateAttr(None)
@@ -120,7 +121,7 @@ class StepContext(Model):
             step_config=handler.get("initialization") or {},
             step_inputs=step.get("inputs") or {},
             retry_count=step.get("attempts") or 0,
-            max_retries=3 if step.get("max_attempts") is None else step["max_attempts"],
+            max_retries=MAX_ATTEMPTS if step.get("max_attempts") is None else step["max_attempts"],
         )
 
     if not TYPE_CHECKING:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from tasker.contracts.defaults import STEP_TIMEOUT_MS
 from tasker.types.model import Model
 
 
@@ -130,4 +131,4 @@ class WorkerConfig(Model):
     polling_interval_ms: int = 10
     starvation_threshold_ms: int = 1000
     max_concurrent_handlers: int = 10
-    handler_timeout_ms: int = 30000
+    handler_timeout_ms: int = STEP_TIMEOUT_MS

@@ -11,7 +11,7 @@ import pytest
 from tasker.db.database import ensure_database
 from tasker.db.embedded import EmbeddedServer
 from tests.benchmarks.compare import compared
-from tests.benchmarks.ground import ROOT
+from tests.benchmarks.conditions import ROOT
 from tests.benchmarks.run import GROUPS, NAMES, chosen, main
 from tests.benchmarks.shapes import READS
 from tests.support.servers.private_postgres import copied

@@ -67,11 +67,19 @@ def test_each_failed_attempt_is_a_line_and_the_last_one_has_the_traceback(
     until(lambda: state_of(database_url) == "error", "the task fails", show=lambda: fleet.log("one"))
 
     log, raised = fleet.log("one"), RAISED.format(place / "handlers.py")
-    (warning,) = [line for line in log.splitlines() if "WARNING tasker.failures attempt_failed" in line]
-    (error,) = [line for line in log.splitlines() if "ERROR tasker.failures step_failed" in line]
-    assert f"step=only task={task} handler=traces.break attempt=1/2" in warning
-    assert f"exception='{raised}' message='Expecting value" in warning
-    assert "attempt=2/2" in error
+    (warning,) = [
+        line for line in log.splitlines() if "WARNING tasker.failures Step execution failed, will retry" in line
+    ]
+    (error,) = [
+        line
+        for line in log.splitlines()
+        if "ERROR tasker.failures Step execution failed after max retries, will not retry further" in line
+    ]
+    assert f" task_uuid={task} " in warning
+    assert " operation=attempt_failed error='Expecting value" in warning
+    assert f" context='{raised}' step_name=only attempt=1 retry_count=0 max_retries=1 handler=traces.break" in warning
+    assert " operation=step_failed " in error
+    assert " attempt=2 retry_count=1 max_retries=1 " in error
     assert error.endswith("reason=attempts_exhausted")
     assert log.count("Traceback (most recent call last)") == 1
 

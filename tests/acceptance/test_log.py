@@ -72,23 +72,24 @@ def test_in_json_every_line_is_an_object_with_the_ids_of_the_step_that_wrote_it(
     text = run(tmp_path, database_url, "--log-format", "json", TASKER_LOG_LEVEL="INFO")
     lines: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     hello = [line for line in lines if line["message"].startswith("hello")]
-    assert {(line["message"].split()[1], line["step"]) for line in hello} == {
+    assert {(line["message"].split()[1], line["step_name"]) for line in hello} == {
         ("loop", "on_the_loop"),
         ("from", "on_the_loop"),
         ("thread", "in_a_thread"),
         ("process", "in_a_process"),
     }
     for line in hello:
-        assert line["task"] == hello[0]["task"]
-        assert line["step_uuid"] != line["task"]
+        assert line["task_uuid"] == hello[0]["task_uuid"]
+        assert line["step_uuid"] != line["task_uuid"]
         assert line["attempt"] == 1
     assert [line["fields"] for line in hello if "fields" in line] == [{"amount": 3}]
     assert [line["exception"].splitlines()[-1] for line in hello if "exception" in line] == [
         "ZeroDivisionError: division by zero"
     ]
-    completed = [line for line in lines if line["message"].startswith("step_completed ")]
+    completed = [line for line in lines if line["message"] == f"Step completed: step_uuid={line.get('step_uuid')}"]
     assert len(completed) == 3, "one line for each step"
-    assert all("took_ms=" in line["message"] for line in completed)
+    assert all(line["duration_ms"] >= 0 for line in completed)
+    assert {line["operation"] for line in completed} == {"step_completed"}
 
 
 def test_a_configuration_sets_the_form_and_the_option_counts_above_it(database_url: str, tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_a_configuration_sets_the_form_and_the_option_counts_above_it(database_u
 
     configured = run(tmp_path, database_url, **environ)
     (found,) = [line for line in configured.splitlines() if "hello process" in line]
-    assert json.loads(found)["step"] == "in_a_process", "in a child process, too"
+    assert json.loads(found)["step_name"] == "in_a_process", "in a child process, too"
 
     chosen = run(tmp_path, database_url, "--log-format", "text", **environ)
     assert " INFO my_project hello loop correlation_id=" in chosen
@@ -108,15 +109,15 @@ def test_in_text_the_ids_stand_behind_the_message(database_url: str, tmp_path: P
     text = run(tmp_path, database_url, TASKER_LOG_LEVEL="INFO")
     (line,) = [line for line in text.splitlines() if "hello loop" in line]
     assert " INFO my_project hello loop correlation_id=" in line
-    assert " step=on_the_loop step_uuid=" in line
+    assert " step_name=on_the_loop attempt=1" in line
     (line,) = [line for line in text.splitlines() if "hello process" in line]
-    assert " step=in_a_process " in line
+    assert " step_name=in_a_process " in line
 
 
 def test_without_a_level_a_run_tells_nothing_and_with_a_format_alone_what_is_wrong(
     database_url: str, tmp_path: Path
 ) -> None:
-    assert "step_completed" not in run(tmp_path, database_url)
+    assert "Step completed" not in run(tmp_path, database_url)
     text = run(tmp_path, database_url, TASKER_LOG_FORMAT="json")
     found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     assert {line["level"] for line in found} == {"WARNING", "ERROR"}

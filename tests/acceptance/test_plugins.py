@@ -126,6 +126,9 @@ def test_what_a_plugin_hears_in_every_process_is_what_the_rows_say(
         until(lambda name=name: fleet.ended(name), f"{name} has ended")
     told = heard(tmp_path)
     assert_as_in_the_rows(told, oracle)
+    closed = sorted((each["task_uuid"], each["state"]) for each in told.get("tasker_tasks_closed", ()))
+    ended = sorted((each["task_uuid"], each["state"]) for each in told["tasker_task_finished"])
+    assert closed == ([] if path == "inline" else ended), "only what others ran"
     for hook in ("tasker_process_started", "tasker_process_stopping"):
         assert sorted(each["kind"] for each in told[hook]) == sorted(names)
     assert {each["identity"] for each in told["tasker_process_started"]} == {

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tasker.contracts.metrics import MOST_SERIES
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
+from tests.support.monitoring.promql import Scrapes as Prometheus
 from tests.support.waiting import until
+from tools.monitoring.alerts import ALERTS
 from tools.monitoring.catalogue import METRICS
+from tools.monitoring.dashboard import dashboard
 
 pytestmark = pytest.mark.slow
 
@@ -41,8 +47,22 @@ IDENTITY = {
     "tasker_step_execution_duration_milliseconds_count": STEPS,
     "tasker_step_result_processing_duration_milliseconds_count": STEPS,
     "tasker_task_finalization_duration_milliseconds_count": 1,
+    "tasker_task_duration_milliseconds_count": 1,
 }
 """How often each is counted for one task of so many steps that all succeed at once (E-93)."""
+NOT_HERE = {
+    "tasker_permission_denials_total",  # nobody is refused
+    "tasker_auth_failures_total",
+    "tasker_plugin_failures_total",
+    "tasker_service_crashes_total",
+    "tasker_repairs_total",
+    "tasker_steps_held_by_breaker",
+    "worker_claim_refusals_total",
+    "tasker_queue_age_seconds",  # nothing waits or runs
+    "tasker_checkpoint_age_seconds",
+    "tasker_tasks_active",
+}
+"""What has values only when something happens that does not happen here."""
 Scraped = Counter[tuple[str, frozenset[tuple[str, str]]]]
 
 
@@ -50,7 +70,7 @@ class Scrapes:
     """A fleet whose processes answer on ports, and what they tell."""
 
     def __init__(self, fleet: Fleet) -> None:
-        self.fleet = fleet
+        self.fleet, self.numbers = fleet, count()
 
     def ports(self) -> list[str]:
         """Where the processes answer."""
@@ -58,7 +78,11 @@ class Scrapes:
         return [url for urls in found for url in dict.fromkeys(urls)]
 
     def texts(self) -> list[str]:
-        return [httpx.get(f"{url}/metrics").text for url in self.ports()]
+        return [*self.scraped().values()]
+
+    def scraped(self) -> dict[str, str]:
+        """What each process tells, by where it answers."""
+        return {url: httpx.get(f"{url}/metrics").text for url in self.ports()}
 
     def sums(self) -> Scraped:
         """Each sample by name and labels, summed over the processes as Prometheus would."""
@@ -69,18 +93,22 @@ class Scrapes:
                     found[sample.name, frozenset(sample.labels.items())] += sample.value  # type: ignore[assignment]
         return found
 
+    def servers(self) -> list[str]:
+        """Where the two servers answer."""
+        logs = [self.fleet.log(name) for name in ("server", "another")]
+        return [re.findall(r"listens on (http://\S+:\d+)", log)[0] for log in logs]
+
     def submit(self, namespace: str, number: int = TASKS) -> None:
-        """Create tasks of the template in this namespace over HTTP."""
-        (server,) = re.findall(r"listens on (http://\S+:\d+)", self.fleet.log("server"))
+        """Create tasks of the template in this namespace over HTTP, by one server after the other."""
         for n in range(number):
-            body = {"namespace": namespace, "name": "chain", "version": "1.0.0", "context": {"n": n}}
-            answer = httpx.post(f"{server}/v1/tasks", json=body)
+            body = {"namespace": namespace, "name": "chain", "version": "1.0.0", "context": {"n": next(self.numbers)}}
+            answer = httpx.post(f"{self.servers()[n % 2]}/v1/tasks", json=body)
             assert answer.status_code == 201, answer.text
 
 
 @pytest.fixture(scope="module")
 def scrapes(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrapes]:
-    """A server, an orchestrator, a worker of two processes that parks its results, and one that stores them itself."""
+    """Two servers, an orchestrator, a worker of two processes that parks its results, one that stores them itself."""
     folder = tmp_path_factory.mktemp("metrics")
     configuration = folder / "tasker.toml"
     configuration.write_text('[plugins]\nenabled = ["prometheus"]\n')
@@ -89,6 +117,7 @@ def scrapes(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) 
         parked, stored = workflow(folder, "parked"), workflow(folder, "stored")
         commands = {
             "server": ["server"],
+            "another": ["server"],
             "orchestrator": ["orchestrator"],
             "parks": ["worker", str(parked), "--processes", "2", "--result-path", "queued"],
             "stores": ["worker", str(stored)],
@@ -96,7 +125,7 @@ def scrapes(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) 
         for name, command in commands.items():
             fleet.program(name, "-m", "tasker", *command, "--port", "0", "--database-url", module_database_url)
         found = Scrapes(fleet)
-        until(lambda: len(found.ports()) == 5, "all processes answer", limit=30, show=lambda: fleet.log("parks"))
+        until(lambda: len(found.ports()) == 6, "all processes answer", limit=60, show=lambda: fleet.log("parks"))
         yield found
     finally:
         fleet.stop()
@@ -141,7 +170,73 @@ def test_every_metric_has_the_name_kind_and_labels_of_the_catalogue_in_every_pro
             for sample in family.samples:
                 labels = {*sample.labels} - ({"le"} if sample.name.endswith("_bucket") else set())
                 assert labels in ({name for name, _ in told.labels}, {"version"}), sample
-    assert {*tellers} == {"server", "process", "plugin"}
+    assert {*tellers} == {"fleet", "server", "process", "plugin"}
+
+
+def test_every_metric_that_the_reference_tells_of_is_told_by_some_process(scrapes: Scrapes) -> None:
+    until(lambda: unseen(scrapes) == set(), "all are told", limit=20, show=lambda: unseen(scrapes))
+
+
+def unseen(scrapes: Scrapes) -> set[str]:
+    """The metrics that no process names, but those of what has not happened in this fleet."""
+    named = {name for text in scrapes.texts() for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)}
+    return {*METRICS} - named - NOT_HERE
+
+
+def test_no_metric_has_more_series_than_its_labels_allow_and_none_is_of_one_task_or_process(scrapes: Scrapes) -> None:
+    for text in scrapes.texts():
+        for family in text_string_to_metric_families(text):
+            series = {frozenset((k, v) for k, v in each.labels.items() if k != "le") for each in family.samples}
+            assert len(series) <= MOST_SERIES, family.name
+            values = {value for labels in series for _, value in labels}
+            assert not [value for value in values if re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", value)], family.name
+
+
+def test_what_servers_read_of_the_fleet_is_the_same_whichever_is_asked(scrapes: Scrapes) -> None:
+    def told() -> list[dict[str, float]]:
+        scraped = scrapes.scraped()
+        return [of_the_fleet(scraped[url]) for url in scrapes.servers()]
+
+    def same() -> bool:
+        one, other = told()
+        return one == other and one["tasker_workers_active"] == 3
+
+    until(same, "both say the same", limit=20, show=told)
+
+
+def of_the_fleet(text: str) -> dict[str, float]:
+    """What is read from the database and does not change by the second."""
+    found = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+    named = {"/".join([each.name, *each.labels.values()]): each.value for each in found}
+    steady = (
+        "tasker_steps_taken",
+        "tasker_repairs",
+        "tasker_workers",
+        "tasker_dlq",
+        "pgmq_queue",
+        "tasker_queue_depth",
+    )
+    return {name: value for name, value in named.items() if name.startswith(steady)}
+
+
+def test_in_a_fleet_that_does_well_no_alert_fires_and_all_that_panels_ask_is_answered(scrapes: Scrapes) -> None:
+    prometheus = Prometheus()
+    until(lambda: total(scrapes.sums(), "tasker_event_listener_active", mode="hybrid") == 4, "all listen", limit=30)
+    prometheus.add(0, scrapes.scraped(), job="tasker")
+    ended = total(scrapes.sums(), "tasker_tasks_completions_total")
+    scrapes.submit("stored")
+    until(lambda: total(scrapes.sums(), "tasker_tasks_completions_total") == ended + TASKS, "they end", limit=20)
+    prometheus.add(300, scrapes.scraped(), job="tasker")
+    firing = {
+        f"{alert.name} {bound.severity}": found
+        for alert in ALERTS
+        for bound in alert.bounds
+        if (found := prometheus.ask(alert.expression(bound)))
+    }
+    assert firing == {}
+    for panel in json.loads(dashboard())["panels"]:
+        for target in panel.get("targets", ()):
+            prometheus.ask(target["expr"].replace("$__rate_interval", "5m"))
 
 
 def total(found: Scraped, name: str, **labels: str) -> float:

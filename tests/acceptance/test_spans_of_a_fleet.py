@@ -8,6 +8,7 @@ import socket
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.slow
 
 Workers = Callable[..., Fleet]
 CALLER, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+NOBODY = "00000000-0000-0000-0000-000000000000"
 TEMPLATE = """
     name: order
     namespace_name: traced
@@ -55,6 +57,24 @@ HANDLERS = """
         if not context.is_retry():
             raise TimeoutError("card 4111: no answer")
         return {}
+"""
+
+LONE = """
+    name: {name}
+    namespace_name: traced
+    version: "1.0.0"
+    steps:
+      - {{name: only, handler: traced.{name}, on_worker_lost: fail}}
+"""
+HANGS = """
+    import asyncio
+
+    from tasker.step_handler.functional import step_handler
+
+
+    @step_handler("traced.hang")
+    async def hang():
+        await asyncio.sleep(600)
 """
 
 
@@ -92,8 +112,30 @@ def submit(url: str, cards: Sequence[str], flags: str | None = None) -> list[str
     return asyncio.run(create())
 
 
+def submit_one(url: str, workflow: Path, **options: str) -> str:
+    async def create() -> str:
+        async with tasker.App(url, work=False) as app:
+            return (await app.submit(workflow, idempotency_key=str(uuid4()), **options)).task_uuid
+
+    return asyncio.run(create())
+
+
+def command(fleet: Fleet, url: str, *arguments: str) -> None:
+    """`tasker task ...`, in a process of its own."""
+    name = arguments[0]
+    fleet.program(name, "-m", "tasker", "task", *arguments, "--reason", "not needed", "--database-url", url)
+    until(lambda: fleet.ended(name), f"{name} has ended", show=lambda: fleet.log(name))
+
+
+def start_queued(fleet: Fleet, url: str, name: str, workflow: Path) -> None:
+    """A worker that leaves its results to an orchestrator."""
+    options = ("--result-path", "queued", "--lease", "3", "--database-url", url)
+    fleet.program(name, "-m", "tasker", "worker", str(workflow), *options)
+    until(lambda: "serves traced" in fleet.log(name), "it works", show=lambda: fleet.log(name))
+
+
 def stop(fleet: Fleet) -> None:
-    for name in [*fleet.processes]:
+    for name in [name for name, process in fleet.processes.items() if process.poll() is None]:
         fleet.signal(name, signal.SIGTERM)
         until(lambda name=name: fleet.ended(name), f"{name} has ended", show=lambda name=name: fleet.log(name))
 
@@ -113,6 +155,10 @@ def assert_as_in_the_history(spans: Sequence[ReceivedSpan], oracle: Oracle, sile
     assert wrong == by_step("step_failures")
     again = Counter(each.attributes["step_uuid"] for each in attempts if "step.retry" in each.events)
     assert again == by_step("workflow_step_transitions", "to_state = 'waiting_for_retry'")
+    assert_a_span_for_each_task(spans, oracle, silent)
+
+
+def assert_a_span_for_each_task(spans: Sequence[ReceivedSpan], oracle: Oracle, silent: str = NOBODY) -> None:
     tasks = [each for each in spans if each.name == "task_execution"]
     ids = ("task_uuid", "state", "correlation_id")
     rows = oracle.rows(
@@ -171,6 +217,49 @@ def test_what_two_workers_do_arrives_as_one_tree_for_each_task(
     assert_trees(spans, traced)
     assert_as_in_the_history(spans, oracle, silent[0])
     assert_carried_on(spans, oracle)
+
+
+def test_a_task_that_others_end_than_who_ran_it_if_anybody_did_has_one_span_too(
+    database_url: str, oracle: Oracle, fleet: Fleet, tmp_path: Path
+) -> None:
+    """Cancelled and mended by commands, given up by a sweep for want of a worker or with a lost one, or ended by an
+    orchestrator with results that a worker has left."""
+    order = write_workflow(tmp_path / "order", TEMPLATE, HANDLERS)
+    hang = write_workflow(tmp_path / "hang", LONE.format(name="hang"), HANGS)
+    (alone := tmp_path / "alone.yaml").write_text(LONE.format(name="nobody"))
+    with receiving() as receiver:
+        (tmp_path / "tasker.toml").write_text(
+            "[common.sweep]\nunserved_timeout_seconds = 1\n"
+            f'[plugins]\nenabled = ["otel"]\n[plugins.otel]\nendpoint = "{receiver.endpoint}"\n'
+        )
+        fleet.environment["TASKER_CONFIG_PATH"] = str(tmp_path / "tasker.toml")
+        trace = {"traceparent": f"00-{CALLER}-{SPAN}-01", "tracestate": "vendor=1"}
+        cancelled, resolved = submit_one(database_url, alone, **trace), submit_one(database_url, alone)
+        command(fleet, database_url, "cancel", cancelled)
+        command(fleet, database_url, "resolve-step", resolved, "only")
+        assert_a_span_for_each_task(receiver.spans, oracle)  # who is asked once sends at once
+
+        fleet.program("orchestrator", "-m", "tasker", "orchestrator", "--database-url", database_url)
+        start_queued(fleet, database_url, "worker", order)
+        tasks = [*submit(database_url, ["good", "stolen"]), *submit(database_url, ["good"], "01")]
+        oracle.wait_for_the_end([*tasks, unserved := submit_one(database_url, alone, **trace)])
+        fleet.signal("worker", signal.SIGTERM)
+        until(lambda: fleet.ended("worker"), "the worker has ended")
+
+        hanging = submit_one(database_url, hang)
+        start_queued(fleet, database_url, "killed", hang)
+        until(
+            lambda: oracle.value("select count(*) from tasker.workflow_steps where state = 'in_progress'") == 1,
+            "it runs",
+        )
+        fleet.kill("killed")
+        oracle.wait_for_the_end([hanging])
+        stop(fleet)
+    states = dict(oracle.rows("select task_uuid::text, state from tasker.tasks"))
+    wanted = {cancelled: "cancelled", resolved: "complete", unserved: "error", hanging: "error"}
+    assert {task: states[task] for task in wanted} == wanted
+    assert_a_span_for_each_task(receiver.spans, oracle)
+    assert_trees(receiver.spans, [cancelled, unserved, tasks[-1]])
 
 
 def test_workers_whose_receiver_is_away_work_and_end_as_always_and_say_so_once(

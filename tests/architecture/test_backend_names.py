@@ -22,6 +22,7 @@ WORDS = re.compile(
 CACHE = "the cache's server, whose address is no backend's"
 OLD_KEY = "a key of files that are older or of similar systems, read or refused by its name"
 PUBLISHED = "a field of the published interface"
+METRIC = "a published metric, told with whichever backend"
 ALLOWED: dict[tuple[str, str], str] = {
     ("contracts/messaging.py", 'DEFAULT_BACKEND = "pgmq"'): "the default, in its one place",
     ("messaging/queues.py", 'CHANNEL_PREFIX = "pgmq_message_ready"'): "a channel on which programs listen with SQL",
@@ -35,6 +36,10 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("settings/tables/storage.py", "redis: RedisCache = table(RedisCache)"): CACHE,
     ("api/routes/health.py", '"pgmq_pool": pool'): PUBLISHED,
     ("api/shapes/health.py", "pgmq_pool: PoolDetail"): PUBLISHED,
+    ("services/server/catalogue.py", '"pgmq_queue_depth": Described('): METRIC,
+    ("services/server/catalogue.py", '"pgmq_queue_max_depth": Described('): METRIC,
+    ("services/server/metrics.py", 'Sample("pgmq_queue_depth", '): METRIC,
+    ("services/server/metrics.py", 'Sample("pgmq_queue_max_depth", '): METRIC,
     ("cli/task/request.py", "RABBITMQ_URL=amqp://broker/ tasker task request"): "an example of a command's help",
     ("cli/fleet/broker.py", "tasker broker status --backend rabbitmq"): "an example of a command's help",
     ("cli/fleet/broker.py", "tasker broker migrate --to rabbitmq"): "an example of a command's help",

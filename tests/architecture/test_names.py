@@ -78,3 +78,11 @@ def test_files_that_a_page_about_the_code_names_are_there(pattern: str) -> None:
 
     assert named
     assert not missing, "\n".join(missing)
+
+
+def test_every_decision_is_listed_and_has_a_number_of_its_own() -> None:
+    there = [path.name for path in sorted((ROOT / "docs/decisions").glob("*.md"))]
+    listed = re.findall(r"\]\(decisions/([^)#]+)\)", (ROOT / "docs/README.md").read_text("utf-8"))
+
+    assert sorted(listed) == there
+    assert len({name[:4] for name in there}) == len(there)

@@ -11,8 +11,8 @@ from typing import Any
 import tasker
 from tasker.contracts.plan import Plan
 from tasker.services.submitting.submission import Request, Submitted
+from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.cpu import Spent, seconds_of
-from tests.benchmarks.ground import Figure, Ground
 from tests.benchmarks.one_process import RUNS, latency
 from tests.benchmarks.processes import WORKFLOWS, Bench, bench
 from tests.benchmarks.shapes import FORMS, READS, SHAPES
@@ -26,34 +26,34 @@ NAMES = ("apart4", "apart_throughput", *SHAPES_APART, *AT_ONCE)
 WARM, TASKS, ABREAST = 5, 1000, 20
 
 
-def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """One task at a time, many that are waited for side by side, and many at once; `tasker worker` runs them."""
-    with bench(ground, "apart", "pgmq", None) as fleet:
+    with bench(conditions, "apart", "pgmq", None) as fleet:
         for name in names:
             tell(name)
             while len(fleet.fleet.processes) < AT_ONCE.get(name, 1):
                 worker = f"worker{len(fleet.fleet.processes)}"
                 fleet.fleet.worker(worker, str(LINEAR), "--handlers", HANDLERS, "--namespace", "bench", lease=15)
-            yield asyncio.run(_figure(ground, fleet, name))
+            yield asyncio.run(_figure(conditions, fleet, name))
 
 
-async def _figure(ground: Ground, bench: Bench, name: str) -> Figure:
+async def _figure(conditions: Conditions, bench: Bench, name: str) -> Figure:
     async with tasker.App(bench.url, work=False) as app:
         if name in AT_ONCE:
-            return await _at_once(app, ground, bench, name)
+            return await _at_once(app, conditions, bench, name)
         if name == "apart_throughput":
-            return await _abreast(app, ground, bench)
+            return await _abreast(app, conditions, bench)
         plan = SHAPES[SHAPES_APART[name]]() if name in SHAPES_APART else await app.plan(LINEAR)
-        return await _one_by_one(app, plan, ground, bench, name)
+        return await _one_by_one(app, plan, conditions, bench, name)
 
 
 def _spent(bench: Bench) -> Spent:
     return Spent(bench.url, lambda: sum(seconds_of(process.pid) for process in bench.fleet.processes.values()))
 
 
-async def _one_by_one(app: tasker.App, plan: Plan, ground: Ground, bench: Bench, name: str) -> Figure:
+async def _one_by_one(app: tasker.App, plan: Plan, conditions: Conditions, bench: Bench, name: str) -> Figure:
     """From the call of `run` to the report in hand, warm; milliseconds."""
-    runs = ground.fewer(RUNS.get(name.removeprefix("apart_").removesuffix(READS), 100), 5)
+    runs = conditions.fewer(RUNS.get(name.removeprefix("apart_").removesuffix(READS), 100), 5)
     for number in range(WARM):
         steps = len((await app.run(plan, {"n": number}, timeout=60)).steps)
     times, spent = [], _spent(bench)
@@ -64,9 +64,9 @@ async def _one_by_one(app: tasker.App, plan: Plan, ground: Ground, bench: Bench,
     return latency(name, times, spent.each(runs * steps))
 
 
-async def _abreast(app: tasker.App, ground: Ground, bench: Bench) -> Figure:
+async def _abreast(app: tasker.App, conditions: Conditions, bench: Bench) -> Figure:
     """Tasks per second while so many calls of `run` wait at any time."""
-    tasks = ground.fewer(TASKS, 20)
+    tasks = conditions.fewer(TASKS, 20)
     plan, free = await app.plan(LINEAR), asyncio.Semaphore(ABREAST)
 
     async def one() -> None:
@@ -77,9 +77,9 @@ async def _abreast(app: tasker.App, ground: Ground, bench: Bench) -> Figure:
     return Figure("apart_throughput", "tasks/s", tasks / more["seconds"], more)
 
 
-async def _at_once(app: tasker.App, ground: Ground, bench: Bench, name: str) -> Figure:
+async def _at_once(app: tasker.App, conditions: Conditions, bench: Bench, name: str) -> Figure:
     """Steps per second of tasks that are submitted at once, and waited for."""
-    plan, tasks = SHAPES[f"linear4{READS}"](), ground.fewer(TASKS, 20)
+    plan, tasks = SHAPES[f"linear4{READS}"](), conditions.fewer(TASKS, 20)
 
     async def run(number: int) -> None:
         requests = [Request({"n": each}, idempotency_key=f"{time.time_ns()}-{each}") for each in range(number)]

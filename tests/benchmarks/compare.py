@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.ground import ROOT
+from tests.benchmarks.conditions import ROOT
 
 ROUNDS = 3
 HERE, OTHER, AGAIN = "here", "other", "again"

@@ -10,7 +10,7 @@ from typing import Any
 import tasker
 from tasker.contracts.plan import Plan
 from tasker.services.submitting.submission import Request, Submitted
-from tests.benchmarks.ground import Figure, Ground
+from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.growth.crowds import COPIED
 from tests.benchmarks.one_process import latency
 from tests.benchmarks.over_http import CREATES, READINGS, Client, of_the_server, serve
@@ -25,21 +25,21 @@ ENDED = COPIED.replace(" and not %(ended)s", "")
 """Copies of a task that has ended, with their steps."""
 
 
-def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """One request after the other, over one connection."""
-    with bench(ground, "http_sizes", "pgmq", None) as fleet:
+    with bench(conditions, "http_sizes", "pgmq", None) as fleet:
         address = serve(fleet)
         fleet.fleet.worker("worker", str(WORKFLOWS / "linear"), "--namespace", "bench", lease=15)
         for name in names:
             tell(name)
-            yield asyncio.run(_Row(ground, fleet, name, address).figure())
+            yield asyncio.run(_Row(conditions, fleet, name, address).figure())
 
 
 class _Row:
     """One figure of the server at `address`."""
 
-    def __init__(self, ground: Ground, bench: Bench, name: str, address: str) -> None:
-        self._ground, self._bench, self._name, self._address = ground, bench, name, address
+    def __init__(self, conditions: Conditions, bench: Bench, name: str, address: str) -> None:
+        self._conditions, self._bench, self._name, self._address = conditions, bench, name, address
 
     async def figure(self) -> Figure:
         """What the name asks for."""
@@ -60,21 +60,21 @@ class _Row:
         return await self._in_flight(READINGS, lambda _: self._client.send("GET", f"/v1/tasks/{task}"))
 
     async def _http_read_finished(self) -> Figure:
-        task, finished = await self._ended(), self._ground.fewer(FINISHED, 100)
+        task, finished = await self._ended(), self._conditions.fewer(FINISHED, 100)
         which = {"task": task, "count": finished, "state": "complete", "ended": True}
         self._bench.database.execute(ENDED.encode(), which)
         self._bench.database.execute("vacuum analyze")
         return await self._reading(task, READINGS)
 
     async def _http_read_wide(self) -> Figure:
-        steps = self._ground.fewer(STEPS, 100)
+        steps = self._conditions.fewer(STEPS, 100)
         plan = build_plan(*(Spec(f"s{number}") for number in range(steps)), namespace="wide", name="wide")
         task = (await self._submitted(plan, 1))[0]
         return await self._reading(task, READINGS // 50)
 
     async def _in_flight(self, times: int, one: Callable[[int], Awaitable[Any]]) -> Figure:
         """While so many tasks are open: as many as have ended are added."""
-        wanted = self._ground.fewer(IN_FLIGHT, 10)
+        wanted = self._conditions.fewer(IN_FLIGHT, 10)
         adding = asyncio.create_task(self._add(wanted))
         while self._bench.value(OPEN) < wanted // 2:
             await asyncio.sleep(LOOK_SECONDS)
@@ -104,7 +104,7 @@ class _Row:
 
     async def _latency(self, times: int, one: Callable[[int], Awaitable[Any]]) -> Figure:
         await one(-1)
-        times, taken, spent = self._ground.fewer(times, 10), [], of_the_server(self._bench)
+        times, taken, spent = self._conditions.fewer(times, 10), [], of_the_server(self._bench)
         for number in range(times):
             started = time.perf_counter()
             await one(number)

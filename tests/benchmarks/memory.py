@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.cpu import memory_of
-from tests.benchmarks.ground import Figure, Ground
 from tests.benchmarks.processes import WORKFLOWS, bench
 
 NAMES = ("memory_worker",)
@@ -13,15 +13,15 @@ STEPS, TASKS_AT_ONCE = 4, 1000
 AFTER = (0, 8_000, 48_000)
 
 
-def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """MiB of one `tasker worker` when it is ready, and after so many steps."""
-    with bench(ground, "memory", "pgmq", None) as fleet:
+    with bench(conditions, "memory", "pgmq", None) as fleet:
         fleet.fleet.worker("worker0", str(WORKFLOWS / "linear"), lease=15)
         done = 0
         for steps in AFTER:
             tell(f"memory_worker, after {steps} steps")
-            while done < ground.fewer(steps // STEPS, 0):
-                tasks = min(TASKS_AT_ONCE, ground.fewer(steps // STEPS, 0) - done)
+            while done < conditions.fewer(steps // STEPS, 0):
+                tasks = min(TASKS_AT_ONCE, conditions.fewer(steps // STEPS, 0) - done)
                 fleet.finish(fleet.submit("linear", tasks))
                 done += tasks
             used = memory_of(fleet.fleet.processes["worker0"].pid)

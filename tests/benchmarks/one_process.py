@@ -14,8 +14,8 @@ import tasker
 from tasker.execution.settings import WorkerSettings
 from tasker.services.reports import TaskReport
 from tasker.services.submitting.submission import Request
+from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.cpu import Spent
-from tests.benchmarks.ground import Figure, Ground
 from tests.benchmarks.shapes import READS, SHAPES, adopt
 from tests.support.servers import brokers
 
@@ -27,36 +27,36 @@ SETTINGS = {"": WorkerSettings(concurrency=200), READS: WorkerSettings()}
 """Who reads what it is given runs as a worker does that nobody has set anything for."""
 
 
-def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """A figure for each name: of one application that is kept for all that have the same settings."""
     for ending, settings in SETTINGS.items():
         if chosen := [name for name in NAMES if name in names and (READS if name.endswith(READS) else "") == ending]:
-            yield from asyncio.run(_measure(ground, chosen, settings, tell))
+            yield from asyncio.run(_measure(conditions, chosen, settings, tell))
     yield Figure("peak_memory", "mib", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 async def _measure(
-    ground: Ground, names: list[str], settings: WorkerSettings, tell: Callable[[str], None]
+    conditions: Conditions, names: list[str], settings: WorkerSettings, tell: Callable[[str], None]
 ) -> list[Figure]:
     figures = []
-    apart = brokers.engine_settings(ground.backend)
-    async with tasker.App(ground.url, settings=settings, backend=ground.backend, backend_settings=apart) as app:
+    apart = brokers.engine_settings(conditions.backend)
+    async with tasker.App(conditions.url, settings=settings, backend=conditions.backend, backend_settings=apart) as app:
         adopt(app.registry)
         for name in names:
             tell(name)
             if name in TASKS:
-                found = await throughput(app, _linear(name), ground.fewer(TASKS[name], 10), ground)
+                found = await throughput(app, _linear(name), conditions.fewer(TASKS[name], 10), conditions)
                 figures.append(replace(found, name=name))
             else:
-                figures.append(await _latency(app, name, ground))
+                figures.append(await _latency(app, name, conditions))
         await app.stop_working()
         await brokers.remove_queues(app._resources.messaging, apart)
     return figures
 
 
-async def _latency(app: tasker.App, name: str, ground: Ground) -> Figure:
+async def _latency(app: tasker.App, name: str, conditions: Conditions) -> Figure:
     """One task at a time, warm, in milliseconds: from submission to its observed end, or to its results in hand."""
-    plan, runs = SHAPES[name](), ground.fewer(RUNS.get(name.removesuffix(READS), 100), 5)
+    plan, runs = SHAPES[name](), conditions.fewer(RUNS.get(name.removesuffix(READS), 100), 5)
 
     async def ended(number: int) -> None:
         submitted = await app.submit(plan, {"n": number}, idempotency_key=f"{name}-{time.time_ns()}")
@@ -67,7 +67,7 @@ async def _latency(app: tasker.App, name: str, ground: Ground) -> Figure:
 
     for number in range(WARM):
         steps = len((await reported(number)).steps)
-    one, times, spent = reported if name.endswith(READS) else ended, [], Spent(ground.url)
+    one, times, spent = reported if name.endswith(READS) else ended, [], Spent(conditions.url)
     for number in range(runs):
         started = time.perf_counter()
         await one(number)
@@ -82,11 +82,11 @@ def latency(name: str, times: list[float], more: Mapping[str, Any]) -> Figure:
     return Figure(name, "ms", quantile[49], {**found, **more})
 
 
-async def throughput(app: tasker.App, shape: str, tasks: int, ground: Ground) -> Figure:
+async def throughput(app: tasker.App, shape: str, tasks: int, conditions: Conditions) -> Figure:
     """Tasks of a shape submitted at once; steps per second from first submission to last completion."""
     plan, stamp = SHAPES[shape](), time.time_ns()
     requests = [Request({"n": number}, idempotency_key=f"{stamp}-{number}") for number in range(tasks)]
-    spent, started, steps = Spent(ground.url), time.perf_counter(), tasks * len(plan.steps)
+    spent, started, steps = Spent(conditions.url), time.perf_counter(), tasks * len(plan.steps)
     submitted = [item for item in await app.submit_many(plan, requests) if hasattr(item, "task_uuid")]
     await asyncio.gather(*(app.finished(item.task_uuid, timeout=300) for item in submitted))
     seconds = time.perf_counter() - started

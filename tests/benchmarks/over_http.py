@@ -15,8 +15,8 @@ import httpx
 
 import tasker
 from tasker.services.submitting.submission import Request
+from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.cpu import Spent, seconds_of
-from tests.benchmarks.ground import Figure, Ground
 from tests.benchmarks.one_process import latency
 from tests.benchmarks.processes import Bench, bench
 from tests.benchmarks.shapes import compiled
@@ -36,14 +36,14 @@ ABREAST, BATCHES = 2000, 20
 HEAD = b"\r\n\r\n"
 
 
-def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """One request after the other, and many side by side; nobody runs the tasks. Each row has a namespace of its own,
     so that none is refused for the tasks of the rows above it."""
-    with bench(ground, "http", "pgmq", None) as fleet:
+    with bench(conditions, "http", "pgmq", None) as fleet:
         address = serve(fleet)
         for name in names:
             tell(name)
-            yield asyncio.run(_Row(ground, fleet, name, address).figure())
+            yield asyncio.run(_Row(conditions, fleet, name, address).figure())
 
 
 def serve(bench: Bench) -> str:
@@ -110,8 +110,8 @@ class Client:
 class _Row:
     """One figure: on a namespace of its own, of a server's `address` and of the same services in this process."""
 
-    def __init__(self, ground: Ground, bench: Bench, name: str, address: str) -> None:
-        self._ground, self._bench, self._name, self._address = ground, bench, name, address
+    def __init__(self, conditions: Conditions, bench: Bench, name: str, address: str) -> None:
+        self._conditions, self._bench, self._name, self._address = conditions, bench, name, address
         self._plan = compiled(
             f"name: linear\nnamespace_name: {name}\nversion: 1.0.0\nidentity_strategy: always_unique\nsteps:\n"
             + "".join(
@@ -152,7 +152,7 @@ class _Row:
             return await self._latency(READINGS, lambda _: client.get(path), self._of_the_server)
 
     async def _http_creates16(self) -> Figure:
-        each = self._ground.fewer(ABREAST, 2 * SIDE_BY_SIDE) // SIDE_BY_SIDE
+        each = self._conditions.fewer(ABREAST, 2 * SIDE_BY_SIDE) // SIDE_BY_SIDE
 
         async def creator() -> None:
             async with Client.to(self._address) as client:
@@ -162,7 +162,7 @@ class _Row:
         return await self._rate(each * SIDE_BY_SIDE, lambda: asyncio.gather(*(creator() for _ in range(SIDE_BY_SIDE))))
 
     async def _http_creates_batch(self) -> Figure:
-        batches = self._ground.fewer(BATCHES, 1)
+        batches = self._conditions.fewer(BATCHES, 1)
 
         async def create() -> None:
             for _ in range(batches):
@@ -181,7 +181,7 @@ class _Row:
     async def _latency(self, times: int, one: Callable[[int], Awaitable[Any]], spending: Callable[[], Spent]) -> Figure:
         for number in range(WARM):
             await one(number)
-        times, taken, spent = self._ground.fewer(times, 10), [], spending()
+        times, taken, spent = self._conditions.fewer(times, 10), [], spending()
         for number in range(times):
             started = time.perf_counter()
             await one(number)

@@ -13,8 +13,8 @@ import psycopg
 
 import tasker
 from tasker.services.submitting.submission import Request, Submitted
+from tests.benchmarks.conditions import ROOT, Conditions
 from tests.benchmarks.cpu import seconds_of, server_of
-from tests.benchmarks.ground import ROOT, Ground
 from tests.support.fleets.fleet import Fleet
 from tests.support.servers import brokers
 from tests.support.waiting import until
@@ -92,11 +92,11 @@ def broker_of(backend: str) -> Iterator[brokers.PrivateServer | None]:
 
 
 @contextmanager
-def bench(ground: Ground, name: str, backend: str, broker: brokers.PrivateServer | None) -> Iterator[Bench]:
+def bench(conditions: Conditions, name: str, backend: str, broker: brokers.PrivateServer | None) -> Iterator[Bench]:
     """An empty database and no process yet; everything is stopped at the end."""
-    folder = ground.folder / name
+    folder = conditions.folder / name
     folder.mkdir()
-    with ground.database(f"bench_{name}") as url, psycopg.connect(url, autocommit=True) as database:
+    with conditions.database(f"bench_{name}") as url, psycopg.connect(url, autocommit=True) as database:
         fleet = Fleet(
             url,
             folder,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tasker.execution.settings import WorkerSettings
-from tests.benchmarks.ground import Figure, Ground
+from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.processes import WORKFLOWS, Bench, bench, broker_of
 from tests.support.waiting import until
 
@@ -26,35 +26,35 @@ MOVED = """select l.workflow_step_uuid, extract(epoch from min(l.created_at) - %
   group by l.workflow_step_uuid"""
 
 
-def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """Seconds until the last of the lost steps moved."""
     if "recovery-worker" in names:
-        yield _of_worker(ground, "pgmq", SHORT_LEASE, tell)
-        if not ground.quick:
-            yield _of_worker(ground, "pgmq", DEFAULT_LEASE, tell)
-        yield _of_worker(ground, OUTSIDE, SHORT_LEASE, tell)
+        yield _of_worker(conditions, "pgmq", SHORT_LEASE, tell)
+        if not conditions.quick:
+            yield _of_worker(conditions, "pgmq", DEFAULT_LEASE, tell)
+        yield _of_worker(conditions, OUTSIDE, SHORT_LEASE, tell)
     if "recovery-orchestrator" in names:
-        for case in CASES[:1] if ground.size > 1 else CASES[:2] if ground.quick else CASES:
-            yield _of_orchestrator(ground, "pgmq", case, tell)
-        yield _of_orchestrator(ground, OUTSIDE, CASES[0], tell)
+        for case in CASES[:1] if conditions.size > 1 else CASES[:2] if conditions.quick else CASES:
+            yield _of_orchestrator(conditions, "pgmq", case, tell)
+        yield _of_orchestrator(conditions, OUTSIDE, CASES[0], tell)
 
 
-def _of_worker(ground: Ground, backend: str, lease: float, tell: Callable[[str], None]) -> Figure:
+def _of_worker(conditions: Conditions, backend: str, lease: float, tell: Callable[[str], None]) -> Figure:
     """Two workers, one is killed while it runs steps; until the other one runs them."""
-    runs = 1 if ground.quick or lease > SHORT_LEASE else RUNS
+    runs = 1 if conditions.quick or lease > SHORT_LEASE else RUNS
     times: list[float] = []
     name = f"worker_{backend}_{lease:.0f}"
-    with broker_of(backend) as broker, bench(ground, name, backend, broker) as fleet:
+    with broker_of(backend) as broker, bench(conditions, name, backend, broker) as fleet:
         for number in range(runs + 1):
             fleet.fleet.worker(f"worker{number}", str(WORKFLOWS / "naps"), lease=lease)
         for number in range(runs):
             tell(f"{backend}, worker killed, lease {lease:g} s: {number + 1} of {runs}")
-            times += _kill_worker(ground, fleet)
+            times += _kill_worker(conditions, fleet)
     return _figure(f"{backend}, worker, {lease:g} s", times, runs)
 
 
-def _kill_worker(ground: Ground, bench: Bench) -> list[float]:
-    tasks = bench.submit("naps", ground.fewer(TASKS, 10), seconds=NAP_SECONDS)
+def _kill_worker(conditions: Conditions, bench: Bench) -> list[float]:
+    tasks = bench.submit("naps", conditions.fewer(TASKS, 10), seconds=NAP_SECONDS)
     until(lambda: len(bench.rows(RUNNING)) >= len(tasks) // 2, "steps run")
     pids = [pid for _, pid in bench.rows(RUNNING)]
     victim = bench.fleet.name_of(max(pids, key=pids.count))
@@ -68,23 +68,23 @@ def _kill_worker(ground: Ground, bench: Bench) -> list[float]:
     return times
 
 
-def _of_orchestrator(ground: Ground, backend: str, case: str, tell: Callable[[str], None]) -> Figure:
+def _of_orchestrator(conditions: Conditions, backend: str, case: str, tell: Callable[[str], None]) -> Figure:
     """It is frozen until results are parked, then killed; until these have moved on."""
     tell(f"{backend}, orchestrator killed, {case}")
     name = f"orchestrator_{backend}_{case.replace(' ', '_')}"
-    with broker_of(backend) as broker, bench(ground, name, backend, broker) as fleet:
+    with broker_of(backend) as broker, bench(conditions, name, backend, broker) as fleet:
         fleet.fleet.worker("worker", str(WORKFLOWS / "linear"), "--result-path", "queued", lease=DEFAULT_LEASE)
         for number in range(2 if case == "beside another" else 1):
             fleet.fleet.orchestrator(f"orchestrator{number}")
-        return _figure(f"{backend}, orch., {case}", _kill_orchestrator(ground, fleet, case), 1)
+        return _figure(f"{backend}, orch., {case}", _kill_orchestrator(conditions, fleet, case), 1)
 
 
-def _kill_orchestrator(ground: Ground, bench: Bench, case: str) -> list[float]:
-    bench.finish(bench.submit("linear", ground.fewer(TASKS, 5)))
+def _kill_orchestrator(conditions: Conditions, bench: Bench, case: str) -> list[float]:
+    bench.finish(bench.submit("linear", conditions.fewer(TASKS, 5)))
     names = [name for name in bench.fleet.processes if name.startswith("orchestrator")]
     for name in names:
         bench.fleet.signal(name, signal.SIGSTOP)
-    tasks = bench.submit("linear", ground.fewer(TASKS * 5, 10))
+    tasks = bench.submit("linear", conditions.fewer(TASKS * 5, 10))
     parked = "select workflow_step_uuid from tasker.workflow_steps where state = 'enqueued_for_orchestration'"
     until(lambda: len(bench.rows(parked)) >= len(tasks), "results are parked")
     lost, killed = [step for (step,) in bench.rows(parked)], bench.value("select clock_timestamp()")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tests.benchmarks.ground import Figure
+from tests.benchmarks.conditions import Figure
 
 CPU = ("py us/step", "pg us/step")
 

@@ -29,10 +29,10 @@ from tests.benchmarks import (
     web_pages,
 )
 from tests.benchmarks.compare import compare, compared
-from tests.benchmarks.ground import ROOT, Figure, Ground
+from tests.benchmarks.conditions import ROOT, Conditions, Figure
 from tests.benchmarks.report import as_json, table
 
-Measure = Callable[[Ground, Mapping[str, None], Callable[[str], None]], Iterator[Figure]]
+Measure = Callable[[Conditions, Mapping[str, None], Callable[[str], None]], Iterator[Figure]]
 GROUPS: Sequence[tuple[Sequence[str], Measure]] = (
     (one_process.NAMES, one_process.measure),
     (start_up.NAMES, start_up.measure),
@@ -58,19 +58,19 @@ def chosen(only: Sequence[str]) -> list[str]:
     return [name for name in NAMES if not only or name in wanted]
 
 
-def measure(ground: Ground, names: Sequence[str], tell: Callable[[str], None]) -> Iterator[Figure]:
+def measure(conditions: Conditions, names: Sequence[str], tell: Callable[[str], None]) -> Iterator[Figure]:
     """The figures of these benchmarks, each group as soon as it is there. What needs an absent server is told."""
     for group, run in GROUPS:
         wanted = dict.fromkeys(name for name in group if name in names)
         if wanted:
             try:
-                yield from run(ground, wanted, tell)
+                yield from run(conditions, wanted, tell)
             except Skipped as absent:
                 tell(f"{', '.join(wanted)}: {absent}")
 
 
 @contextmanager
-def grounded(options: argparse.Namespace) -> Iterator[Ground]:
+def grounded(options: argparse.Namespace) -> Iterator[Conditions]:
     """The database that was named, or an embedded server for this run."""
     from tasker.db.embedded import EmbeddedServer
 
@@ -78,7 +78,7 @@ def grounded(options: argparse.Namespace) -> Iterator[Ground]:
         server = None if options.database_url else EmbeddedServer.start(Path(folder) / "postgres", linger_seconds=2)
         url = options.database_url or (server.url if server else "")
         try:
-            yield Ground(url, Path(folder), options.backend, options.quick, options.divide)
+            yield Conditions(url, Path(folder), options.backend, options.quick, options.divide)
         finally:
             if server:
                 server.stop()
@@ -121,8 +121,8 @@ def main(words: Sequence[str] | None = None) -> None:
         return
     figures: list[Figure] = []
     try:
-        with grounded(options) as ground:
-            figures.extend(measure(ground, names, tell))
+        with grounded(options) as conditions:
+            figures.extend(measure(conditions, names, tell))
     finally:  # a run that was stopped has measured something, too
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(as_json(figures))

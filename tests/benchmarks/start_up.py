@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.conditions import ROOT, Conditions, Figure
 from tests.benchmarks.cpu import seconds_of
-from tests.benchmarks.ground import ROOT, Figure, Ground
 from tests.benchmarks.processes import WORKFLOWS, Bench, bench
 
 EXAMPLES = ("csv_inventory", "diamond", "linear_math", "mixed_dag", "order_fulfillment", "tree")
@@ -24,21 +24,21 @@ NAMES = ("start_up", *TEMPLATES, "start_up_help")
 RUNS = 6
 
 
-def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """Seconds, the best of some; `first` is the one that found nothing yet."""
     for name in names:
         tell(name)
         if name == "start_up":
-            yield _figure(name, [_run(ground.folder / "first") for _ in range(_runs(ground))])
+            yield _figure(name, [_run(conditions.folder / "first") for _ in range(_runs(conditions))])
         elif name == "start_up_help":
-            yield _figure(name, [_tasker("--help") for _ in range(_runs(ground))])
+            yield _figure(name, [_tasker("--help") for _ in range(_runs(conditions))])
         else:
-            with bench(ground, name, "pgmq", None) as fleet:
-                yield _figure(name, [_worker(fleet, TEMPLATES[name], n) for n in range(_runs(ground))])
+            with bench(conditions, name, "pgmq", None) as fleet:
+                yield _figure(name, [_worker(fleet, TEMPLATES[name], n) for n in range(_runs(conditions))])
 
 
-def _runs(ground: Ground) -> int:
-    return max(2, ground.fewer(RUNS, 2))
+def _runs(conditions: Conditions) -> int:
+    return max(2, conditions.fewer(RUNS, 2))
 
 
 def _figure(name: str, times: Sequence[tuple[float, float]]) -> Figure:

@@ -17,7 +17,7 @@ from tasker.process.system import new_task_uuid
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
 from tasker.services.submitting.submission import Request, Submitter
-from tests.benchmarks.ground import Figure, Ground
+from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.shapes import SHAPES
 
 SUBMITTERS = 8
@@ -28,16 +28,16 @@ DISKS: Mapping[str, Mapping[str, str]] = {
 NAMES = tuple(DISKS)
 
 
-def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """Tasks per second on each disk while nobody sleeps, and while somebody does; on servers of its own."""
     for name in (name for name in NAMES if name in names):
         with ExitStack() as stack:
-            server = EmbeddedServer.start(ground.folder / name, settings=DISKS[name], linger_seconds=2)
+            server = EmbeddedServer.start(conditions.folder / name, settings=DISKS[name], linger_seconds=2)
             stack.callback(server.stop)
-            url = stack.enter_context(Ground(server.url, ground.folder).database(name))
+            url = stack.enter_context(Conditions(server.url, conditions.folder).database(name))
             for asleep in (False, True):
                 tell(f"{name}, {'somebody sleeps' if asleep else 'nobody sleeps'}")
-                rate = asyncio.run(_rate(url, ground.fewer(2000, 40), asleep))
+                rate = asyncio.run(_rate(url, conditions.fewer(2000, 40), asleep))
                 yield Figure(f"{name}{'_asleep' if asleep else ''}", "tasks/s", rate)
 
 

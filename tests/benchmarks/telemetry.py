@@ -16,7 +16,7 @@ import tasker
 from tasker.app.configured import UNCONFIGURED
 from tasker.plugins.choice import PluginChoice
 from tasker_otel.table import OtelTable
-from tests.benchmarks.ground import Figure, Ground
+from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.one_process import SETTINGS, throughput
 from tests.benchmarks.shapes import adopt
 from tests.support.servers import brokers
@@ -32,14 +32,14 @@ NAMES = tuple(PLUGINS)
 ROUNDS, WARM = 5, 200
 
 
-def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """The medians of each, and what it has beside the first of the same round."""
     found: dict[str, list[Figure]] = {name: [] for name in names}
-    with _span_receiver() as endpoint, _journal_in(ground.folder):
-        for number in range(1 if ground.quick else ROUNDS):
+    with _span_receiver() as endpoint, _journal_in(conditions.folder):
+        for number in range(1 if conditions.quick else ROUNDS):
             for name in _turn([*names], number):
                 tell(f"{name}, round {number + 1}")
-                found[name].append(asyncio.run(_round(ground, name, endpoint)))
+                found[name].append(asyncio.run(_round(conditions, name, endpoint)))
     first = next(iter(found.values()))
     yield from (_median(name, figures, first) for name, figures in found.items())
 
@@ -63,16 +63,21 @@ def _cpu(figure: Figure) -> float:
     return float(figure.more["python_us"] + figure.more["postgresql_us"]) or 1.0
 
 
-async def _round(ground: Ground, name: str, endpoint: str) -> Figure:
+async def _round(conditions: Conditions, name: str, endpoint: str) -> Figure:
     """A thousand tasks, warm; what plugins had to drop would make them look cheap."""
     choice = PluginChoice(enabled=tuple(PLUGINS[name]), settings={"otel": OtelTable(endpoint=endpoint)})
     chosen = replace(UNCONFIGURED, plugins=choice)
-    apart = brokers.engine_settings(ground.backend)
-    options = {"settings": SETTINGS[""], "configuration": chosen, "backend": ground.backend, "backend_settings": apart}
-    async with tasker.App(ground.url, **options) as app:  # type: ignore[arg-type]
+    apart = brokers.engine_settings(conditions.backend)
+    options = {
+        "settings": SETTINGS[""],
+        "configuration": chosen,
+        "backend": conditions.backend,
+        "backend_settings": apart,
+    }
+    async with tasker.App(conditions.url, **options) as app:  # type: ignore[arg-type]
         adopt(app.registry)
-        await throughput(app, "linear4", ground.fewer(WARM, 5), ground)
-        figure = await throughput(app, "linear4", ground.fewer(1000, 10), ground)
+        await throughput(app, "linear4", conditions.fewer(WARM, 5), conditions)
+        figure = await throughput(app, "linear4", conditions.fewer(1000, 10), conditions)
         dropped = sum(state.dropped for state in app._plugins.states())
         await app.stop_working()
         await brokers.remove_queues(app._resources.messaging, apart)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import tasker
 from tasker.services.submitting.submission import Request
-from tests.benchmarks.ground import Figure, Ground
+from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.http_sizes import ENDED, FINISHED
 from tests.benchmarks.one_process import latency
 from tests.benchmarks.over_http import Client, of_the_server, serve
@@ -49,17 +49,17 @@ from (select t.task_uuid, row_number() over () as place,
 """Of tasks that have ended so many stand on the list of those that need a person, which failed in 200 ways."""
 
 
-def measure(ground: Ground, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
+def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """One page after the other, over one connection; each is asked for once before."""
-    with bench(ground, "web", "pgmq", None) as fleet:
+    with bench(conditions, "web", "pgmq", None) as fleet:
         address = serve(fleet)
         fleet.fleet.worker("worker", str(WORKFLOWS / "linear"), "--namespace", "bench", lease=15)
         task = asyncio.run(_ended(fleet.url))
-        which = {"task": task, "count": ground.fewer(FINISHED, 100), "state": "complete", "ended": True}
+        which = {"task": task, "count": conditions.fewer(FINISHED, 100), "state": "complete", "ended": True}
         fleet.database.execute(ENDED.encode(), which)
-        fleet.database.execute(DEAD.encode(), {"count": ground.fewer(LETTERS, 20)})
+        fleet.database.execute(DEAD.encode(), {"count": conditions.fewer(LETTERS, 20)})
         fleet.database.execute("vacuum analyze")
-        looks = ground.fewer(LOOKS, 5)
+        looks = conditions.fewer(LOOKS, 5)
         for name in names:
             tell(name)
             spent = of_the_server(fleet)

@@ -15,7 +15,7 @@ from tasker.contracts.messaging import Available
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker_nats import create
 from tasker_nats.backend import NatsBackend
-from tasker_nats.held import HeldMessages, Receipt
+from tasker_nats.unsettled import Receipt, UnsettledMessages
 from tests.contract.broker_contract import BrokerContract
 from tests.support.servers import brokers
 
@@ -364,7 +364,7 @@ def test_the_engines_database_is_passed_over() -> None:
 
 
 def test_held_messages_are_bounded_and_the_oldest_gives_way() -> None:
-    held = HeldMessages(limit=2)
+    held = UnsettledMessages(limit=2)
     for message_id in (1, 2, 3):
         held.put(("q", message_id), Receipt("", 0.0, 0.0, 0))
     assert list(held.receipts) == [("q", 2), ("q", 3)]

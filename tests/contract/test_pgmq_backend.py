@@ -15,7 +15,7 @@ from tasker.db.channel import DatabaseChannel
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker.testing.messaging_contract import MessagingContract
 from tasker_pgmq import PgmqBackend, create
-from tasker_pgmq.held import HeldMessages
+from tasker_pgmq.unsettled import UnsettledMessages
 from tests.contract.conftest import install, remove_queues
 from tests.support.servers.private_postgres import PrivatePostgres, copied, private_server
 from tests.support.sql_channel import PsycopgChannel
@@ -175,7 +175,7 @@ async def test_installing_again_keeps_queues_and_messages(pgmq: PgmqBackend, emp
 
 
 def test_held_messages_are_bounded_and_the_oldest_gives_way() -> None:
-    held = HeldMessages(limit=2)
+    held = UnsettledMessages(limit=2)
     for message_id in (1, 2, 3):
         held.remember("q", message_id, 1)
     assert [held.read_count("q", message_id) for message_id in (1, 2, 3)] == [None, 1, 1]

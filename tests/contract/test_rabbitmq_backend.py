@@ -13,7 +13,7 @@ from tasker.contracts.messaging import Available
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker_rabbitmq import create, link
 from tasker_rabbitmq.backend import RabbitmqBackend
-from tasker_rabbitmq.received import FREE_RETURNS, HeldMessages, Receipt
+from tasker_rabbitmq.received import FREE_RETURNS, Receipt, UnsettledMessages
 from tasker_rabbitmq.topology import SILENT_SECONDS, rounded_up
 from tests.contract.broker_contract import BrokerContract
 from tests.contract.rabbitmq_rig import Rig
@@ -276,7 +276,7 @@ class OpenChannel:
 
 
 def test_held_messages_are_bounded() -> None:
-    held = HeldMessages(limit=2)
+    held = UnsettledMessages(limit=2)
     for message_id in (1, 2):
         assert held.room() == 3 - message_id
         held.put("q", Receipt(message_id, b"", 1, datetime.now(UTC) - timedelta(1), OpenChannel(), 1))  # type: ignore[arg-type]

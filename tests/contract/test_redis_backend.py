@@ -15,8 +15,8 @@ from tasker.contracts.messaging import Available, Backend, QueueStats
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker_redis import create
 from tasker_redis.backend import RedisBackend
-from tasker_redis.held import HeldMessages, Receipt
 from tasker_redis.settings import RedisSettings
+from tasker_redis.unsettled import Receipt, UnsettledMessages
 from tests.contract.broker_contract import BrokerContract
 from tests.support.servers import brokers
 
@@ -304,19 +304,19 @@ async def test_a_message_that_came_to_us_again_is_not_settled_by_what_we_knew_of
     await rig.backend.create_queue("q")
     await rig.backend.send_message("q", b"work")
     (first,) = await rig.backend.receive_messages("q", 1, 1)
-    receipt = rig.backend._held.get("q", first.message_id)
+    receipt = rig.backend._unsettled.get("q", first.message_id)
     assert receipt is not None
     await rig.advance(60)
     (again,) = await rig.backend.receive_messages("q", 1, 60)
     assert again.read_count == 2
-    rig.backend._held.put("q", first.message_id, receipt)  # as if the answer of the second had been lost
+    rig.backend._unsettled.put("q", first.message_id, receipt)  # as if the answer of the second had been lost
 
     assert not await rig.backend.ack_message("q", first.message_id)
     assert (await rig.backend.queue_stats("q")).depth == 1
 
 
 def test_held_messages_are_bounded_and_the_oldest_gives_way() -> None:
-    held = HeldMessages(limit=2)
+    held = UnsettledMessages(limit=2)
     for message_id in (1, 2, 3):
         held.put("q", message_id, Receipt(b"1-0", 1))
     assert [held.get("q", message_id) is None for message_id in (1, 2, 3)] == [True, False, False]

@@ -13,11 +13,13 @@ import pytest
 import pytest_asyncio
 
 import tasker
+from tasker.contracts.hook_arguments import Written
 from tasker.contracts.messaging import QueueStats
 from tasker.db.connection import Connection
 from tasker.errors import DatabaseUnavailable, InvalidQueueName, MessagingError
 from tasker.messaging import MessagingService
 from tasker.services.engine.calls import Engine
+from tasker.services.engine.listeners import Listeners
 from tasker.services.submitting.submission import Request, Submitted
 from tasker.template import compile_text
 from tasker_memory import create
@@ -83,6 +85,8 @@ async def test_a_send_that_fails_does_not_hide_that_the_task_exists(
     async def refuse(queue: str, payloads: Sequence[bytes]) -> list[int]:
         raise MessagingError("the broker is away")
 
+    heard: list[Written] = []
+    engine.listeners = Listeners(on_written=heard.append)
     with monkeypatch.context() as away:
         away.setattr(engine.messaging.backend, "send_messages", refuse)
         submitted = await app.submit(PLAN)
@@ -90,6 +94,7 @@ async def test_a_send_that_fails_does_not_hide_that_the_task_exists(
     steps = await steps_of(engine)
     assert await engine.missing_hints("hinted", steps) == steps
     assert (await engine.call("hinted", {"steps": steps}))["sent"] == {"hinted": 2}
+    assert [(each.function, each.unsent) for each in heard] == [("submit", 2), ("hinted", 0)]
     assert await engine.missing_hints("hinted", steps) == []
 
 

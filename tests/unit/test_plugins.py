@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import FrozenInstanceError, asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from tasker import hookspecs
 from tasker.app.assembly.worker import worker_process
+from tasker.app.embedded.app import App
 from tasker.cli.main import cli
 from tasker.contracts.metrics import Counter
 from tasker.contracts.plan import BreakerPolicy
@@ -29,7 +30,9 @@ from tasker.hookspecs import (
     BreakerChanged,
     CaughtUp,
     ClaimsHeld,
+    ClosedTask,
     EventPublished,
+    Looked,
     ProcessInfo,
     Repaired,
     RequestAnswered,
@@ -41,8 +44,8 @@ from tasker.hookspecs import (
 )
 from tasker.messaging import MessagingService, load_backend
 from tasker.plugins.choice import PluginChoice
-from tasker.plugins.hearing import Hearing, Limits
 from tasker.plugins.offers import metrics_of
+from tasker.plugins.plugin_thread import Limits, PluginThread
 from tasker.plugins.process import Plugins, plugins_of
 from tasker.resilience.registry import Breakers
 from tests.support.strangers import install_plugin
@@ -177,14 +180,27 @@ class HandClock:
 
 
 def test_changes_of_every_breaker_are_told() -> None:
-    breakers = Breakers(HandClock())  # type: ignore[arg-type]
-    early = breakers.messaging
-    heard: list[tuple[str, str, str]] = []
-    breakers.on_change = lambda change: heard.append((change.name, change.before, change.after))
-    early.force_open()
+    heard: list[BreakerChanged] = []
+    breakers = Breakers(HandClock(), on_change=heard.append)  # type: ignore[arg-type]
+    breakers.messaging.force_open()
     breakers.of_handler("pay", BreakerPolicy()).force_open()
-    early.force_closed()
-    assert heard == [("messaging", "closed", "open"), ("pay", "closed", "open"), ("messaging", "open", "closed")]
+    breakers.messaging.force_closed()
+    assert [(each.name, each.before, each.after) for each in heard] == [
+        ("messaging", "closed", "open"),
+        ("pay", "closed", "open"),
+        ("messaging", "open", "closed"),
+    ]
+
+
+async def test_breakers_of_a_program_that_runs_no_steps_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = "@hookimpl\ndef tasker_breaker_changed(breaker): heard.append((breaker.name, breaker.after))\n"
+    install_plugin(tmp_path, monkeypatch, "alarm", HEAD + hook)
+    app = App(work=False)
+    app.breakers.database.force_open()
+    await plugins_of(PluginChoice()).settle()
+    assert sys.modules["alarm_plugin"].heard == [("database", "open")]
 
 
 def test_a_command_of_a_plugin_is_one_of_tasker_and_takes_no_name_of_ours(
@@ -244,18 +260,20 @@ async def test_a_plugin_that_does_not_return_keeps_nobody_waiting_and_what_does_
 
 async def test_a_plugin_whose_call_takes_too_long_is_switched_off(log: pytest.LogCaptureFixture) -> None:
     stuck, clock = threading.Event(), HandClock()
-    hearing = Hearing("slow", {"tasker_repaired": lambda value: stuck.wait()}, Limits(hang_seconds=30), clock.monotonic)
-    hearing.tell("tasker_repaired", 1)
-    until(lambda: hearing.waiting == 0, "it was told")
+    thread = PluginThread(
+        "slow", {"tasker_repaired": lambda value: stuck.wait()}, Limits(hang_seconds=30), clock.monotonic
+    )
+    thread.tell("tasker_repaired", 1)
+    until(lambda: thread.waiting == 0, "it was told")
     clock.now = 30
-    hearing.tell("tasker_repaired", 2)
-    assert (hearing.account.off, hearing.waiting) == ("", 1)
+    thread.tell("tasker_repaired", 2)
+    assert (thread.account.off, thread.waiting) == ("", 1)
     clock.now = 31
-    hearing.tell("tasker_repaired", 3)
-    assert (hearing.account.off, hearing.waiting) == ("a call has not returned for 30 seconds", 1)
+    thread.tell("tasker_repaired", 3)
+    assert (thread.account.off, thread.waiting) == ("a call has not returned for 30 seconds", 1)
     stuck.set()
-    await asyncio.wrap_future(hearing.settled())
-    assert hearing.account.told == 1
+    await asyncio.wrap_future(thread.settled())
+    assert thread.account.told == 1
     assert log.messages == [
         "plugin_switched_off plugin=slow reason=a call has not returned for 30 seconds; "
         "it hears nothing more until a restart"
@@ -325,13 +343,15 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
         BreakerChanged("messaging", "closed", "open", ""),
         CaughtUp(3),
         ClaimsHeld("fenced", None),
+        ClosedTask("task", "cancelled", "shop", "order", "correlation", datetime.now(UTC)),
         Repaired((("hint_lost", 2),)),
         ProcessInfo("worker", "uuid", ("shop",)),
         EventPublished("order.paid", "shop", "durable", False, 0.5),
         RequestAnswered("GET", "/v1/tasks", 200, None, 2.5),
         StoredAttempt("shop", None, 5, True),
         TasksSubmitted("shop", "order", 1, 2.5),
-        Written("advance", 2.5, (("shop", 1),), 1, (("success", 1),), 1, (("complete", 1),)),
+        Written("advance", 2.5, (("shop", 1),), 1, (("success", 1),), 1, (("complete", 1),), (("complete", 4.5),)),
+        Looked(2, True, False, 2.5),
     ]
     assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {
         "ASKED",

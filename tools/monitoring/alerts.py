@@ -1,54 +1,19 @@
-"""The alerts, as data: one threshold for each signal, from which rules, documentation and dashboard take it."""
+"""The alerts, as data: rules, documentation and dashboard are made from them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tasker.lifecycle.pressure import DepthLimits
+from tools.monitoring.alert import Alert, Bound, one, two
+from tools.monitoring.care_alerts import CARE
+from tools.monitoring.connection_alerts import CONNECTIONS
 
 CRITICAL_DEPTH = DepthLimits().critical
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """From `value` on, for `lasts`, it is an alert of this severity."""
-
-    severity: str
-    value: float
-    lasts: str
-
-
-@dataclass(frozen=True, slots=True)
-class Alert:
-    """A signal that is compared (`compare`) with its bounds; `unit` stands behind its value in texts."""
-
-    name: str
-    signal: str
-    compare: str
-    bounds: tuple[Bound, ...]
-    summary: str
-    to_do: str
-    unit: str = ""
-
-    def expression(self, bound: Bound) -> str:
-        """What Prometheus evaluates."""
-        return f"{self.signal} {self.compare} {bound.value:g}" if self.compare else self.signal
-
-
-def _one(severity: str, value: float, lasts: str) -> tuple[Bound, ...]:
-    return (Bound(severity, value, lasts),)
-
-
-def _two(warning: float, critical: float, lasts: str, sooner: str | None = None) -> tuple[Bound, ...]:
-    return (Bound("warning", warning, lasts), Bound("critical", critical, sooner or lasts))
-
-
-ALERTS = (
+BACKPRESSURE = (
     Alert(
         "TaskerCircuitBreakerOpen",
         "api_circuit_breaker_state",
         "==",
-        _one("critical", 2, "30s"),
+        one("critical", 2, "30s"),
         "A server does not reach the database",
         "Look whether PostgreSQL answers (`tasker doctor`). The server answers 503 until it does, and tries by itself.",
     ),
@@ -56,7 +21,7 @@ ALERTS = (
         "TaskerMessagingCircuitBreakerOpen",
         'tasker_circuit_breaker_state{component="messaging"}',
         "==",
-        _one("critical", 2, "30s"),
+        one("critical", 2, "30s"),
         "A process does not reach the messaging provider",
         "Look at the provider (`tasker broker status`). Steps stay in the database and go on when it answers.",
     ),
@@ -64,7 +29,7 @@ ALERTS = (
         "TaskerDatabaseDown",
         "tasker_database_up",
         "==",
-        _one("critical", 0, "1m"),
+        one("critical", 0, "1m"),
         "The database does not answer a server",
         "As above; nothing moves until it does, and nothing is lost.",
     ),
@@ -72,7 +37,7 @@ ALERTS = (
         "TaskerNoWorkers",
         'absent(tasker_workers{kind="worker",state="live"})',
         "",
-        _one("critical", 1, "2m"),
+        one("critical", 1, "2m"),
         "No worker is live",
         "Start one; `tasker top` tells of those that were lost.",
     ),
@@ -80,34 +45,63 @@ ALERTS = (
         "TaskerAPIRejectionsHigh",
         '60 * sum(rate(api_requests_rejected_total{reason!="validation"}[5m]))',
         ">",
-        _two(5, 20, "2m"),
+        two(5, 20, "2m"),
         "A server refuses requests",
         "The label `reason` says why: too many of one client, an open breaker, or namespaces that are full.",
         " a minute",
     ),
     Alert(
+        "TaskerAPILatencyHigh",
+        "histogram_quantile(0.99, sum by (le, endpoint)"
+        ' (rate(api_request_latency_ms_bucket{endpoint!~"/v1/tasks(/.uuid.)?"}[5m])))',
+        ">",
+        two(200, 5000, "10m"),
+        "A server answers slowly",
+        "Look at the wait for connections, and for slow statements (`tasker doctor`). Creating and reading a task"
+        " may wait for its end, and are left out: `tasker_task_initialization_duration_milliseconds` times the former.",
+        " ms",
+    ),
+    Alert(
         "TaskerChannelSaturated",
         'mpsc_channel_usage_percent{channel!="handler_dispatch"}',
         ">",
-        _two(80, 90, "15m", "5m"),
+        two(80, 90, "15m", "5m"),
         "Something bounded in a worker fills up",
         "`completion`: storing results is slow, look at the database. `domain_events`: a subscriber is slow.",
         " %",
     ),
     Alert(
+        "TaskerChannelOverflow",
+        "sum by (channel) (increase(mpsc_channel_full_events_total[5m]))",
+        ">",
+        one("info", 0, "5m"),
+        "Something bounded in a worker was full",
+        "It recovers by itself; where it goes on the alert before this one says what to look at.",
+        " in five minutes",
+    ),
+    Alert(
         "TaskerQueueDepthHigh",
         "max by (namespace) (tasker_queue_depth + tasker_steps_ready)",
         ">",
-        _two(0.7 * CRITICAL_DEPTH, 0.9 * CRITICAL_DEPTH, "5m"),
+        two(0.7 * CRITICAL_DEPTH, 0.9 * CRITICAL_DEPTH, "5m"),
         "More steps wait than workers take",
         "`tasker analytics scaling` says how many workers the namespace should have.",
         " steps",
     ),
     Alert(
+        "TaskerQueueAgeHigh",
+        "max by (namespace) (tasker_queue_age_seconds)",
+        ">",
+        one("warning", 300, "5m"),
+        "A step has been in its queue for long",
+        "As above; where the queue is short, `tasker task explain` says what this one waits for.",
+        " s",
+    ),
+    Alert(
         "TaskerQueueStuck",
         "(max by (namespace) (tasker_queue_depth) unless max by (namespace) (rate(tasker_steps_taken_total[10m])) > 0)",
         ">",
-        _one("critical", 0, "10m"),
+        one("critical", 0, "10m"),
         "Steps wait and nobody takes them",
         "A worker serves the namespace? (`tasker top`) Otherwise its log says why it takes nothing.",
         " steps",
@@ -116,7 +110,7 @@ ALERTS = (
         "TaskerWorkerClaimRefusalsHigh",
         "60 * sum by (reason) (rate(worker_claim_refusals_total[5m]))",
         ">",
-        _two(20, 50, "2m"),
+        two(20, 50, "2m"),
         "Workers stop claiming again and again",
         "The label `reason` says why: results cannot be stored fast enough, or the lease was lost.",
         " a minute",
@@ -125,16 +119,16 @@ ALERTS = (
         "TaskerHandlerWaitTimeHigh",
         "worker_handler_semaphore_wait_oldest_ms",
         ">",
-        _two(500, 2000, "2m"),
+        two(500, 2000, "2m"),
         "Claimed steps wait for a thread or a child process",
         "Look for slow handlers (`tasker top`); else more workers, or more threads.",
         " ms",
     ),
     Alert(
-        "TaskerSlowResults",
+        "TaskerFFISlowSendsHigh",
         "60 * sum(rate(ffi_completion_slow_sends_total[5m]))",
         ">",
-        _one("warning", 0, "2m"),
+        one("warning", 0, "2m"),
         "Storing results takes too long",
         "Look at the database: locks, disks, connections.",
         " a minute",
@@ -153,43 +147,16 @@ ALERTS = (
         "100 * sum(rate(tasker_tasks_failures_total[15m]))"
         " / (sum(rate(tasker_tasks_completions_total[15m])) + sum(rate(tasker_tasks_failures_total[15m])))",
         ">",
-        _two(5, 10, "10m"),
+        two(5, 10, "10m"),
         "Tasks end in error",
-        "`tasker dlq list` shows them by the failure that they have in common.",
+        "`tasker dlq groups` shows them by what failed.",
         " %",
-    ),
-    Alert(
-        "TaskerPendingInvestigationsHigh",
-        "tasker_dead_letters_pending",
-        ">",
-        _one("warning", 50, "15m"),
-        "Many dead letters wait for somebody",
-        "`tasker dlq stats` has the reason that most have, `tasker dlq groups` what failed alike.",
-    ),
-    Alert(
-        "TaskerStalenessHigh",
-        "sum(rate(tasker_staleness_tasks_detected_total[5m]))",
-        ">",
-        _one("critical", 10, "10m"),
-        "Tasks become stale",
-        "`tasker dlq staleness` shows those, and which come next; look for a namespace that nobody serves.",
-        " a second",
-    ),
-    Alert(
-        "TaskerStalenessDetectionSlow",
-        "sum(rate(tasker_staleness_detection_milliseconds_total[15m]))"
-        " / sum(rate(tasker_staleness_detection_runs_total[15m]))",
-        ">",
-        _one("warning", 5000, "5m"),
-        "Searching for stale tasks takes too long",
-        "Look at the database (`tasker db report`): how many tasks are open, and how many dead rows there are.",
-        " ms",
     ),
     Alert(
         "TaskerRepairs",
         "max by (kind) (increase(tasker_repairs_total[1h]))",
         ">",
-        _one("info", 0, "5m"),
+        one("info", 0, "5m"),
         "A sweep has repaired what was lost",
         "Workers that are killed leave repairs behind; without such a reason look at the logs of the orchestrators.",
         " in an hour",
@@ -198,9 +165,12 @@ ALERTS = (
         "TaskerPluginBehind",
         "60 * sum by (plugin) (rate(tasker_plugin_dropped_total[5m]))",
         ">",
-        _one("warning", 0, "5m"),
+        one("warning", 0, "5m"),
         "A plugin is too slow for what happens",
         "What it missed is in the database. With `prometheus` the counters are too low from here on.",
         " a minute",
     ),
 )
+GROUPS = {"tasker_backpressure": BACKPRESSURE, "tasker_connections": CONNECTIONS, "tasker_care": CARE}
+"""By the names of the groups of rules."""
+ALERTS = tuple(alert for group in GROUPS.values() for alert in group)

@@ -5,32 +5,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tasker.api.process.metrics import CATALOGUE as OF_PROCESSES
-from tasker.services.server.metrics import CATALOGUE as OF_SERVERS
+from tasker.services.server.catalogue import OF_ITS_PROCESS, OF_THE_FLEET
+from tasker_prometheus.other_names import SAME
 from tasker_prometheus.table import ROWS
 
 VALUES = {
     "breaker": "the breakers of handlers",
     "channel": "handler_dispatch, completion, domain_events",
-    "component": "the breakers of the process, those of handlers among them; of a channel: worker",
+    "component": "the breakers of the process, those of handlers among them",
     "hook": "the hooks",
-    "kind": "worker, orchestrator; of repairs: the kinds of repair",
-    "method": "disabled, jwt, api_key",
+    "kind": "worker, orchestrator",
+    "method": "disabled, jwt, api_key; none: nothing that is taken here",
+    "mode": "hybrid, event_driven, polling",
     "namespace": "the namespaces",
     "part": "events, breakers, services, plugins, steps",
     "permission": "the permissions",
     "plugin": "the plugins that are on",
     "pool": "tasker",
     "reason": "completion_buffer, completion_breaker, fenced, no_place",
+    "queue_name": "the queues of the namespaces",
+    "result": "success, failure",
     "service": "the services of the process",
-    "state": "the states of what is counted",
     "version": "the release",
 }
 """What labels of the core hold; each has few values."""
+VALUES_OF = {
+    ("mpsc_channel_capacity", "component"): "worker",
+    ("mpsc_channel_full_events_total", "component"): "worker",
+    ("mpsc_channel_usage_percent", "component"): "worker",
+    ("mpsc_channel_saturation", "component"): "worker",
+    (
+        "tasker_auth_failures_total",
+        "reason",
+    ): "missing, malformed, not_taken, expired, invalid_token, unknown_permissions, unknown_key",
+    ("tasker_db_pool_connections", "state"): "active, idle, max",
+    ("tasker_repairs_total", "kind"): "the kinds of repair",
+    ("tasker_tasks_active", "state"): "the states of a task",
+    ("tasker_workers", "state"): "live, draining, lost",
+}
+"""What they hold of one metric, where that differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A metric, with its labels and what they hold, and who tells it: `server`, `process` or `plugin`.
+    """A metric, with its labels and what they hold, and who tells it: `fleet` (each server, the same), `server`,
+    `process` or `plugin`.
 
     `counted_by` says which process the plugin counts it in.
     """
@@ -50,16 +69,18 @@ class Told:
 
 
 def _core() -> list[Told]:
-    found = {}
-    for teller, catalogue in (("server", OF_SERVERS), ("process", OF_PROCESSES)):
+    found: dict[str, Told] = {}
+    tables = (("fleet", OF_THE_FLEET), ("server", OF_ITS_PROCESS), ("process", OF_PROCESSES))
+    for teller, catalogue in tables:
         for name, (kind, meaning, labels) in catalogue.items():
             tellers = (*found[name].tellers, teller) if name in found else (teller,)
-            found[name] = Told(name, kind, meaning, tuple((each, VALUES[each]) for each in labels), tellers)
+            held = tuple((each, VALUES_OF.get((name, each)) or VALUES[each]) for each in labels)
+            found[name] = Told(name, kind, meaning, held, tellers)
     return list(found.values())
 
 
 def _plugin() -> list[Told]:
-    return [Told(row.name, row.kind, row.meaning, row.label_values, ("plugin",), row.where) for row in ROWS]
+    return [Told(row.name, row.kind, row.meaning, row.label_values, ("plugin",), row.where) for row in (*ROWS, *SAME)]
 
 
 METRICS = {each.name: each for each in (*_core(), *_plugin())}

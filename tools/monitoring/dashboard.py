@@ -60,6 +60,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 _quantiles("tasker_task_initialization_duration_milliseconds", "task_type"),
                 "ms",
             ),
+            Panel("From creation to end", _quantiles("tasker_task_duration_milliseconds", "final_state"), "ms"),
             Panel(
                 "Steps enqueued and executed",
                 (
@@ -121,9 +122,91 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 alert="TaskerHandlerWaitTimeHigh",
             ),
             Panel(
+                "Storing results",
+                (
+                    ("slow", _rate("ffi_completion_slow_sends_total")),
+                    ("refused by the breaker", _rate("ffi_completion_circuit_open_rejections_total")),
+                ),
+                "ops",
+            ),
+            Panel(
+                "Overflows",
+                (("{{channel}}", _rate("mpsc_channel_full_events_total", "channel")),),
+                "ops",
+            ),
+            Panel(
                 "Claim refusals",
                 (("{{reason}}", BY_NAME["TaskerWorkerClaimRefusalsHigh"].signal),),
                 alert="TaskerWorkerClaimRefusalsHigh",
+            ),
+        ),
+    ),
+    (
+        "Connections and listeners",
+        (
+            Panel(
+                "Connections in use",
+                (("{{instance}}", BY_NAME["TaskerDatabasePoolUtilizationHigh"].signal),),
+                "percent",
+                alert="TaskerDatabasePoolUtilizationHigh",
+            ),
+            Panel(
+                "Wait for a connection",
+                (("mean", BY_NAME["TaskerDatabaseAcquireTimeHigh"].signal),),
+                "ms",
+                alert="TaskerDatabaseAcquireTimeHigh",
+            ),
+            Panel(
+                "Processes by how they learn of work",
+                (
+                    ("listen, {{mode}}", "sum by (mode) (tasker_event_listener_active)"),
+                    ("poll instead, {{mode}}", "sum by (mode) (tasker_polling_fallback_active)"),
+                ),
+            ),
+            Panel(
+                "Lag of notifications",
+                (("{{mode}}", "max by (mode) (tasker_event_listener_lag_ms)"),),
+                "ms",
+                alert="TaskerEventListenerLag",
+            ),
+            Panel(
+                "Looks at queues",
+                (
+                    ("found", _rate("tasker_polling_messages_processed_total")),
+                    ("found unannounced", _rate("tasker_polling_messages_found_total")),
+                    ("failed", _rate("tasker_polling_errors_total")),
+                ),
+                "ops",
+            ),
+            Panel(
+                "Callers who are not let in",
+                (("{{reason}}", BY_NAME["TaskerAuthenticationFailures"].signal),),
+                alert="TaskerAuthenticationFailures",
+            ),
+        ),
+    ),
+    (
+        "Dead letters",
+        (
+            Panel(
+                "Pending",
+                (("dead letters", BY_NAME["HighPendingDLQInvestigations"].signal),),
+                alert="HighPendingDLQInvestigations",
+            ),
+            Panel("New in an hour", (("dead letters", "max(increase(tasker_dlq_entries_created_total[1h]))"),)),
+            Panel(
+                "Wait until somebody has dealt with one",
+                (("mean", "max(tasker_dlq_time_in_queue_hours_sum) / max(tasker_dlq_time_in_queue_hours_count)"),),
+                "h",
+                "stat",
+            ),
+            Panel("Stale tasks", (("found", _rate("tasker_staleness_tasks_detected_total")),), "ops"),
+            Panel("Search for stale tasks", (("mean", BY_NAME["SlowStalenessDetection"].signal),), "ms"),
+            Panel(
+                "Oldest checkpoint of a running step",
+                (("{{namespace}}", BY_NAME["StaleCheckpoint"].signal),),
+                "s",
+                alert="StaleCheckpoint",
             ),
         ),
     ),

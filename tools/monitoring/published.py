@@ -1,102 +1,96 @@
-"""Metrics that were published under other names (`_` for dots), or have no place here: what says the same."""
+"""Metrics (`_` for dots) and alerts that were published under other names or have no place: what says the same."""
 
 from __future__ import annotations
 
 ELSEWHERE = (
-    ("tasker_dlq_pending_investigations", "`tasker_dead_letters_pending`", "entries that wait, whoever made them"),
+    ("circuit_breaker_state", "`tasker_circuit_breaker_state`", "label `component`"),
     (
-        "tasker_dlq_entries_created_total",
-        "`tasker_staleness_entries_created_total`, `tasker_tasks_failures_total`",
-        "a search makes entries, and the end of a task in error; `GET /v1/dlq/stats` has the rows of both by reason",
+        "handler_semaphore_wait_ms, handler_semaphore_wait_time_ms",
+        "`worker_handler_semaphore_wait_ms`",
+        "other names of the same",
     ),
     (
-        "tasker_dlq_time_in_queue",
-        "`tasker_dead_letters_pending`",
-        "an entry waits for hours and is closed by hand: `GET /v1/dlq/stats` has the average of the rows",
+        "router_durable_routed, router_fast_routed, router_broadcast_routed, tasker_domain_events_dispatched_total",
+        "`domain_events_dispatched_total`",
+        "label `delivery_mode`",
     ),
+    ("tasker_domain_events_dropped_total", "`domain_events_dropped_total`", "another name of the same"),
+    ("tasker_tasks_created", "`tasker_tasks_requests_total`", "another name of the same"),
+    ("tasker_tasks_completed", "`tasker_tasks_completions_total`", "another name of the same"),
+    ("tasker_tasks_failed, tasks_failed_total", "`tasker_tasks_failures_total`", "other names of the same"),
     (
-        "tasker_staleness_detection_duration",
-        "`tasker_staleness_detection_milliseconds_total / tasker_staleness_detection_runs_total`",
-        "one search in five minutes: an average says as much as buckets",
+        "tasker_step_execution_time_ms, handler_execution_duration, execution_duration,"
+        " tasks_avg_processing_time_seconds",
+        "`tasker_step_execution_duration_milliseconds`",
+        "other names of the same",
     ),
-    ("pgmq_queue_depth", "`tasker_queue_depth`", "by namespace, for every messaging backend"),
-    ("pgmq_queue_max_depth", "not applicable", "a setting (`critical_threshold`); the alert has its default"),
+    ("step_claim_duration", "`tasker_step_claim_duration_milliseconds`", "another name of the same"),
     (
-        "tasker_sql_queries_total, tasker_db_transactions_total",
-        "`tasker_sql_query_duration_milliseconds_count`",
-        "one write is one transaction; the histogram counts it already",
+        "result_submission_duration",
+        "`tasker_step_result_submission_duration_milliseconds`",
+        "another name of the same",
     ),
-    ("tasker_db_transaction_duration", "`tasker_sql_query_duration_milliseconds`", "the same"),
+    ("tasker_operation_duration_ms", "`tasker_sql_query_duration_milliseconds`", "label `function`"),
+    ("total_acquires", "`tasker_db_pool_acquires_total`", "another name of the same"),
+    ("slow_acquires", "`tasker_db_pool_slow_acquires_total`", "another name of the same"),
+    ("acquire_errors", "`tasker_db_pool_acquire_errors_total`", "another name of the same"),
     (
-        "tasker_db_pool_connections_active, connections_idle",
-        "`tasker_db_pool_connections`",
-        "label `state`: active, idle, max",
-    ),
-    (
-        "tasker_db_pool_wait_duration",
-        "`tasker_db_pool_slow_acquires_total`, `tasker_db_pool_waiting`",
-        "waits are counted when they are too long",
-    ),
-    ("tasker_queue_messages_sent_total", "`tasker_steps_enqueued_total`", "a message is a hint of one step"),
-    (
-        "tasker_queue_messages_received_total, messages_deleted.total",
-        '`tasker_steps_claimed_total{claim_method="queue"}`',
-        "taking a hint, deleting it and claiming its step are one write",
-    ),
-    (
-        "tasker_queue_message_receive_duration",
-        "`tasker_step_claim_duration_milliseconds`",
-        "the same write",
-    ),
-    ("tasker_queue_message_send_duration", "`tasker_sql_query_duration_milliseconds`", "sent with the write"),
-    (
-        "tasker_queue_visibility_timeouts_total, retry_attempts.total",
+        "tasker_queue_visibility_timeouts_total",
         "`tasker_repairs_total`",
-        "what was lost is found by a sweep, which says what it has repaired",
+        "a taken message is gone, and its step has a lease; a sweep finds what was lost, and says what it has repaired",
     ),
     (
-        "tasker_queue_errors_total, pgmq_enqueue_failures_total",
-        '`tasker_circuit_breaker_rejections_total{component="messaging"}`',
-        "with PGMQ a failure to send is a failure of the write",
-    ),
-    ("messaging_circuit_breaker_state", '`tasker_circuit_breaker_state{component="messaging"}`', "a broker's breaker"),
-    (
-        "messaging_circuit_breaker_rejections_total, ffi_completion_circuit_open_rejections_total",
-        "`tasker_circuit_breaker_rejections_total`",
-        "label `component`: `messaging`, `completion`",
-    ),
-    ("mpsc_channel_saturation", "`mpsc_channel_usage_percent / 100`", "one number, one name"),
-    (
-        "worker_dispatch_channel_saturation, worker_completion_channel_saturation",
-        "`mpsc_channel_usage_percent`",
-        "label `channel`: `handler_dispatch`, `completion`",
+        "orchestration_commands_received_total, orchestration_commands_processed_total",
+        "`tasker_polling_messages_processed_total`",
+        "an orchestrator takes a message and deals with it in one",
     ),
     (
-        "orchestration_command_channel_size, _saturation, orchestration_commands_received_total, _processed_total",
+        "orchestration_command_channel_size, orchestration_command_channel_saturation",
         "not applicable",
         "no commands wait in memory: an orchestrator takes from a queue what it can do now",
     ),
-    ("worker_handler_semaphore_permits_available", "`tasker_steps_slots - tasker_steps_active_executions`", ""),
-    ("worker_handler_semaphore_permits_total", "`tasker_steps_slots`", ""),
-    (
-        "worker_handler_semaphore_wait_ms",
-        "`worker_handler_semaphore_wait_oldest_ms`",
-        "the step that has waited longest now: it shows a wait that has not ended, too",
-    ),
-    ("worker_handler_execution_ms", "`tasker_step_execution_duration_milliseconds`", ""),
-    ("domain_events_dropped_total", '`mpsc_channel_full_events_total{channel="domain_events"}`', ""),
-    (
-        "domain_events_dispatched_total, router_durable_routed, router_fast_routed, router_broadcast_routed",
-        "`tasker_domain_events_publish_duration_milliseconds_count`",
-        "label `delivery_mode`",
-    ),
-    (
-        "tasker_tasks_created, completed, failed",
-        "`tasker_tasks_requests_total` and the like",
-        "other names of the same",
-    ),
-    ("tasker_workers_active", '`tasker_workers{kind="worker",state="live"}`', ""),
-    ("tasker_step_execution_time_ms", "`tasker_step_execution_duration_milliseconds`", ""),
     ("ffi_overhead", "not applicable", "handlers are Python, called without a boundary"),
+    (
+        "tasker_checkpoint_history_size",
+        "not applicable",
+        "of a checkpoint's history the last twenty entries are kept, so that it never grows",
+    ),
+    (
+        "backoff_calculation_duration_seconds, backoff_lock_contention_total, backoff_sql_fallback_total,"
+        " backoff_delay_applied_seconds",
+        "not applicable",
+        "the pause before a retry is computed by one function without IO: it has no lock, and nothing to fall back to",
+    ),
+    ("queue_wait_seconds, queue_age, scheduling_delay", "`tasker_queue_age_seconds`", "of the step that waits longest"),
+    (
+        "tasks_processed_total, tasks_completed_per_second, tasks_failed_per_second",
+        "`tasker_tasks_completions_total`, `tasker_tasks_failures_total`",
+        "a rate is asked of a counter",
+    ),
+    ("tasks_submitted_per_second", "`tasker_tasks_requests_total`", "the same"),
+    ("worker_handler_semaphore_permits_total", "`tasker_steps_slots`", "the name of a gauge does not end in _total"),
+    ("worker_active_tasks", "`tasker_steps_active_executions`", "another name of the same"),
+    ("worker_utilization", "`tasker_steps_active_executions / tasker_steps_slots`", "a share is asked of two gauges"),
+    (
+        "worker_errors_per_second, success_rate, retry_rate, task_timeout_rate",
+        "`tasker_steps_failures_total`, `tasker_steps_executions_total`",
+        "label `error_type`",
+    ),
+    ("task_duration_seconds, end_to_end_latency", "`tasker_task_duration_milliseconds`", "other names of the same"),
+    ("tasks_pending_gauge", "`tasker_tasks_active`", "label `state`"),
+    ("queue_depth, consumer_lag", "`tasker_queue_depth`", "label `namespace`"),
+    ("active_workers", "`tasker_workers_active`", "another name of the same"),
+    ("heartbeat_miss_rate", '`tasker_workers{state="lost"}`', "who has missed the beats of a whole lease"),
+    ("dlq_depth", "`tasker_dlq_pending_investigations`", "another name of the same"),
+)
+"""(published, here, why)."""
+ALERTS_ELSEWHERE = (
+    (
+        "TaskerCommandChannelSaturated",
+        "`TaskerChannelSaturated`",
+        "no commands wait in memory; what does is in a worker",
+    ),
+    ("TaskerPGMQQueueDepthHigh", "`TaskerQueueDepthHigh`", "for every messaging backend"),
+    ("CheckpointHistoryGrowth", "not applicable", "of a checkpoint's history the last twenty entries are kept"),
 )
 """(published, here, why)."""

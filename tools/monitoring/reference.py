@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from tasker_prometheus.table import MILLISECONDS
-from tools.monitoring.alerts import ALERTS, Alert
+from tools.monitoring.alert import Alert
+from tools.monitoring.alerts import ALERTS
 from tools.monitoring.catalogue import METRICS, Told
-from tools.monitoring.published import ELSEWHERE
+from tools.monitoring.published import ALERTS_ELSEWHERE, ELSEWHERE
 
 HEAD = """# Metrics and alerts
 
 Made by `python -m tools.monitoring` from the tables in the code. [Numbers for Prometheus](../metrics.md) tells how
 to scrape them.
 
-A name has the form `tasker_*`, or the one under which it was published first. Counters end in `_total`; durations
-are histograms of milliseconds.
+A name has the form `tasker_*`, or the one under which it was published first. Counters end in `_total`; histograms
+are of durations, in the unit that their name ends in.
 A label holds what there is little of, as the tables say: a metric of the plugin has at most 1,000 series, beyond
 which the rest is counted under `other`.
 """
 GROUPS = (
     (
-        "Of a server",
-        "server",
-        "Read from the database at most every five seconds, or of the server's own process. Always there.",
+        "Of the fleet, by each server",
+        "fleet",
+        "Read from the database at most every five seconds, the same for every server: take the `max`, never the `sum`."
+        " Always there.",
     ),
+    ("Of a server", "server", "Of this process alone. Always there."),
     ("Of a worker and an orchestrator", "process", "Of this process alone, without the database. Always there."),
     (
         "Of the plugin `prometheus`",
@@ -35,9 +38,9 @@ GROUPS = (
 )
 ONE_TASK = """## One task
 
-No metric has a label for a task, a step's identifier or a `correlation_id`, under which some of them were first
-published. Each task would make series of its
-own in every metric, which Prometheus keeps for as long as it keeps anything: a fleet that runs a million tasks a
+No metric has a label for a task, a `correlation_id` or a `step_name`, under which some of them were first
+published: each task would make series of its own in every metric (the steps of a batch have names of their own),
+which Prometheus keeps for as long as it keeps anything: a fleet that runs a million tasks a
 day would stop it within the hour. What became of one
 task tells `tasker task show`, `tasker task logs` and `GET /v1/tasks/{uuid}`; its history is in
 `tasker.task_transitions` and `tasker.workflow_step_transitions`.
@@ -76,11 +79,15 @@ def _row(metric: Told) -> Sequence[str]:
 
 
 def _buckets() -> str:
-    return f"The buckets of histograms end at {', '.join(f'{each:,g}' for each in MILLISECONDS)} milliseconds.\n"
+    ends = ", ".join(f"{each:,g}" for each in MILLISECONDS)
+    return f"The buckets of its histograms end at {ends} milliseconds, also where they are told in seconds.\n"
 
 
 def _elsewhere() -> str:
-    rows = [(", ".join(f"`{each}`" for each in names.split(", ")), here, why) for names, here, why in ELSEWHERE]
+    rows = [
+        (", ".join(f"`{each}`" for each in names.split(", ")), here, why)
+        for names, here, why in (*ELSEWHERE, *ALERTS_ELSEWHERE)
+    ]
     return f"## Other published names\n\n{_table(('published', 'here', 'because'), rows)}"
 
 

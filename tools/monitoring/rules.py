@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import yaml
 
-from tools.monitoring.alerts import ALERTS, Alert, Bound
+from tools.monitoring.alert import Alert, Bound
+from tools.monitoring.alerts import GROUPS
 
 HEAD = "# Made by `python -m tools.monitoring`; change tools/monitoring/alerts.py instead.\n"
 PAGE = "docs/reference/metrics.md"
 
 
 def rules() -> str:
-    """All alerts as one group."""
-    found = [_rule(alert, bound) for alert in ALERTS for bound in alert.bounds]
-    groups = {"groups": [{"name": "tasker_backpressure", "rules": found}]}
-    return HEAD + yaml.safe_dump(groups, sort_keys=False, width=1000)
+    """All alerts, by their groups."""
+    groups = [{"name": name, "rules": list(_rules(alerts))} for name, alerts in GROUPS.items()]
+    return HEAD + yaml.safe_dump({"groups": groups}, sort_keys=False, width=1000)
+
+
+def _rules(alerts: Iterable[Alert]) -> Iterator[dict[str, Any]]:
+    return (_rule(alert, bound) for alert in alerts for bound in alert.bounds)
 
 
 def _rule(alert: Alert, bound: Bound) -> dict[str, Any]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from pydantic import ValidationError
-
 from tasker.domain_events import InProcessDomainEventPoller as EnginePoller
+from tasker.domain_events.poller import Wants
 from tasker.types import InProcessDomainEvent
 
 DomainEventCallback: TypeAlias = Callable[[InProcessDomainEvent], None]
@@ -15,11 +14,11 @@ ErrorCallback: TypeAlias = Callable[[Exception], None]
 
 
 class InProcessDomainEventPoller(EnginePoller):
-    """Takes events from the process's channel and calls everyone in turn. One that raises does not stop the others."""
+    """Takes events from the process's channel and brings them to everybody. One that raises stops no other."""
 
-    def on_event(self, callback: Any) -> None:
-        """Call this with every event, an `InProcessDomainEvent`."""
-        super().on_event(callback)
+    def on_event(self, callback: Any, *, wants: Wants = lambda name: True) -> None:
+        """Call this with every event whose name it `wants`, an `InProcessDomainEvent`."""
+        super().on_event(callback, wants=wants)
 
     def start(self) -> None:
         """Begin, in a daemon thread. Raises `RuntimeError` when it runs already."""
@@ -37,10 +36,5 @@ class InProcessDomainEventPoller(EnginePoller):
             "events_lagged": found["events_dropped"],
         }
 
-    def _deliver(self, event: Any) -> None:
-        try:
-            model: Any = InProcessDomainEvent.model_validate(event)
-        except ValidationError as error:
-            self._report(error)
-        else:
-            super()._deliver(model)
+    def _shown(self, event: dict[str, Any]) -> InProcessDomainEvent:
+        return InProcessDomainEvent.model_validate(event)

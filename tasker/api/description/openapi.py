@@ -10,7 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from tasker.api.permissions import REQUIRED
 from tasker.api.shapes.problems import Problem
-from tasker.services.authentication.settings import KEY_HEADER
+from tasker.contracts.defaults.authentication import KEY_HEADER
 
 SCHEMES: dict[str, Any] = {
     "bearer_auth": {

@@ -14,6 +14,7 @@ from tasker.api.permissions import Gate, open_gate
 from tasker.api.process.observed import Observed
 from tasker.api.process.routes import configuration_routes, routes
 from tasker.api.process.telling import Telling
+from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.metrics import Metric
 from tasker.services.server.metrics import AccessCounts
 from tasker.services.server.refused_callers import RefusedCallers
@@ -25,7 +26,7 @@ class PortOptions:
     """How the port is offered. `connections` are those of the process to its database, at most."""
 
     limits: Limits = field(default_factory=Limits)
-    environment: str = "development"
+    environment: str = ENVIRONMENT
     connections: int = 0
     metrics: Sequence[Metric] = ()
     """Of plugins, told with those of the process."""

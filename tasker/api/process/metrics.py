@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from tasker.api.process.aliases import CATALOGUE as ALIASES
+from tasker.api.process.aliases import of_breakers, of_load, of_looks
 from tasker.api.process.observed import Buffer, Observed
-from tasker.lifecycle.deployment import HealthStatus
+from tasker.contracts.metrics import Metric
+from tasker.lifecycle.deployment import DeploymentMode, HealthStatus
+from tasker.orchestration.dead_letters.staleness import StalenessSearch
 from tasker.plugins.process import PluginState
+from tasker.process.listening.event_system import EventSystem
 from tasker.resilience.registry import Breakers
 from tasker.services.server.exposition import Catalogue, Described, Sample
 from tasker.services.server.metrics import BREAKER_STATES
@@ -14,6 +19,11 @@ from tasker.services.server.metrics import CATALOGUE as OF_SERVERS
 from tasker.version import __version__
 
 ACCESS = ("tasker_auth_", "tasker_permission_")
+MODES = {
+    DeploymentMode.HYBRID: "hybrid",
+    DeploymentMode.EVENT_DRIVEN_ONLY: "event_driven",
+    DeploymentMode.POLLING_ONLY: "polling",
+}
 STATES = {HealthStatus.HEALTHY: 0, HealthStatus.DEGRADED: 1}
 CATALOGUE: Catalogue = {
     "tasker_info": Described("gauge", "The release of this process; always 1.", ("version", "kind")),
@@ -31,11 +41,6 @@ CATALOGUE: Catalogue = {
     "tasker_steps_slots": Described("gauge", "Steps that this worker can run at the same time."),
     "tasker_steps_active_executions": Described("gauge", "Steps that this worker has in hand."),
     "tasker_steps_given_back_total": Described("counter", "Steps that this worker gave back without an attempt."),
-    "tasker_staleness_detection_runs_total": Described("counter", "Searches of this process for stale tasks."),
-    "tasker_staleness_detection_milliseconds_total": Described("counter", "How long they took in all."),
-    "tasker_staleness_tasks_detected_total": Described("counter", "Stale tasks that they have found."),
-    "tasker_staleness_entries_created_total": Described("counter", "Those that they have made dead letters."),
-    "tasker_staleness_tasks_transitioned_to_error_total": Described("counter", "Those that they have ended."),
     "tasker_circuit_breaker_state": Described(
         "gauge", "A circuit breaker of this process: 0 closed, 1 half-open, 2 open.", ("component",)
     ),
@@ -58,6 +63,36 @@ CATALOGUE: Catalogue = {
     "worker_handler_semaphore_wait_oldest_ms": Described(
         "gauge", "How long the step that has waited longest for a thread or a child process does so."
     ),
+    "tasker_event_listener_active": Described(
+        "gauge",
+        "1 while everything that announces work to this process is heard; not told where it only polls.",
+        ("mode",),
+    ),
+    "tasker_event_listener_lag_ms": Described(
+        "gauge", "How long the notification took by which this process has proven last that they arrive.", ("mode",)
+    ),
+    "tasker_polling_fallback_active": Described("gauge", "1 while it polls in place of a lost listener.", ("mode",)),
+    "tasker_mode_switches_total": Described("counter", "From listening to polling, and back.", ("mode",)),
+    "tasker_event_notifications_received_total": Described("counter", "Announcements that this process has heard."),
+    "tasker_listener_reconnections_total": Described("counter", "Times that a lost listener has come back."),
+    "tasker_polling_cycles_total": Described("counter", "Looks of this process at queues, announced or not."),
+    "tasker_polling_errors_total": Described("counter", "Those of them that failed."),
+    "tasker_polling_messages_processed_total": Described(
+        "counter", "Messages, and steps that wait beside a queue, that they have found and taken."
+    ),
+    "tasker_polling_messages_found_total": Described(
+        "counter", "Those of them that nothing had announced; few where listeners work."
+    ),
+    "tasker_staleness_detection_runs_total": Described("counter", "Searches for stale tasks by this process."),
+    "tasker_staleness_tasks_detected_total": Described("counter", "Stale tasks that they have found."),
+    "tasker_staleness_tasks_transitioned_to_error_total": Described("counter", "Those of them that they have ended."),
+    "tasker_staleness_detection_duration_milliseconds": Described(
+        "histogram", "A search for stale tasks by this process, all slices of it."
+    ),
+    "worker_handler_semaphore_wait_ms": Described(
+        "histogram", "The wait of a claimed step for a thread or a child process; most do not wait."
+    ),
+    **ALIASES,
     **{name: described for name, described in OF_SERVERS.items() if name.startswith(ACCESS)},
 }
 
@@ -73,9 +108,11 @@ def samples(observed: Observed) -> Iterator[Sample]:
         yield Sample("tasker_service_crashes_total", times, {"service": service})
     for state in observed.process.plugins.states():
         yield from _of_plugin(state)
-    for name, number in observed.process.upkeep.staleness.items():
-        yield Sample(f"tasker_staleness_{name}_total", number)
     yield from _of_breakers(observed.process.breakers)
+    yield from of_breakers(observed.process.breakers)
+    yield from _of_events(observed.process.events)
+    yield from of_looks(observed.process.events.tally)
+    yield from _of_staleness(observed.process.upkeep.staleness)
     if observed.kind == "worker":
         load = observed.load()
         yield Sample("tasker_steps_slots", load.slots)
@@ -85,8 +122,36 @@ def samples(observed: Observed) -> Iterator[Sample]:
         yield Sample("worker_handler_semaphore_wait_oldest_ms", load.waits_ms)
         for reason, times in load.refusals.items():
             yield Sample("worker_claim_refusals_total", times, {"reason": reason})
+        yield from of_load(load)
         for buffer in load.buffers:
             yield from _of_buffer(buffer)
+
+
+def histograms(observed: Observed) -> Sequence[Metric]:
+    """Those that the process keeps itself."""
+    waits = observed.load().waits
+    return [observed.process.upkeep.staleness.durations, *([waits] if waits else [])]
+
+
+def _of_events(events: EventSystem) -> Iterator[Sample]:
+    found, tally, mode = events.listening(), events.tally, {"mode": MODES[events.mode]}
+    if events.listeners:
+        yield Sample("tasker_event_listener_active", found.all_listen, mode)
+    if found.lag_seconds is not None:
+        yield Sample("tasker_event_listener_lag_ms", found.lag_seconds * 1000, mode)
+    yield Sample("tasker_polling_fallback_active", found.polls_instead, mode)
+    yield Sample("tasker_mode_switches_total", found.switches, mode)
+    yield Sample("tasker_event_notifications_received_total", found.received)
+    yield Sample("tasker_listener_reconnections_total", found.reconnections)
+    yield Sample("tasker_polling_cycles_total", tally.looks)
+    yield Sample("tasker_polling_errors_total", tally.failed)
+    yield Sample("tasker_polling_messages_processed_total", tally.messages)
+    yield Sample("tasker_polling_messages_found_total", tally.messages_by_polling)
+
+
+def _of_staleness(search: StalenessSearch) -> Iterator[Sample]:
+    for name in ("detection_runs", "tasks_detected", "tasks_transitioned_to_error"):
+        yield Sample(f"tasker_staleness_{name}_total", search.counts[name])
 
 
 def _of_breakers(breakers: Breakers) -> Iterator[Sample]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, Protocol
 
+from tasker.contracts.metrics import Histogram
 from tasker.contracts.plan import Plan
 from tasker.lifecycle.breaker import Health as BreakersHealth
 from tasker.lifecycle.deployment import Health, HealthStatus
@@ -45,8 +46,8 @@ class Buffer(NamedTuple):
 class Load:
     """Steps that a worker can run at the same time, that it has in hand, that it gave back, and why it takes none.
 
-    `refusals` are how often it took on nothing, by reason; `waits_ms` how long the step that has waited longest for a
-    thread or a child process does so.
+    `refusals` are how often it took on nothing, by reason. `waiting` are the steps that wait for a thread or a child
+    process, `waits_ms` is how long the one that has waited longest does so, `waits` how long all steps have waited.
     """
 
     slots: int = 0
@@ -54,7 +55,9 @@ class Load:
     given_back: int = 0
     held_by: Collection[str] = ()
     refusals: Mapping[str, int] = field(default_factory=dict)
+    waiting: int = 0
     waits_ms: float = 0.0
+    waits: Histogram | None = None
     buffers: Sequence[Buffer] = ()
 
 

@@ -62,7 +62,7 @@ async def detailed(request: Request) -> Json:
 @routes.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> PlainTextResponse:
     """How this process does, in the text format of Prometheus."""
-    text = telling(request).numbers(request.app.state.access.samples())
+    text = telling(request).numbers(request.app.state.access)
     return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
 

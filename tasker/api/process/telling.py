@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from tasker.api.process.metrics import CATALOGUE, samples
+from tasker.api.process.metrics import CATALOGUE, histograms, samples
 from tasker.api.process.observed import Observed
+from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.metrics import Metric
 from tasker.contracts.plan import Plan
 from tasker.errors import TemplateNotFound
 from tasker.lifecycle.deployment import Health, HealthStatus
-from tasker.services.server.exposition import Sample, exposition, families
+from tasker.services.server.exposition import exposition, families
+from tasker.services.server.metrics import AccessCounts
 from tasker.version import __version__
 
 CHECKED = {
@@ -36,7 +38,7 @@ class Telling:
     """One process. `connections` are those to its database, at most; `metrics` are those of plugins."""
 
     observed: Observed
-    environment: str = "development"
+    environment: str = ENVIRONMENT
     connections: int = 0
     metrics: Sequence[Metric] = ()
 
@@ -71,9 +73,11 @@ class Telling:
             "supported_namespaces": list(process.namespaces()),
         }
 
-    def numbers(self, more: Collection[Sample] = ()) -> str:
-        """How it does, in the text format of Prometheus."""
-        return exposition(CATALOGUE, [*samples(self.observed), *more]) + families(self.metrics)
+    def numbers(self, access: AccessCounts | None = None) -> str:
+        """How it does, and how callers of its port fared, in the text format of Prometheus."""
+        access = access or AccessCounts()
+        own = exposition(CATALOGUE, [*samples(self.observed), *access.samples()])
+        return own + families([*histograms(self.observed), access.verification, *self.metrics])
 
     def templates(self, namespace: str | None = None) -> Told:
         """The namespaces that it serves, the templates that it found at its start, and its handlers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from time import perf_counter
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -51,12 +52,13 @@ class GuardedRoute(APIRoute):
 async def admit(request: Request, permission: Permission, confines: bool) -> None:
     """Raises `NotAuthenticated`, `NotPermitted`, and `TaskNotFound` for a task outside of their namespaces."""
     counts: AccessCounts = request.app.state.access
+    began = perf_counter()
     try:
         request.state.caller = caller = await _caller(request)
-        counts.requests[caller.method] += 1
+        counts.known(caller.method, (perf_counter() - began) * 1000)
         await _require(request, caller, permission, confines)
-    except NotAuthenticated:
-        counts.failures += 1
+    except NotAuthenticated as error:
+        counts.refused(error.reason, (perf_counter() - began) * 1000)
         raise
     except NotPermitted:
         counts.denials[permission] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import EventSettings
@@ -15,14 +16,21 @@ from tasker.process.connections.engines import Engines
 from tasker.process.context import ProcessContext
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.system import SystemClock
-from tasker.resilience.registry import Breakers
+from tasker.resilience.registry import BreakerPolicies, Breakers
 from tasker.services.engine.listeners import Listeners
+
+BREAKER_CHANGED = "tasker_breaker_changed"
 
 
 def listeners_of(plugins: Plugins) -> Listeners:
     """The plugins that hear of the engine's writes."""
-    hooks = ("tasker_transitions", "tasker_written", "tasker_tasks_submitted")
+    hooks = ("tasker_transitions", "tasker_written", "tasker_tasks_submitted", "tasker_tasks_closed")
     return Listeners(*map(plugins.listener, hooks))
+
+
+def breakers_of(policies: BreakerPolicies, choice: PluginChoice) -> Breakers:
+    """The breakers of a process with these plugins, which are made when there is something to tell them."""
+    return Breakers(SystemClock(), policies, lambda changed: plugins_of(choice).tell(BREAKER_CHANGED, changed))
 
 
 def process_context(
@@ -37,24 +45,24 @@ def process_context(
 ) -> ProcessContext:
     """The context of a process; what is not given is as without a configuration, `events` as for a worker.
 
-    `waiter` is the program in this process that waits for tasks. Without `plugins` there are those that are on by
-    themselves.
+    `breakers` come with who hears of them (`breakers_of`). `waiter` is the program in this process that waits for
+    tasks. Without `plugins` there are those that are on by themselves.
     """
     settings, clock = settings or WorkerSettings(), SystemClock()
     plugins = plugins or plugins_of(PluginChoice())
     engines = Engines(url, messaging, settings.rules, waiter, listeners_of(plugins))
-    breakers = breakers or Breakers(clock)
-    breakers.on_change = plugins.listener("tasker_breaker_changed")
     return ProcessContext(
         url,
         messaging,
         settings,
         sweeps or SweepSettings(),
         clock,
-        breakers,
+        breakers or Breakers(clock, on_change=partial(plugins.tell, BREAKER_CHANGED)),
         engines,
         engines.upkeep,
-        EventSystem(events or settings.events, messaging.capabilities, clock, random),
+        EventSystem(
+            events or settings.events, messaging.capabilities, clock, random, plugins.listener("tasker_looked")
+        ),
         Schedule(clock),
         plugins,
     )

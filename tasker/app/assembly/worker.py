@@ -146,6 +146,8 @@ class WorkerAssembly(Assembly):
             capacity=settings.event_buffer,
             log_dropped=settings.log_dropped_events,
             on_published=self.on_published,
+            limits=settings.subscribers,
+            remembered=settings.seen_events,
         )
 
     @cached_property

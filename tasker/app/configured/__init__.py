@@ -20,7 +20,7 @@ from tasker.app.configured.plugins import plugin_choice
 from tasker.app.configured.resilience import SINGLE_PROCESS_DEPTH, breaker_policies, depth_limits
 from tasker.app.configured.templates import template_environment
 from tasker.app.configured.worker import worker_settings
-from tasker.contracts.defaults import VALUE_LIMIT_BYTES
+from tasker.contracts.defaults import SEARCH_PATHS, VALUE_LIMIT_BYTES
 from tasker.contracts.messaging import DEFAULT_BACKEND, BackendSettings
 from tasker.contracts.plan import RetryPolicy
 from tasker.db.limits import DatabaseSettings
@@ -34,7 +34,6 @@ from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import installed, leave_out, load
 from tasker.process.http import HttpSettings, PortSettings
 from tasker.resilience.registry import BreakerPolicies
-from tasker.services.authoring.template_search import DEFAULT_SEARCH_PATHS
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
@@ -85,7 +84,7 @@ class Configured:
     http: HttpSettings = field(default_factory=HttpSettings)
     worker_port: PortSettings = field(default_factory=PortSettings)
     """How `tasker server` answers."""
-    search_paths: tuple[str, ...] = DEFAULT_SEARCH_PATHS
+    search_paths: tuple[str, ...] = SEARCH_PATHS
     """Where a worker finds templates whose command line names none."""
     log_format: str = "text"
     """How lines of the log are written: `text` or `json`."""

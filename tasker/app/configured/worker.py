@@ -8,11 +8,13 @@ from tasker.app.configured.engine import rules
 from tasker.app.configured.events import worker_events
 from tasker.app.configured.resilience import completion_buffer
 from tasker.app.configured.unset import is_set
+from tasker.contracts.subscribing import SubscriberLimits
 from tasker.execution.settings import WorkerSettings
 from tasker.step_output import LEVELS
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
+    from tasker.settings.tables.channels import InProcessEvents
 
 
 def worker_settings(settings: Settings) -> WorkerSettings:
@@ -34,6 +36,8 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         starvation_ms=worker.mpsc_channels.ffi_dispatch.starvation_warning_threshold_ms,
         publisher_timeout_ms=worker.mpsc_channels.ffi_dispatch.callback_timeout_ms,
         event_buffer=published.command_buffer_size,
+        subscribers=_subscribers(worker.mpsc_channels.in_process_events),
+        seen_events=worker.event_systems.worker.metadata.in_process_events.deduplication_cache_size,
         log_dropped_events=published.log_dropped_events,
         event_drain_ms=published.shutdown_drain_timeout_ms,
         kept_log_level=LEVELS[worker.execution.keep_logs],
@@ -41,3 +45,8 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         loop_lag_ms=worker.execution.loop_lag_warning_ms,
         rules=rules(settings),
     )
+
+
+def _subscribers(settings: InProcessEvents) -> SubscriberLimits:
+    buffer, timeout_ms = settings.broadcast_buffer_size, settings.dispatch_timeout_ms
+    return SubscriberLimits(buffer, timeout_ms, settings.log_subscriber_errors)

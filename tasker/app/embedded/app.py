@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -12,8 +12,10 @@ from tasker.app.embedded.options import PlanOptions, RunOptions, SubmitOptions
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, in_caller_transaction
 from tasker.errors import DuplicateTask, TaskerError
+from tasker.execution.whole_runs import WholeRun
 from tasker.process.system import new_task_uuid
 from tasker.services.authoring.handlers import require_handlers
+from tasker.services.engine.starting import Starter
 from tasker.services.pauses import PauseOptions, Target
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import Order
@@ -52,10 +54,24 @@ class App(AppLifecycle):
         this program is going to wait for it, and whoever ends it notifies it. Raises `TemplateError`,
         `HandlerNotFound`, `InputInvalid`, `DuplicateTask` with the `task_uuid` of the existing one.
         """
-        plan = await self.plan(target, template=template, environment=environment)
-        request = Request(context or {}, **options)
-        telling = self._waiters.telling(awaited)
         starter = None if self._runtime is None else self._runtime.starter
+        which: PlanOptions = {"template": template, "environment": environment}
+        return await self._create(target, context, starter, on_duplicate, awaited=awaited, **which, **options)
+
+    async def _create(
+        self,
+        target: str | Path | Plan,
+        context: Mapping[str, Any] | None,
+        starter: Starter | None,
+        on_duplicate: OnDuplicate = "refuse",
+        *,
+        template: str | None = None,
+        environment: str | None = None,
+        awaited: bool = True,
+        **options: Unpack[RequestOptions],
+    ) -> Submitted:
+        plan = await self.plan(target, template=template, environment=environment)
+        request, telling = Request(context or {}, **options), self._waiters.telling(awaited)
         submitted = await self._submitter.submit(
             plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
         )
@@ -163,13 +179,19 @@ class App(AppLifecycle):
         Without an `idempotency_key` every run is a new task, whatever the template's identity strategy.
         """
         options.setdefault("idempotency_key", new_task_uuid())
-        submitted = await self.submit(target, context, awaited=True, **options)
-        return await self.wait(submitted.task_uuid, timeout=timeout)
+        with nullcontext() if self._runtime is None else self._runtime.whole_run() as seen:
+            submitted = await self._create(target, context, seen, **options)
+            return await self._wait(submitted.task_uuid, timeout, seen)
 
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
         """The report once the task has ended. Raises `TaskNotFound`, `UsageError`; after `timeout` s `TimeoutError`."""
-        task_uuid = checked(task_uuid)
-        report = partial(self.tasks.report, task_uuid)
+        return await self._wait(checked(task_uuid), timeout)
+
+    async def _wait(self, task_uuid: str, timeout: float | None, seen: WholeRun | None = None) -> TaskReport:
+        async def report() -> TaskReport:
+            known = None if seen is None else seen.report(task_uuid)
+            return known or await self.tasks.report(task_uuid)
+
         return await self._waiters.read(task_uuid, report, timeout, shows_end=lambda found: found.finished)
 
     async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tasker.app.assembly.context import listeners_of
+from tasker.app.assembly.context import breakers_of, listeners_of
 from tasker.app.assembly.process import told_of_ends
 from tasker.app.assembly.waiting import program_waiters
 from tasker.app.assembly.worker import worker_process
@@ -15,7 +15,8 @@ from tasker.app.bootstrap import prepare
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
 from tasker.app.embedded.started import Offered, Started, forget, is_started
-from tasker.app.services import Services
+from tasker.app.services import Services, guarded_connection
+from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.messaging import BackendSettings
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
@@ -29,8 +30,7 @@ from tasker.process.connections.resources import Resources
 from tasker.process.presence.dead_workers import end_dead_leases
 from tasker.process.repairing import Repairs
 from tasker.process.runtime import Runtime
-from tasker.process.system import SystemClock, new_task_uuid, new_uuid
-from tasker.resilience.registry import Breakers
+from tasker.process.system import new_task_uuid, new_uuid
 from tasker.services.authoring.handlers import load_handlers
 from tasker.services.authoring.target_plans import TargetPlans
 from tasker.services.checks import Checks
@@ -137,7 +137,7 @@ class AppLifecycle:
         self._environment, self._sources = environment or configuration.environment, _listed(handlers)
         self._settings, self._sweeps = settings or configuration.worker, sweeps or configuration.sweeps
         self._depth_limits = depth_limits or configuration.depth_limits
-        self.breakers = Breakers(SystemClock(), configuration.breakers)
+        self.breakers = breakers_of(configuration.breakers, configuration.plugins)
 
     async def __aenter__(self) -> Self:
         """Connect, bring the schema up to date and start working."""
@@ -157,7 +157,6 @@ class AppLifecycle:
         self._plugins = plugins_of(self._configuration.plugins)
         self._services = made = self._joined()
         self._connection, self._engine = made.connection, made.engine
-        made.engine.listeners = listeners_of(self._plugins)
         self._submitter, self._bulk = made.submitter, made.bulk
         self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
         rules = rules_of(self._plugins)
@@ -180,8 +179,15 @@ class AppLifecycle:
             await self._runtime.start()
 
     def _joined(self) -> Services:
-        limits, breaker, ended = self._depth_limits, self.breakers.database, told_of_ends(self._plugins, self._ended)
-        return Services(self._resources, self._settings, self._sweeps, self._configuration, limits, breaker, ended)
+        connection = guarded_connection(self._resources, self._configuration, self.breakers.database)
+        engine = Engine(
+            connection,
+            self._resources.messaging,
+            self._settings.rules,
+            on_finished=told_of_ends(self._plugins, self._ended),
+            listeners=listeners_of(self._plugins),
+        )
+        return Services(connection, engine, self._settings, self._sweeps, self._configuration, self._depth_limits)
 
     def _worker(self, waiter: str) -> Runtime:
         return worker_process(
@@ -214,7 +220,7 @@ class AppLifecycle:
     async def _prepared(self) -> Resources:
         return self.prepare()
 
-    async def stop(self, grace_seconds: float = 10.0) -> None:
+    async def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Stop working (see `stop_working`) and let go of the database. May be called twice."""
         if not is_started(self):
             return
@@ -228,7 +234,7 @@ class AppLifecycle:
         self._resources.close()
         forget(self)
 
-    async def stop_working(self, grace_seconds: float = 10.0) -> None:
+    async def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""
         if self._runtime is not None:
             await self._runtime.stop(grace_seconds)

@@ -13,6 +13,7 @@ from tasker.app.embedded.loop_thread import LoopThread
 from tasker.app.embedded.options import SubmitOptions
 from tasker.app.embedded.started import Started, forget
 from tasker.app.embedded.twin import Twin, waiting, with_parameters_of
+from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import caller_transaction
 from tasker.handler import HandlerRegistry
@@ -109,7 +110,7 @@ class SyncApp(Twin[App]):
         for name, twin in SERVICES.items():
             setattr(self, name, twin(self._loop, getattr(self._original, name)))
 
-    def stop(self, grace_seconds: float = 10.0) -> None:
+    def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Stop working (see `stop_working`) and let go of the database. May be called twice."""
         if not self._loop.running:
             return
@@ -132,7 +133,7 @@ class SyncApp(Twin[App]):
         transaction = caller_transaction(connection)
         return self.prepare_submission(target, context, **options)(transaction, lock_timeout)
 
-    def stop_working(self, grace_seconds: float = 10.0) -> None:
+    def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""
         self._loop.wait(self._original.stop_working(grace_seconds))
 

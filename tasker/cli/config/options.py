@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tasker.contracts.defaults import ENVIRONMENT
 from tasker.services.configuration.loading import (
     ENVIRONMENT_VARIABLE,
     PATH_VARIABLE,
@@ -53,7 +54,7 @@ def said_environment(given: str | None) -> str | None:
 
 def environment_of(given: str | None) -> str:
     """The same, `development` when nobody says it."""
-    return said_environment(given) or "development"
+    return said_environment(given) or ENVIRONMENT
 
 
 def names_a_file(environment: str | None, source_dir: Path | None) -> bool:

@@ -16,6 +16,7 @@ from tasker.cli.guessing import WorkflowPath
 from tasker.cli.options import CONCURRENCY, Database, database_options
 from tasker.cli.worker.children import KILL_SECONDS, RESTART_SECONDS, TASKER, start_child, wait_for_end
 from tasker.cli.worker.options import LOG_FORMAT
+from tasker.contracts.defaults import SEARCH_PATHS
 
 SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
 INSTALLED = {"node_modules", "venv", "__pycache__"}
@@ -90,11 +91,11 @@ def _answering(port: int | None, where: Sequence[str], database_url: str | None)
 
 def _found() -> list[Path]:
     """The folders of the templates that a worker finds by itself."""
-    from tasker.services.authoring.template_search import DEFAULT_SEARCH_PATHS, search
+    from tasker.services.authoring.template_search import search
 
-    folders = sorted({file.parent for file in search(DEFAULT_SEARCH_PATHS)})
+    folders = sorted({file.parent for file in search(SEARCH_PATHS)})
     if not folders:
-        raise click.UsageError(f"name a workflow: none is found at {' or '.join(DEFAULT_SEARCH_PATHS)}")
+        raise click.UsageError(f"name a workflow: none is found at {' or '.join(SEARCH_PATHS)}")
     return folders
 
 

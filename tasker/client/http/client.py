@@ -18,6 +18,7 @@ from tasker.client.http.server import Server
 from tasker.client.http.step_calls import StepCalls
 from tasker.client.http.task_calls import TaskCalls
 from tasker.client.http.template_calls import TemplateCalls
+from tasker.contracts.defaults.http import CLIENT_TIMEOUT_MS
 
 
 class HttpClient(TaskCalls, StepCalls, TemplateCalls, FleetCalls, DeadLetterCalls, DomainEventCalls, OperatorCalls):
@@ -38,7 +39,7 @@ class HttpClient(TaskCalls, StepCalls, TemplateCalls, FleetCalls, DeadLetterCall
         ca_file: Path | None = None,
         initiator: str = "tasker-client",
         source_system: str = "tasker",
-        timeout: float = 30.0,
+        timeout: float = CLIENT_TIMEOUT_MS / 1000,
         retries: Retries | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:

@@ -16,6 +16,7 @@ import httpx
 from tasker.client.http.problems import error_of, stranger
 from tasker.client.http.retries import Retries
 from tasker.client.http.server import Server
+from tasker.contracts.defaults.http import CLIENT_TIMEOUT_MS
 from tasker.errors import NotTasker, RequestTimeout, ServerUnreachable, TaskerError, UsageError
 from tasker.lifecycle.storable import encode
 from tasker.version import __version__
@@ -44,7 +45,7 @@ class Connection:
         self,
         server: Server,
         *,
-        timeout: float = 30.0,
+        timeout: float = CLIENT_TIMEOUT_MS / 1000,
         retries: Retries | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:

@@ -50,3 +50,12 @@ HTTP_STREAMS = 1000
 
 REDACTED = "***REDACTED***"
 """What is shown in place of a secret."""
+
+ENVIRONMENT = "development"
+"""The environment of a process that is told none."""
+
+ON_BLOCKED = "give_up"
+"""A task that failed steps block ends in `error`."""
+
+SEARCH_PATHS = ("config/tasks/**/*.{yml,yaml}",)
+"""Patterns of the template files that are found where none is named."""

@@ -22,3 +22,6 @@ HTTP_IDLE_TIMEOUT_SECONDS = 600
 
 TOTAL_CONNECTIONS_HINT = 50
 """How many connections of all processes of a fleet a person expects."""
+
+CLIENT_TIMEOUT_MS = 30_000
+"""Limit of one call of a client of ours."""

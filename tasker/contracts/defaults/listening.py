@@ -35,3 +35,6 @@ ERROR_RATE_PER_MINUTE = 20
 WORKER_SYSTEM_ID = "worker-event-system"
 ORCHESTRATOR_SYSTEM_ID = "orchestration-event-system"
 """Labels in the log."""
+
+DEPLOYMENT_MODE = "Hybrid"
+"""A process listens, and polls below that where notifications may be lost."""

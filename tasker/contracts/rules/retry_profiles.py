@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from tasker.contracts.defaults.retries import JITTER_SHARE
 from tasker.contracts.plan import RetryPolicy
-
-DEFAULT_JITTER = 0.15
-"""Share of the delay meant by `jitter: true` (F-204)."""
 
 _POLICIES = (
     RetryPolicy(profile="single", retryable=False, max_attempts=1),
@@ -31,7 +29,7 @@ _POLICIES = (
         max_backoff_ms=60_000,
     ),
     RetryPolicy(profile="health_check", max_attempts=3, backoff="fixed", backoff_base_ms=30_000),
-    RetryPolicy(profile="email", max_attempts=5, backoff_base_ms=1000, max_backoff_ms=300_000, jitter=DEFAULT_JITTER),
+    RetryPolicy(profile="email", max_attempts=5, backoff_base_ms=1000, max_backoff_ms=300_000, jitter=JITTER_SHARE),
 )
 
 RETRY_PROFILES: Mapping[str, RetryPolicy] = MappingProxyType({str(p.profile): p for p in _POLICIES})

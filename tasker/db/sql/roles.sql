@@ -10,8 +10,8 @@ grant select on all tables in schema tasker to {worker}, {orchestrator}, {api};
 
 -- Moving steps and tasks, with their history: whoever brings a result, and an operator.
 grant update on tasker.tasks to {worker}, {orchestrator}, {api};
-grant insert, update on tasker.workflow_steps, tasker.enqueue_counters, tasker.repairs, tasker.tasks_dlq, tasker.unserved_steps
-  to {worker}, {orchestrator}, {api};
+grant insert, update on tasker.workflow_steps, tasker.enqueue_counters, tasker.repairs, tasker.tasks_dlq,
+  tasker.dlq_counters, tasker.unserved_steps to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.ready_backlog, tasker.step_results to {worker}, {orchestrator}, {api};
 grant insert on tasker.dynamic_edges, tasker.step_inputs, tasker.step_failures, tasker.step_moves, tasker.task_moves,
   tasker.refused_results, tasker.poison_messages to {worker}, {orchestrator}, {api};
@@ -63,7 +63,8 @@ grant insert on tasker.domain_events_pruned to {orchestrator};
 grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, tasker.template_steps, tasker.template_edges,
   tasker.tasks, tasker.workflow_steps, tasker.dynamic_edges, tasker.task_moves, tasker.step_moves, tasker.ready_backlog,
   tasker.enqueue_counters, tasker.workers, tasker.pauses, tasker.unserved_steps, tasker.repairs, tasker.turns,
-  tasker.dlq_replays, tasker.schema_scripts, tasker.staleness_settings, tasker.workflow_step_edges, tasker.task_transitions,
+  tasker.dlq_counters, tasker.dlq_replays, tasker.schema_scripts, tasker.staleness_settings, tasker.workflow_step_edges,
+  tasker.task_transitions,
   tasker.workflow_step_transitions, tasker.task_transition_log, tasker.step_transition_log, tasker.v_dlq_dashboard,
   tasker.v_task_staleness_monitoring, tasker.step_progress to {exporter};
 grant select (template_id, namespace_id, named_task_uuid, step_count, static_count, created_at, lifecycle)

@@ -1,22 +1,25 @@
-"""Log lines about attempts, as `event key=value ...` (C-112)."""
+"""Log lines about attempts (C-112)."""
 
 from __future__ import annotations
 
 import logging
 
+from tasker.contracts.execution import Claim
+from tasker.log_lines import ids_of, log_line
+
 _logger = logging.getLogger("tasker.execution")
 
 
-def info(event: str, **fields: object) -> None:
+def info(event: str, claim: Claim, **fields: object) -> None:
     """Something that happens in a healthy system."""
-    _write(logging.INFO, event, fields)
+    _write(logging.INFO, event, claim, fields)
 
 
-def warning(event: str, **fields: object) -> None:
+def warning(event: str, claim: Claim | None, **fields: object) -> None:
     """Something that somebody should look at."""
-    _write(logging.WARNING, event, fields)
+    _write(logging.WARNING, event, claim, fields)
 
 
-def _write(level: int, event: str, fields: dict[str, object]) -> None:
+def _write(level: int, event: str, claim: Claim | None, fields: dict[str, object]) -> None:
     if _logger.isEnabledFor(level):
-        _logger.log(level, "%s %s", event, " ".join(f"{key}={value}" for key, value in fields.items()))
+        log_line(_logger, level, event, {**(ids_of(claim) if claim else {}), **fields})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from dataclasses import replace
-from types import CoroutineType
 from typing import Any
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
@@ -15,7 +14,6 @@ from tasker.execution.attempt.values import Checkpoint, Ending
 from tasker.lifecycle.storable import NotStorable, encode
 from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
-from tasker.types.result import StepHandlerResult
 
 CRASH = "handler_crash"
 NOT_IMPORTABLE = "handler_not_importable"
@@ -24,15 +22,19 @@ TOLD_TO_STOP = (f"exited with status {128 + signal.SIGTERM}", "was killed by SIG
 
 def settle(value: Any, step: StepPlan, handler: str, limit_bytes: int = VALUE_LIMIT_BYTES) -> Success | Failure:
     """What the handler returned: a success that can be stored and fits the step's `result_schema`, or a failure."""
-    if isinstance(value, CoroutineType):
-        return _forgot_async(value, handler)
     result = to_result(value, handler)
     if not result.is_success:
         return storable(failure_from_result(result, handler))
+    produced = result.result or {}
     try:
-        return _checked(result, step, handler, limit_bytes)
+        encoded = encode(produced, limit_bytes=limit_bytes)
+        if result.metadata:
+            _check_metadata(result.metadata)
     except NotStorable as problem:
         return _not_storable("result", problem, handler)
+    if step.result_schema is not None and (failure := _against_schema(produced, step, handler)):
+        return failure
+    return Success(produced, encoded, result.metadata)
 
 
 def yielded(signal: CheckpointYield, handler: str) -> Checkpoint | Failure:
@@ -121,16 +123,6 @@ def _from_exception(error: BaseException, handler: str) -> Failure:
     return Failure(message, "handler_error", True, metadata=metadata, handler=handler)
 
 
-def _checked(result: StepHandlerResult, step: StepPlan, handler: str, limit_bytes: int) -> Success | Failure:
-    value = result.result or {}
-    encoded = encode(value, limit_bytes=limit_bytes)
-    if result.metadata:
-        _check_metadata(result.metadata)
-    if step.result_schema is not None and (failure := _against_schema(value, step, handler)):
-        return failure
-    return Success(value, encoded, result.metadata)
-
-
 def _check_metadata(metadata: dict[str, Any]) -> None:
     try:
         encode(metadata)
@@ -157,9 +149,3 @@ def _not_storable(what: str, problem: NotStorable, handler: str) -> Failure:
     message = f"the {what} of {handler} cannot be stored: {problem}{hint}"
     failure = Failure(message, problem.error_type, False, metadata={"path": problem.path}, handler=handler)
     return storable(failure)
-
-
-def _forgot_async(value: CoroutineType[Any, Any, Any], handler: str) -> Failure:
-    value.close()  # it will never be awaited, and says so otherwise
-    message = f"{handler} is a plain function and returned a coroutine: declare it with `async def`"
-    return Failure(message, "invalid_handler_result", False, metadata={"returned_type": "coroutine"}, handler=handler)

@@ -10,12 +10,16 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tasker.contracts.defaults import STARVATION_MS, STEP_GRACE_MS
+from tasker.contracts.metrics import Histogram
 from tasker.execution.attempt import log
 from tasker.execution.attempt.slots import Slots
 from tasker.execution.attempt.values import Attempt, Lost, Released, Unplaced
 
 LONGEST_WAIT_SECONDS = 60.0
 """A step with a long timeout does not wait longer than this either: another worker may be idle."""
+WAIT_BOUNDS_MS = (1, 10, 50, 100, 250, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000)
+"""The upper ends of the buckets of waits."""
 WRITE_SECONDS = 10.0
 """How long the write that counts the time anew may take."""
 
@@ -28,8 +32,8 @@ class Waits:
     of.
     """
 
-    grace: float = 10.0
-    starvation: float = 10.0
+    grace: float = STEP_GRACE_MS / 1000
+    starvation: float = STARVATION_MS / 1000
 
     def patience(self, limit: float) -> float:
         """How long a step waits whose handler may take `limit` seconds. Half of the grace is left to give it back."""
@@ -37,12 +41,20 @@ class Waits:
 
 
 class Places:
-    """The places of one `kind` ("thread", "process"). `starved` counts the steps that were warned of."""
+    """The places of one `kind` ("thread", "process"). `starved` counts the steps that were warned of.
+
+    `at_once` are those that had not to wait, `waited` says how long the others did.
+    """
 
     def __init__(self, size: int, kind: str, hint: str, waits: Waits) -> None:
         self._slots, self._size = Slots(size), size
         self._kind, self._hint, self._waits = kind, hint, waits
-        self.starved = 0
+        self.starved = self.at_once = 0
+        self.waited = Histogram(
+            "worker_handler_semaphore_wait_ms",
+            "The wait of a claimed step for a thread or a child process; most do not wait.",
+            WAIT_BOUNDS_MS,
+        )
         self.since: dict[str, float] = {}
         """Since when each step that waits now does, by its identifier, in the loop's monotonic seconds."""
 
@@ -66,6 +78,7 @@ class Places:
         `limit` is the time that the handler will have, in seconds.
         """
         if not self.full:
+            self.at_once += 1
             return await self._slots.acquire(attempt.cancel)
         loop = asyncio.get_running_loop()
         since = loop.time()
@@ -88,11 +101,12 @@ class Places:
             later(self._waits.starvation, self._starves, attempt),
             later(self._waits.patience(limit), attempt.cancel.set, Unplaced, reason),
         )
-        self.since[attempt.claim.step_uuid] = asyncio.get_running_loop().time()
+        self.since[attempt.claim.step_uuid] = since = asyncio.get_running_loop().time()
         try:
             return await self._slots.acquire(attempt.cancel)
         finally:
             self.since.pop(attempt.claim.step_uuid, None)
+            self.waited.observe((asyncio.get_running_loop().time() - since) * 1000)
             for timer in timers:
                 timer.cancel()
 
@@ -100,8 +114,7 @@ class Places:
         self.starved += 1
         log.warning(
             f"step_waits_for_{self._kind}",
-            step_uuid=attempt.claim.step_uuid,
-            step=attempt.claim.name,
+            attempt.claim,
             seconds=self._waits.starvation,
             places=self._size,
             hint=self._hint,

@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from tasker.contracts.clock import Clock
 from tasker.contracts.defaults import STEP_TIMEOUT_MS
 from tasker.contracts.execution import Claim, Failure, Success
+from tasker.contracts.metrics import Histogram, summed
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import log
 from tasker.execution.attempt.breakers import behind_breaker
@@ -39,8 +41,13 @@ if TYPE_CHECKING:
     from tasker.handler import HandlerRegistry
     from tasker.resilience.registry import Breakers
 
-Mode: TypeAlias = Callable[[Attempt, ResolvedHandler, float], Awaitable[Ending]]
-"""Calls a handler once, for at most so many seconds."""
+
+class Mode(Protocol):
+    """A way to run a handler."""
+
+    def __call__(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Awaitable[Ending]:
+        """Call it once, for at most `limit` seconds."""
+        ...
 
 
 class AttemptRunner:
@@ -100,6 +107,11 @@ class AttemptRunner:
         """Since when each of them does, by step, in monotonic seconds. May be asked for by another thread."""
         return {step: since for places in self._places() for step, since in list(places.since.items())}
 
+    def waits(self) -> Histogram:
+        """How long steps have waited for a thread or a child process, most of them not at all."""
+        places = self._places()
+        return summed(*(each.waited for each in places), zeros=sum(each.at_once for each in places))
+
     @property
     def crowded(self) -> bool:
         """True when a step may have to wait: all threads or all child processes are taken."""
@@ -149,33 +161,36 @@ class AttemptRunner:
             handler = self._registry.of_step(attempt.step, attempt.plan.id)
         except ResolutionError as error:  # another worker may have it (design rule 16)
             return Released(attempt.claim, str(error))
-        ending = await self._until_settled(attempt, handler)
+        call, own = self._mode(attempt, handler), attempt.step.timeout_seconds
+        limit = self._default_timeout if own is None else own
+        ending: Ending | None = await call(attempt, handler, limit)
+        if isinstance(ending, Checkpoint):
+            again = partial(call, handler=handler, limit=limit)
+            ending = await self._from_there(attempt, ending, again, handler.name)
         # Whatever a handler returns after it was told to stop may be half of its work.
         return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
 
-    async def _until_settled(self, attempt: Attempt, handler: ResolvedHandler) -> Ending | None:
-        """Call the handler, and again from each checkpoint; None when the step is no longer ours."""
-        call, progress, own = self._mode(attempt, handler), Progress(), attempt.step.timeout_seconds
-        limit = self._default_timeout if own is None else own
-        while True:
-            ending = await call(attempt, handler, limit)
-            if not isinstance(ending, Checkpoint) or not attempt.cancel.may_save():
-                return ending
-            if failure := progress.failure(ending, handler.name):
+    async def _from_there(
+        self, attempt: Attempt, ending: Ending, again: Callable[[Attempt], Awaitable[Ending]], handler: str
+    ) -> Ending | None:
+        """Save the position and call the handler again, as often as it yields; None when the step is no longer ours."""
+        progress = Progress()
+        while isinstance(ending, Checkpoint) and attempt.cancel.may_save():
+            if failure := progress.failure(ending, handler):
                 return failure
-            saved = await save(attempt, ending, self._checkpoint_timeout, handler.name)
+            saved = await save(attempt, ending, self._checkpoint_timeout, handler)
             if not isinstance(saved, Attempt):
                 return saved
             if saved.cancel.is_set():
                 return ending
-            attempt = saved
+            attempt, ending = saved, await again(saved)
+        return ending
 
     def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> Mode:
         """What calls the handler: on the loop, in a thread, or in a child process."""
         if not _runs_apart(attempt, handler):
             return self._chosen_mode(attempt, handler)
-        claim = attempt.claim
-        log.warning("step_runs_apart", step=claim.name, step_uuid=claim.step_uuid, attempt=claim.attempt)
+        log.warning("step_runs_apart", attempt.claim)
         return self._apart
 
     def _chosen_mode(self, attempt: Attempt, handler: ResolvedHandler) -> Mode:
@@ -208,7 +223,7 @@ class AttemptRunner:
         if isinstance(ending, Failure):
             ending = Cover(attempt).failure(ending)
         elif ending.encoded.size > WARN_BYTES:
-            log.warning("step_result_large", step_uuid=attempt.claim.step_uuid, characters=len(ending.encoded.text))
+            log.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
         return Result(attempt.claim, attempt.plan, milliseconds, ending)
 
     async def _until_idle(self, limit: float) -> None:

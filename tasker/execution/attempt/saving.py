@@ -19,13 +19,8 @@ async def save(attempt: Attempt, position: Checkpoint, limit: float, handler: st
     Returns the attempt as it goes on from there; a retryable failure when it could not be saved; None when the step
     is no longer ours.
     """
-    step = attempt.claim.step_uuid
-    log.info(
-        "checkpoint_yield_step_event",
-        step_uuid=step,
-        cursor=position.cursor,
-        items_processed=position.items_processed,
-    )
+    claim, count = attempt.claim, position.items_processed
+    log.info("checkpoint_yield_step_event", claim, cursor=position.cursor, items_processed=count)
     try:
         async with asyncio.timeout(limit):
             saved = await attempt.writes.save(attempt, position)
@@ -33,7 +28,7 @@ async def save(attempt: Attempt, position: Checkpoint, limit: float, handler: st
         return _failed(error, limit, handler)
     if saved is None:
         return None
-    log.info("checkpoint_saved", step_uuid=step, history_length=len(saved.get("history", ())))
+    log.info("checkpoint_saved", claim, history_length=len(saved.get("history", ())))
     return _resumed(attempt, saved)
 
 

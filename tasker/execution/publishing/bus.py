@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable
 
+from tasker.contracts.defaults.workers import SEEN_EVENTS
+from tasker.contracts.execution import Claim
 from tasker.contracts.hook_arguments import EventPublished
+from tasker.contracts.subscribing import LIMITS, SubscriberLimits
 from tasker.domain_events.channel import CAPACITY, InProcessChannel, shared
 from tasker.domain_events.poller import InProcessDomainEventPoller
 from tasker.domain_events.registries import SubscriberRegistry
 from tasker.execution.publishing.custom import CustomPublishers
+from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.result_events import Announced
 
@@ -19,7 +24,8 @@ _log = logging.getLogger("tasker.domain_events")
 
 class Bus:
     """Best effort, and never in the way of a step: events go into the bounded channel of the process, and a thread
-    takes them from there to the subscribers. When it is full they are dropped and counted (`channel.dropped`).
+    takes them from there to a thread and a queue of each subscriber, within `limits`. What is full drops, and counts.
+    An event that is told again reaches nobody twice; the last `remembered` are known.
 
     `capacity` is how many may wait, `log_dropped` says so of every one that is dropped. The thread begins with the
     first event, unless the program has a poller of its own; `drain_seconds` is how long `close` waits for what is left.
@@ -35,22 +41,36 @@ class Bus:
         log_dropped: bool = True,
         channel: InProcessChannel = shared,
         on_published: OnPublished | None = None,
+        limits: SubscriberLimits = LIMITS,
+        remembered: int = SEEN_EVENTS,
     ) -> None:
         self._custom, self._drain_seconds, self._channel = custom, drain_seconds, channel
         self._capacity, self._log_dropped = capacity, log_dropped
         self._poller: InProcessDomainEventPoller | None = None
-        self._on_published = on_published
+        self._on_published, self._limits = on_published, limits
+        self._seen, self._remembered = dict[object, None](), remembered
+        self.routed = Counter[str]()
+        """How many events were told, by their delivery mode."""
+        self.sent = self.dropped = 0
+        """How many went to the subscribers of this process, and how many did not because too many waited."""
 
     @property
     def channel(self) -> InProcessChannel:
         """Where events wait for the subscribers."""
         return self._channel
 
+    @property
+    def failures(self) -> int:
+        """Events that a subscriber of this process has not dealt with: it raised, or too many waited for it."""
+        listeners = self._poller.listeners if self._poller is not None else ()
+        raised = SubscriberRegistry.instance().failed
+        return self.dropped + raised + sum(each.failed + each.dropped for each in listeners)
+
     def accepted(self, results: Iterable[Result]) -> None:
         """These results were accepted: tell of their events."""
         for result in results:
             for mode, announced in result.events.here if result.events else ():
-                self._tell(mode, announced)
+                self._tell(result.claim, mode, announced)
 
     def close(self) -> None:
         """Bring what is left to the subscribers, for a limited time."""
@@ -59,32 +79,44 @@ class Bus:
             poller.stop(self._drain_seconds)
             SubscriberRegistry.instance().stop_all()
 
-    def _tell(self, mode: str, announced: Announced) -> None:
+    def _tell(self, claim: Claim, mode: str, announced: Announced) -> None:
         event = announced.event or {}
         if _log.isEnabledFor(logging.INFO):
-            fields = {name: event["metadata"][name] for name in ("task_uuid", "correlation_id", "namespace")}
-            said = " ".join(f"{name}={value}" for name, value in fields.items())
-            text = "Domain event published event_name=%s event_id=%s delivery_mode=%s %s"
-            _log.info(text, event["event_name"], event["event_id"], mode, said)
+            said = {"event_name": event["event_name"], "event_id": event["event_id"], "delivery_mode": mode}
+            log_line(_log, logging.INFO, "Domain event published successfully", ids_of(claim) | said)
         if self._on_published is not None:
             namespace = event["metadata"]["namespace"]
             self._on_published(EventPublished(event["event_name"], namespace, mode, False, announced.took_ms))
         if announced.publisher is not None:
             self._custom.tell(announced.publisher, event)
-        if mode != "durable":
+        self.routed[mode] += 1
+        if mode != "durable" and self._is_new(event["event_id"]):
             self._send(dict(event))
+
+    def _is_new(self, event_id: object) -> bool:
+        """Whether it was not sent before, as far as that is remembered (A-113)."""
+        if event_id in self._seen:
+            return False
+        if len(self._seen) >= self._remembered:
+            del self._seen[next(iter(self._seen))]
+        self._seen[event_id] = None
+        return True
 
     def _send(self, event: dict[str, object]) -> None:
         self._begin()
         self._channel.capacity = self._capacity
-        if not self._channel.send(event) and self._log_dropped:
+        if self._channel.send(event):
+            self.sent += 1
+            return
+        self.dropped += 1
+        if self._log_dropped:
             text = "Domain event dispatch failed - channel full (events dropped) event_name=%s dropped=%s"
             _log.warning(text, event["event_name"], self._channel.dropped)
 
     def _begin(self) -> None:
         registry = SubscriberRegistry.instance()
         if self._poller is None and registry.list_registered() and not self._channel.pollers:
-            self._poller = InProcessDomainEventPoller(channel=self._channel)
+            self._poller = InProcessDomainEventPoller(channel=self._channel, limits=self._limits)
             self._poller.start()
         if self._poller is not None:
             registry.start_all(self._poller)

@@ -23,6 +23,7 @@ from tasker.execution.publishing.custom import LEFT_OUT, CustomPublishers, Said
 from tasker.execution.publishing.payloads import own_payload, says_all
 from tasker.lifecycle.retry import Fail, decide_failure
 from tasker.lifecycle.storable import NotStorable, encode
+from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.result_events import Announced, Events
 from tasker.template.schema.check import check_result
@@ -111,9 +112,9 @@ class EventMaker:
         return found
 
     def _tell_withheld(self, result: Result, step: StepPlan, event: str, why: str) -> None:
-        message = "Failed to publish domain event - step will continue handler=%s event_name=%s task_uuid=%s error=%s"
         level = logging.INFO if why.endswith(LEFT_OUT) else logging.WARNING
-        _log.log(level, message, step.handler.callable, event, result.claim.task_uuid, why)
+        fields = ids_of(result.claim) | {"error": why, "event_name": event, "handler": step.handler.callable}
+        log_line(_log, level, "Failed to publish domain event - step will continue", fields)
 
 
 def fires(condition: str, outcome: str) -> bool:

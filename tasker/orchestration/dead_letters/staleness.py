@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from tasker.contracts.defaults.staleness import (
@@ -19,17 +19,14 @@ from tasker.contracts.defaults.staleness import (
     WAITING_FOR_DEPENDENCIES_MINUTES,
     WAITING_FOR_RETRY_MINUTES,
 )
+from tasker.contracts.metrics import Histogram
 from tasker.errors import LockTimeout, StatementTimeout
+from tasker.log_lines import log_line
 from tasker.services.engine.answers import StaleAnswer
 from tasker.services.engine.calls import Engine
 
-COUNTED = (
-    "detection_runs",
-    "detection_milliseconds",
-    "tasks_detected",
-    "entries_created",
-    "tasks_transitioned_to_error",
-)
+SEARCH_BOUNDS_MS = (10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
+"""The upper ends of the buckets of the durations of searches."""
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -66,12 +63,15 @@ class StalenessSettings:
 class StalenessSearch:
     """Finds stale tasks, records them as dead letters, and ends those that would not go on by themselves."""
 
-    def __init__(
-        self, engine: Engine, settings: StalenessSettings, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._engine, self._settings, self._monotonic = engine, settings, monotonic
-        self.counts: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
-        """Of this process, by the names of `COUNTED` (D-32)."""
+    def __init__(self, engine: Engine, settings: StalenessSettings) -> None:
+        self._engine, self._settings = engine, settings
+        self.counts: Counter[str] = Counter()
+        """Of this process: `detection_runs`, `tasks_detected`, `entries_created`, `tasks_transitioned_to_error`."""
+        self.durations = Histogram(
+            "tasker_staleness_detection_duration_milliseconds",
+            "A search for stale tasks by this process, all slices of it.",
+            SEARCH_BOUNDS_MS,
+        )
 
     async def look(self, worker: str) -> list[StaleAnswer]:
         """Search if it is time to; what each slice came to. Tasks that others hold are found by the next search."""
@@ -84,14 +84,13 @@ class StalenessSearch:
             return []
 
     async def _search(self, worker: str) -> list[StaleAnswer]:
-        began = self._monotonic()
+        began = perf_counter()
         first = {"every_ms": self._settings.interval_ms, "settings": _columns(self._settings.limits)}
         found = [await self._slice(worker, first)]
         while found[-1].last is not None:
             found.append(await self._slice(worker, {"after": found[-1].last}))
         if found[0].searched:
-            self.counts["detection_runs"] += 1
-            self.counts["detection_milliseconds"] += round((self._monotonic() - began) * 1000)
+            self.durations.observe((perf_counter() - began) * 1000)
         return found
 
     async def _slice(self, worker: str, more: Mapping[str, Any]) -> StaleAnswer:
@@ -106,6 +105,7 @@ class StalenessSearch:
             **more,
         }
         answer = await self._engine.move("stale", args, StaleAnswer)
+        self.counts["detection_runs"] += answer.searched and "every_ms" in more
         for task in answer.stale:
             self._tell(task)
         return answer
@@ -115,13 +115,19 @@ class StalenessSearch:
         if not self._settings.dry_run:
             self.counts["entries_created"] += task["moved_to_dlq"]
             self.counts["tasks_transitioned_to_error"] += task["transition_success"]
-        _log.warning(
-            "stale_task task=%s template=%s/%s state=%s minutes=%s limit=%s signal=%s reason=%s action=%s%s",
-            *(task[name] for name in ("task_uuid", "namespace_name", "task_name", "current_state")),
-            *(task[name] for name in ("time_in_state_minutes", "threshold_minutes", "signal", "reason")),
-            task["action_taken"],
-            " dry_run=true" if self._settings.dry_run else "",
-        )
+        log_line(_log, logging.WARNING, "stale_task", _fields(task) | {"dry_run": self._settings.dry_run})
+
+
+def _fields(task: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "task_uuid": task["task_uuid"],
+        "namespace": task["namespace_name"],
+        "state": task["current_state"],
+        "template": task["task_name"],
+        "minutes": task["time_in_state_minutes"],
+        "limit": task["threshold_minutes"],
+        **{name: task[name] for name in ("signal", "reason", "action_taken")},
+    }
 
 
 def _columns(limits: StalenessLimits) -> dict[str, int]:

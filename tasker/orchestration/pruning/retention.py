@@ -6,9 +6,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tasker.contracts.defaults.retention import EVENTS_KEPT_DAYS, RETENTION_INTERVAL_SECONDS, SLICE_STEPS
 from tasker.contracts.retention import RetentionRule
 from tasker.errors import LockTimeout, StatementTimeout
-from tasker.services.database.retention import SLICE_STEPS, Pruned, Retention, Target
+from tasker.services.database.retention import Pruned, Retention, Target
 from tasker.services.engine.calls import Engine
 
 TURN = "retention"
@@ -24,9 +25,9 @@ class RetentionSettings:
     """What is deleted, and how often it is looked for. Without rules, and a limit for events, nobody looks."""
 
     rules: Sequence[RetentionRule] = ()
-    interval_ms: int = 3_600_000
+    interval_ms: int = RETENTION_INTERVAL_SECONDS * 1000
     slice_steps: int = SLICE_STEPS
-    events_ms: int | None = 30 * 86_400_000
+    events_ms: int | None = EVENTS_KEPT_DAYS * 86_400_000
     """Domain events that are older are deleted, whatever becomes of their tasks; None: never."""
 
 

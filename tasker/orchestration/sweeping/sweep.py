@@ -26,6 +26,7 @@ from tasker.contracts.defaults.sweeping import (
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import LockTimeout, MessagingError, PlanUnreadable, StatementTimeout
+from tasker.log_lines import log_line
 from tasker.orchestration.changes import failed_change, lost_change, simple_change
 from tasker.orchestration.dead_letters.replaying import ReplaySweep
 from tasker.orchestration.dead_letters.staleness import StalenessSearch, StalenessSettings
@@ -271,8 +272,8 @@ class Sweeper:
 
 async def _refused(item: Change | str, error: DataRefused) -> None:
     """It stays as it is, is said at every pass, and holds up no other."""
-    what = f"task={item}" if isinstance(item, str) else f"step={item['s']} task={item['t']}"
-    _log.error("sweep_refused %s reason=%s", what, error)
+    ids = {"task_uuid": item} if isinstance(item, str) else {"task_uuid": item["t"], "step_uuid": item["s"]}
+    log_line(_log, logging.ERROR, "sweep_refused", {**ids, "error": str(error)})
 
 
 def _namespace(row: FoundStep) -> str:

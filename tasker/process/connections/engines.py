@@ -26,7 +26,7 @@ class Engines:
         listeners: Listeners | None = None,
     ) -> None:
         self._url, self._messaging, self._rules = url, messaging, rules
-        self._listeners = listeners or Listeners()
+        self._listeners = listeners
         self._connections: list[Connection] = []
         shared = self._connection("upkeep")
         self.notices = EndNotices(shared, waiter)
@@ -37,9 +37,7 @@ class Engines:
         return self._engine(self._connection(purpose))
 
     def _engine(self, connection: Connection) -> Engine:
-        engine = Engine(connection, self._messaging, self._rules, self.notices)
-        engine.listeners = self._listeners
-        return engine
+        return Engine(connection, self._messaging, self._rules, self.notices, listeners=self._listeners)
 
     def _connection(self, purpose: str) -> Connection:
         connection = Connection(self._url, name=f"tasker {purpose}")

@@ -6,8 +6,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from tasker.contracts.clock import Clock, Random
+from tasker.contracts.hook_arguments import Looked
 from tasker.contracts.messaging import Capabilities
 from tasker.errors import DatabaseError, MessagingError
 from tasker.lifecycle.deployment import (
@@ -29,12 +31,30 @@ from tasker.services.engine.polling import Poll
 _log = logging.getLogger("tasker.events")
 
 
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """How the listeners of a process do, and what came of them since the start."""
+
+    all_listen: bool
+    """Each of them; False too where nothing is to listen."""
+    polls_instead: bool
+    """One that brings work is lost."""
+    lag_seconds: float | None
+    """How long a notification took that this process sent to itself, the last time; None without one."""
+    received: int
+    """Announcements."""
+    reconnections: int
+    """How often one listened again after it had been lost."""
+    switches: int
+    """From listening to polling, and back."""
+
+
 class EventSystem:
     """When one process looks for work: what it listens to, and how often whoever reads a queue polls it.
 
     In `PollingOnly` nothing listens. In `EventDrivenOnly` nobody polls while the listeners work; they look once
     whenever a listener comes back. In `Hybrid` slow polls go on below. While a listener is lost, every mode polls
-    quickly; sweeps find what is missed in all of them.
+    quickly; sweeps find what is missed in all of them. `on_looked` is told of each look whose time is measured.
     """
 
     def __init__(
@@ -43,13 +63,14 @@ class EventSystem:
         capabilities: Capabilities,
         clock: Clock,
         random: Random,
+        on_looked: Callable[[Looked], None] | None = None,
     ) -> None:
         self.settings = settings
         self.mode: DeploymentMode = effective_mode(settings.deployment_mode, capabilities)
         self.is_running = False
         self._capabilities, self._changed = capabilities, asyncio.Event()
-        self._clock, self._random = clock, random
-        self._tally = Tally()
+        self._clock, self._random, self._on_looked = clock, random, on_looked
+        self.tally = Tally()
         self._listeners: dict[str, Listener] = {}
 
     @property
@@ -105,22 +126,42 @@ class EventSystem:
         try:
             yield poll
         except (DatabaseError, MessagingError):
-            self._tally.look_failed(self._clock.monotonic())
+            self.tally.look_failed(self._clock.monotonic())
+            self._looked(poll, began, polled=polled, failed=True)
             raise
         now = self._clock.monotonic()
         seconds = now - began if self.settings.performance_monitoring_enabled else None
-        self._tally.succeeded(now, found=poll.found > 0, polled=polled, seconds=seconds)
+        self.tally.succeeded(now, found=poll.found, polled=polled, seconds=seconds)
+        self._looked(poll, began, polled=polled, failed=False)
+
+    def _looked(self, poll: Poll, began: float, *, polled: bool, failed: bool) -> None:
+        if self._on_looked is not None and self.settings.performance_monitoring_enabled:
+            duration_ms = (self._clock.monotonic() - began) * 1000
+            self._on_looked(Looked(poll.found, not polled, failed, duration_ms))
+
+    def listening(self) -> Listening:
+        """How its listeners do now."""
+        all_of_them, wanted = self._listeners.values(), self.listeners.values()
+        lags = [lag for each in wanted if each.state.is_listening and (lag := each.source.lag()) is not None]
+        return Listening(
+            all_listen=bool(wanted) and all(each.state.is_listening for each in wanted),
+            polls_instead=any(each.source.brings_work and each.polls_instead for each in wanted),
+            lag_seconds=max(lags, default=None),
+            received=sum(each.received for each in all_of_them),
+            reconnections=sum(each.reconnections for each in all_of_them),
+            switches=sum(2 * each.state.fallbacks - each.polls_instead for each in all_of_them),
+        )
 
     def statistics(self) -> EventSystemStatistics:
         """What has come of it since the start (B-5)."""
-        return self._tally.statistics(self._clock.monotonic(), self.mode)
+        return self.tally.statistics(self._clock.monotonic(), self.mode)
 
     def health(self) -> Health:
         """How well it does now (B-6)."""
         listener = self._lost()
         lost = listener.state if listener and listener.state.reception is Reception.POLLING_FALLBACK else None
         now = self._clock.monotonic()
-        return judge_health(self.settings, self.mode, self._tally, now, running=self.is_running, lost=lost)
+        return judge_health(self.settings, self.mode, self.tally, now, running=self.is_running, lost=lost)
 
     async def watch(self, judge: Callable[[], Health]) -> None:
         """Say so in the log when the health of the process changes, which `judge` knows, until cancelled.

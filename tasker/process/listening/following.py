@@ -22,6 +22,16 @@ ORCHESTRATOR_CHANNELS = (ready_channel("orchestration"), PAUSES_CHANNEL)
 WORKER_CHANNELS = ("tasker_work", "tasker_cancelled", *ORCHESTRATOR_CHANNELS)
 
 
+class Lag:
+    """How long the notification took that proved last that they arrive; None before the first."""
+
+    seconds: float | None = None
+
+    def took(self, seconds: float) -> None:
+        """One arrived."""
+        self.seconds = seconds
+
+
 def notifications(
     messaging: MessagingService,
     connection: Statements,
@@ -34,6 +44,8 @@ def notifications(
     Where the backend itself announces messages, what comes here is only news of tasks.
     """
 
+    lag = Lag()
+
     async def prove(channel: str) -> None:
         await connection.execute("select pg_notify(%s, '')", (channel,))
 
@@ -44,6 +56,7 @@ def notifications(
             prove,
             proof_seconds=settings.connection_timeout_seconds,
             check_seconds=settings.event_timeout_seconds,
+            on_proof=lag.took,
         )
 
     return Source(
@@ -52,6 +65,7 @@ def notifications(
         on_notification,
         brings_work=not _pushes(messaging),
         away=lambda: outage_of(url).is_on,
+        lag=lambda: lag.seconds,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from tasker.contracts.backoff import jittered
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError, TaskerError
-from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, notice
+from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, Reception, notice
 from tasker.process.supervision.supervisor import is_cancelled
 from tasker.resilience.outage import is_outage
 
@@ -32,6 +32,8 @@ class Source:
     """False where only news about tasks come: without them nothing waits in a queue unseen."""
     away: Callable[[], bool] = lambda: False
     """True during an outage of the server behind it, which has lines of its own in the log."""
+    lag: Callable[[], float | None] = lambda: None
+    """Seconds that an announcement took of late; None where that is not measured."""
 
 
 class Listener:
@@ -54,9 +56,18 @@ class Listener:
     ) -> None:
         self.source, self.state = source, ListenerState()
         self.wanted = wanted
+        self.received = 0
+        """Announcements since the start."""
+        self.reconnections = 0
+        """How often it listened again after it had been lost."""
         self._settings, self._random, self._changed, self._pause = settings, random, changed, pause
         self._unchanged: asyncio.Timeout | None = None
         self._told = False
+
+    @property
+    def polls_instead(self) -> bool:
+        """It is lost."""
+        return self.state.reception is Reception.POLLING_FALLBACK
 
     def change(self, settings: EventSettings, wanted: bool) -> None:
         """Go on in this way (B-9)."""
@@ -106,10 +117,12 @@ class Listener:
                 if not self.state.is_listening:
                     self._step(self.state.connected())
                 if item is not None:
+                    self.received += 1
                     self.source.on_item(item)
 
     def _step(self, after: ListenerState, problem: TaskerError | None = None) -> None:
         before, self.state = self.state, after
+        self.reconnections += after.is_listening and before.reception is Reception.POLLING_FALLBACK
         kind = notice(before, after, self._settings.max_retry_attempts)
         if kind is not Notice.NONE:
             self._tell(kind, problem)

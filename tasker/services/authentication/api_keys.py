@@ -40,7 +40,7 @@ class KeyRing:
         shown = digest(key).encode()
         matching = [caller for known, caller in self._keys if hmac.compare_digest(known, shown)]
         if not matching:
-            raise NotAuthenticated("unknown API key")
+            raise NotAuthenticated("unknown API key", reason="unknown_key")
         return matching[0]
 
 

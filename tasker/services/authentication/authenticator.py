@@ -41,14 +41,16 @@ class Authenticator:
         if authorization:
             scheme, _, token = authorization.partition(" ")
             if scheme.lower() != "bearer" or not token.strip():
-                raise NotAuthenticated("the header Authorization is not `Bearer TOKEN`")
+                raise NotAuthenticated("the header Authorization is not `Bearer TOKEN`", reason="malformed")
             if self._tokens is None:
-                raise NotAuthenticated("tokens are not taken here", hint=f"send {self.settings.api_key_header}")
+                hint = f"send {self.settings.api_key_header}"
+                raise NotAuthenticated("tokens are not taken here", reason="not_taken", hint=hint)
             return await self._tokens.caller(token.strip())
         if key:
             return self.keys.caller(key)
         raise NotAuthenticated(
             "Missing authentication credentials",
+            reason="missing",
             hint=f"send Authorization: Bearer TOKEN, or {self.settings.api_key_header}: KEY",
         )
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-KEY_HEADER = "X-API-Key"
+from tasker.contracts.defaults.authentication import (
+    JWKS_REFRESH_SECONDS,
+    KEY_HEADER,
+    PERMISSIONS_CLAIM,
+    TOKEN_AUDIENCE,
+    TOKEN_HOURS,
+    TOKEN_ISSUER,
+    VERIFICATION_METHOD,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +35,17 @@ class AuthSettings:
     api_key_header: str = KEY_HEADER
     api_keys_enabled: bool = False
     api_keys: tuple[ApiKey, ...] = ()
-    verification_method: str = "public_key"
+    verification_method: str = VERIFICATION_METHOD
     public_key: str = ""
     public_key_path: str = ""
     private_key: str = ""
     """What `tasker auth generate-token` signs with; a server does not need it."""
     jwks_url: str = ""
-    jwks_refresh_seconds: float = 3600.0
+    jwks_refresh_seconds: float = float(JWKS_REFRESH_SECONDS)
     jwks_private_addresses: bool = False
-    audience: str = "tasker-api"
-    issuer: str = "tasker-core"
-    token_hours: int = 24
-    permissions_claim: str = "permissions"
+    audience: str = TOKEN_AUDIENCE
+    issuer: str = TOKEN_ISSUER
+    token_hours: int = TOKEN_HOURS
+    permissions_claim: str = PERMISSIONS_CLAIM
     strict_validation: bool = True
     log_unknown_permissions: bool = True

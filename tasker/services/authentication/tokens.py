@@ -88,7 +88,7 @@ class TokenReader:
                 issuer=self._settings.issuer,
             )
         except jwt.ExpiredSignatureError:
-            raise NotAuthenticated("Token expired", hint="get a new one") from None
+            raise NotAuthenticated("Token expired", reason="expired", hint="get a new one") from None
         except jwt.InvalidTokenError as error:
             raise NotAuthenticated(f"Invalid token: {error}") from None
         return found
@@ -96,7 +96,7 @@ class TokenReader:
     def _object(self, subject: str, unknown: Sequence[str]) -> None:
         names = ", ".join(each if each.isprintable() else ascii(each) for each in unknown)
         if self._settings.strict_validation:
-            raise NotAuthenticated(f"Unknown permissions: {names}")
+            raise NotAuthenticated(f"Unknown permissions: {names}", reason="unknown_permissions")
         if self._settings.log_unknown_permissions:
             _log.warning("the token of %r has unknown permissions: %s", subject, names)
 

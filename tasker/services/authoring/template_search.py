@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from glob import iglob
 from pathlib import Path
 
-DEFAULT_SEARCH_PATHS = ("config/tasks/**/*.{yml,yaml}",)
 _ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
 
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.messaging import BackendSettings
 from tasker.errors import ConfigurationError
 from tasker.plugins.found import leave_out
@@ -128,7 +129,7 @@ def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration
     `complete` is for one process that does everything: it takes the defaults of a single process, and needs no file.
     Raises `ConfigurationError` when no file is named or it cannot be read, `ConfigurationInvalid` when it has problems.
     """
-    environment = environ.get(ENVIRONMENT_VARIABLE) or "development"
+    environment = environ.get(ENVIRONMENT_VARIABLE) or ENVIRONMENT
     file = run_time_file(context, environment, environ)
     if file is None and context != "complete":
         generate = f"tasker config generate --context {context} --environment {environment}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from tasker.contracts.defaults.retention import SLICE_STEPS
 from tasker.contracts.retention import RetentionRule
 from tasker.db.connection import Statements
 from tasker.services.by_hand import by_hand
@@ -13,7 +14,6 @@ from tasker.services.engine.encoding import to_json
 
 LEAST_MS = 3_600_000
 """A task that ended within the last hour always stays: whoever waits for it is still to read its result."""
-SLICE_STEPS = 1_000
 
 MAY_DELETE = "select has_table_privilege('tasker.tasks', 'delete')"
 

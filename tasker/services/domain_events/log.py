@@ -8,17 +8,14 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from tasker.contracts.backoff import Backoff
 from tasker.db.connection import Statements
 from tasker.errors import UsageError
 from tasker.services.by_hand import by_hand
 from tasker.services.domain_events.deliveries import Deliveries
-from tasker.services.domain_events.subscription import Subscription
+from tasker.services.domain_events.subscription import LOOKS, Subscription
 from tasker.services.domain_events.values import MOST, EventFilter, EventPage, PublishedEvent, Rewound, SubscriberStatus
 from tasker.services.engine.encoding import to_json
 
-LOOKS = Backoff(0.1, 1.0)
-"""Seconds between two looks while nothing happens."""
 EVERY = EventFilter()
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 from tasker.contracts.backoff import Backoff
 from tasker.errors import TaskerError
 from tasker.services.domain_events.values import EventPage, PublishedEvent
+from tasker.services.domain_events.window import Window
 
 LOOKS = Backoff(0.1, 1.0)
+"""Seconds between two looks while nothing happens."""
 Call = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 
@@ -45,13 +47,45 @@ class Subscription:
 
     async def events(self) -> AsyncGenerator[PublishedEvent]:
         """As iterating; for callers who close it themselves."""
-        begin = await self._joined()
-        beat = asyncio.ensure_future(self._keep())
-        try:
+        async with self._reading() as begin:
             async for position, event in self._from(begin):
                 if event is not None:
                     yield event
                 await self._acknowledge(position)
+
+    async def deal(self, with_event: Callable[[PublishedEvent], Awaitable[object]], ahead: int) -> None:
+        """Call it with each event, in their order and without waiting for the one before, until this is cancelled.
+
+        An event counts as dealt with when its call has returned, and those before it have: after a crash at most
+        `ahead` events come again that were dealt with. Raises an `ExceptionGroup` of what a call raises, or of
+        `SubscriptionLost`; the other calls are cancelled then.
+        """
+        async with self._reading() as begin, aclosing(self._from(begin)) as found, asyncio.TaskGroup() as calls:
+            window = Window(begin, ahead, self._acknowledge)
+            async for position, event in found:
+                await window.open(position)
+                if event is None:
+                    await window.close(position)
+                else:
+                    calls.create_task(self._dealt(with_event, event, position, window))
+
+    async def _dealt(
+        self,
+        with_event: Callable[[PublishedEvent], Awaitable[object]],
+        event: PublishedEvent,
+        position: int,
+        window: Window,
+    ) -> None:
+        await with_event(event)
+        await window.close(position)
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncGenerator[int]:
+        """Where to begin, once nobody else reads; its lease is kept meanwhile, and given back in the end."""
+        begin = await self._joined()
+        beat = asyncio.ensure_future(self._keep())
+        try:
+            yield begin
         finally:
             beat.cancel()
             with suppress(asyncio.CancelledError, TaskerError):
@@ -66,11 +100,13 @@ class Subscription:
                 return int(answer["position"])
             await asyncio.sleep(min(self._standby_seconds, answer["held"] / 1000))
 
-    async def _from(self, position: int) -> AsyncIterator[tuple[int, PublishedEvent | None]]:
+    async def _from(self, position: int) -> AsyncGenerator[tuple[int, PublishedEvent | None]]:
         """(position, event); without an event where everything up to there is of no concern."""
         looks, known = 0, position
         while True:
             page = await self._read(position)
+            if page.events:
+                await self._acknowledge(0)  # who was put out, or stopped, deals with nothing that came afterwards
             for event in page.events:
                 position = known = event.position or position
                 yield position, event

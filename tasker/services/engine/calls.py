@@ -68,12 +68,13 @@ class Engine:
         rules: Rules = DEFAULT_RULES,
         notices: EndNotices | None = None,
         on_finished: OnFinished | None = None,
+        listeners: Listeners | None = None,
     ) -> None:
         self.connection, self._on_finished = connection, on_finished
         self._lending = connection if isinstance(connection, Lending) else None
         self._notices, self._tells = notices or EndNotices(connection), notices is None
         self.messaging, self.rules, self._rules = messaging, rules, beyond_defaults(rules)
-        self.listeners = Listeners()
+        self.listeners = listeners or Listeners()
         self._turn, backend = 0, messaging.backend
         self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
 
@@ -106,30 +107,29 @@ class Engine:
     async def _committed(self, function: str, args: Args, answer: Answer, began: float) -> None:
         """Do and tell what follows from an answer, which must not be taken back any more."""
         if not self._joined and (hints := answer.pop("send", None)):
-            answer["sent"] = await self._send_committed(hints)
+            answer["sent"] = sent = await self._send_committed(hints)
+            answer["unsent"] = 0 if sent else len(hints)
         if waiters := answer.pop("waiters", None):
             self._notices.note(waiters)
             if self._tells:
                 await self._notices.tell()
+        await self.listeners.closed(args, answer, self.connection)
         if self._on_finished is not None:
             for task_uuid, state in (answer.get("finished") or {}).items():
                 self._on_finished(task_uuid, state)
-        self._told(function, args, answer, began)
-
-    def _told(self, function: str, args: Args, answer: Answer, began: float) -> Answer:
         self.listeners.answered(function, args, answer, began)
-        return answer
 
     async def submit(self, args: Args) -> SubmitAnswer:
         """Call `tasker.submit_v1` in a transaction of its own, and wake who sleeps behind its commit (rule 7).
 
-        Where hints are sent in the transaction that takes no further round trip. Raises as `call`; a statement that ran
-        for too long may have been committed, like one whose connection was lost.
+        Where hints are sent in the transaction that takes no further round trip, unless the first steps might have been
+        claimed in it: then a plain statement costs less. Raises as `call`; a statement that ran for too long may have
+        been committed, like one whose connection was lost.
         """
-        if self._joined:
+        if self._joined and not args.get("slots"):
             return SubmitAnswer.parse(await self.submit_and_wake(self._joined.call, args))
         answer = await self.move("submit", args, SubmitAnswer)
-        if answer.sent and not self.messaging.capabilities.push:
+        if answer.sent and (self._joined or not self.messaging.capabilities.push):
             await self.wake(answer.sent)
         return answer
 
@@ -144,7 +144,8 @@ class Engine:
         """Submit and wake in one statement; `joined` is the backend's function that sends in the transaction."""
         statement, began = "call tasker.submit_and_wake_v1(%s, %s::jsonb, null)", perf_counter()
         ((answer,),) = await self.connection.execute(statement, (joined, to_json(args)))
-        return self._told("submit", args, dict(answer), began)
+        self.listeners.answered("submit", args, answer, began)
+        return dict(answer)
 
     async def _send_committed(self, hints: Sequence[dict[str, Any]]) -> dict[str, int]:
         """Send the hints of a committed change. A failure must not hide that it is committed: the sweep sends again."""
@@ -172,7 +173,9 @@ class Engine:
     async def pop_and_claim(self, joined: str, args: Args) -> Answer:
         """Take hints and claim in one transaction; `joined` is the backend's function for that."""
         began = perf_counter()
-        return self._told("claim", args, await self.connection.call(f"{joined}(%s::jsonb)", to_json(args)), began)
+        answer = await self.connection.call(f"{joined}(%s::jsonb)", to_json(args))
+        self.listeners.answered("claim", args, answer, began)
+        return answer
 
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
         """Those of the steps that have no message. Where messages cannot be searched: as many as are too few."""

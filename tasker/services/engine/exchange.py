@@ -78,6 +78,8 @@ class AdvanceResult:
     """The steps that this write completed, with the token of the result that they have for good."""
     retry_in_ms: int | None = None
     """The shortest delay of a retry that this write arranged."""
+    at: str | None = None
+    """The time of the database at which tasks began or ended with this write."""
 
     @classmethod
     def parse(cls, answer: Answer, changes: Sequence[Change] = ()) -> Self:
@@ -91,6 +93,7 @@ class AdvanceResult:
             inputs_of(answer) if "tasks" in answer else None,
             completed(changes, verdicts),
             soonest_retry(changes),
+            answer.get("at"),
             **cls.more(answer),
         )
 

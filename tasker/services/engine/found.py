@@ -131,6 +131,10 @@ class ParkedRow:
     kind: str
     delay_ms: int | None
     result: Any
+    namespace: str
+    correlation: str
+    trace: Mapping[str, Any] | None
+    """The place in a trace that its task was submitted at."""
 
 
 @dataclass(frozen=True, slots=True)

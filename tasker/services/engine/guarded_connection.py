@@ -41,11 +41,11 @@ class GuardedConnection(Lending):
         if self.transaction is not None:
             return await use()
 
-        async def held(execute: Execute) -> tuple[Transaction, T]:
+        async def committed(execute: Execute) -> tuple[Transaction, T]:
             transaction = Transaction(self, self._guarded(execute))
             return transaction, await transaction.around(use)
 
-        transaction, answer = await self.pool.lend(lambda connection: connection.hold(held))
+        transaction, answer = await self.pool.lend(lambda connection: connection.hold(committed))
         await transaction.told()
         return answer
 

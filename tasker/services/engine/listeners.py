@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from tasker.contracts.hook_arguments import TasksSubmitted, Transition, Written
+from tasker.contracts.hook_arguments import ClosedTask, TasksSubmitted, Transition, Written
 from tasker.contracts.plan import Plan
+from tasker.db.connection import Statements
+from tasker.db.queries import query
+from tasker.errors import DatabaseError
+from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import SubmitAnswer
-from tasker.services.engine.transitions import transitions_of
+from tasker.services.engine.transitions import closed_elsewhere, transitions_of
 from tasker.services.engine.written import written
+
+_log = logging.getLogger("tasker.engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +28,7 @@ class Listeners:
     on_moved: Callable[[Sequence[Transition]], None] | None = None
     on_written: Callable[[Written], None] | None = None
     on_submitted: Callable[[TasksSubmitted], None] | None = None
+    on_closed: Callable[[Sequence[ClosedTask]], None] | None = None
 
     def answered(self, function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float) -> None:
         """`tasker.FUNCTION_v1` has answered, asked at `began` by `perf_counter`."""
@@ -28,6 +36,17 @@ class Listeners:
             self.on_moved(moved)
         if self.on_written is not None:
             self.on_written(written(function, args, answer, began))
+
+    async def closed(self, args: Mapping[str, Any], answer: Mapping[str, Any], connection: Statements) -> None:
+        """Tell of tasks that this write ended with nothing that this process has run. A failure must hide nothing."""
+        if self.on_closed is None or not (tasks := closed_elsewhere(args, answer)):
+            return
+        try:
+            rows = await connection.execute(query("tasks", "closed"), {"tasks": [*tasks]})
+        except DatabaseError as error:
+            _log.log(level_of(error), "closed_tasks_not_told count=%s reason=%s", len(tasks), error)
+        else:
+            self.on_closed(tuple(ClosedTask(task, tasks[task], *more) for task, *more in rows))
 
     def submitted(self, plan: Plan, answer: SubmitAnswer, began: float) -> None:
         """Tasks of this template were asked for from `began` on, and answered so."""

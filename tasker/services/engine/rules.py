@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.defaults import ON_BLOCKED
 from tasker.contracts.defaults.pressure import VISIBILITY_TIMEOUT_SECONDS
 from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
 
@@ -13,7 +14,7 @@ from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
 class Rules:
     """What every process that moves tasks must agree on."""
 
-    on_blocked: str = "give_up"
+    on_blocked: str = ON_BLOCKED
     """`give_up` or `wait`: what becomes of a task when failed steps block all that is left (rule 10)."""
     limits: Limits = DEFAULT_LIMITS
     """How far decisions and batches may go."""

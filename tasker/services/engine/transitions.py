@@ -28,6 +28,14 @@ def transitions_of(function: str, args: Mapping[str, Any], answer: Mapping[str, 
     return (*_created(created), *_changed(targets, args, answer), *_claimed(args, answer), *_ended(answer))
 
 
+def closed_elsewhere(args: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, str]:
+    """The tasks that a write ended, with their state, but those that it brought a result of its own worker of."""
+    ended = answer.get("finished") or {}
+    worker = args.get("worker")
+    own = {item["t"] for item in args.get("items", ()) if item.get("w") == worker} if ended and worker else ()
+    return {task: state for task, state in ended.items() if task not in own}
+
+
 def _created(tasks: Sequence[str] | None) -> Iterator[Transition]:
     yield from (Transition(task, None, "pending") for task in tasks or ())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 
 import orjson
@@ -22,16 +22,28 @@ def written(function: str, args: Mapping[str, Any], answer: Mapping[str, Any], b
     """What `tasker.FUNCTION_v1` did, asked at `began` by `perf_counter`."""
     duration_ms = (perf_counter() - began) * 1000
     accepted = list(_accepted(function, args, answer))
-    worker = args.get("worker")
+    worker, finished = args.get("worker"), answer.get("finished") or {}
     return Written(
         function,
         duration_ms,
         queued=tuple((answer.get("sent") or {}).items()),
+        unsent=answer.get("unsent") or 0,
         claimed=len(answer.get("claims") or ()),
         results=tuple(Counter(map(_result_type, accepted)).items()),
         own=sum(item.get("w") == worker for item in accepted) if worker else 0,
-        ended=tuple(Counter((answer.get("finished") or {}).values()).items()),
+        ended=tuple(Counter(finished.values()).items()),
+        lasted=_lasted(finished) if finished else (),
     )
+
+
+def _lasted(finished: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
+    now_ms = time() * 1000
+    return tuple([(state, max(0.0, now_ms - _created_ms(task))) for task, state in finished.items()])
+
+
+def _created_ms(task_uuid: str) -> int:
+    """A task's identifier begins with the time of its creation, in 48 bits."""
+    return int(task_uuid[:8] + task_uuid[9:13], 16)
 
 
 def _accepted(function: str, args: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from tasker.contracts.metrics import Histogram
 from tasker.errors import TaskerError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import DepthLimits, Level
@@ -50,6 +51,16 @@ class ServerHealth:
         """The sizes of the pool, as `Pool.sizes`, and what it counted."""
         pool = self._connection.pool
         return {**pool.sizes(), **{name: pool.counts[name] for name in ("acquires", "slow_acquires", "exhausted")}}
+
+    @property
+    def waits(self) -> Histogram:
+        """How long callers have waited for a connection."""
+        return self._connection.pool.waits()
+
+    @property
+    def critical_depth(self) -> int:
+        """From so many ready steps of a namespace on new tasks are refused."""
+        return self._limits.critical
 
     async def checks(self) -> Mapping[str, Check]:
         """`database`, `messaging`, `breaker`, `pool`, `queues` and `fleet`. Nothing raises."""

@@ -5,97 +5,72 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from tasker.contracts.metrics import Histogram
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import TaskerError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.services.fleet.overview import Fleet, Overview
 from tasker.services.fleet.scaling import ScalingAdvice, scaling
-from tasker.services.server.exposition import Catalogue, Described, Sample, exposition
+from tasker.services.server.catalogue import CATALOGUE as CATALOGUE  # offered with the numbers
+from tasker.services.server.exposition import Sample, exposition, families
 from tasker.services.server.health import ServerHealth
 from tasker.version import __version__
 
 FRESH_SECONDS = 5.0
 """What was read counts for so long: who scrapes often does not burden the database."""
+HOURS = (1, 4, 8, 24, 72, 168, 720)
+"""The upper ends of the buckets in which tasker.count_dead_letters counts waits."""
 BREAKER_STATES = {BreakerState.CLOSED: 0, BreakerState.HALF_OPEN: 1, BreakerState.OPEN: 2}
-CATALOGUE: Catalogue = {
-    "tasker_info": Described("gauge", "The release of this process; always 1.", ("version",)),
-    "tasker_database_up": Described(
-        "gauge", "1 when the database answered; without it there are no numbers of the fleet."
-    ),
-    "tasker_tasks_active": Described(
-        "gauge", "Tasks that have not ended, by state; at most 100000 are counted.", ("state",)
-    ),
-    "tasker_tasks_submitted_last_minute": Described("gauge", "Tasks submitted within the last minute."),
-    "tasker_step_failures_last_minute": Described("gauge", "Attempts that failed within the last minute."),
-    "tasker_steps_ready": Described(
-        "gauge", "Ready steps that wait for room in the queue of their namespace.", ("namespace",)
-    ),
-    "tasker_steps_paused": Described("gauge", "Ready steps that a pause holds.", ("namespace",)),
-    "tasker_queue_depth": Described("gauge", "Steps in the queue of a namespace.", ("namespace",)),
-    "tasker_queue_age_seconds": Described(
-        "gauge",
-        "How long a step of the 200 tasks that have been open longest is in the queue of a namespace, at most.",
-        ("namespace",),
-    ),
-    "tasker_steps_taken_total": Described("counter", "Steps that have left the queue of a namespace.", ("namespace",)),
-    "tasker_workers_recommended": Described(
-        "gauge", "Workers that a namespace should have, by what waits and how fast.", ("namespace",)
-    ),
-    "tasker_workers": Described(
-        "gauge", "Processes by kind (worker, orchestrator) and state (live, draining, lost).", ("kind", "state")
-    ),
-    "tasker_worker_slots": Described("gauge", "Steps that the live workers can run at the same time."),
-    "tasker_worker_steps": Described("gauge", "Steps that the live workers have in hand, as of their last beats."),
-    "tasker_steps_held_by_breaker": Described(
-        "gauge", "Steps that an open circuit breaker of a handler puts off.", ("breaker",)
-    ),
-    "tasker_pauses": Described("gauge", "Pauses that are in force."),
-    "tasker_dead_letters_pending": Described(
-        "gauge", "Dead letters that wait for somebody; at most 100000 are counted."
-    ),
-    "tasker_repairs_total": Described(
-        "counter", "What sweeps have repaired, by kind; stays 0 in a healthy fleet.", ("kind",)
-    ),
-    "tasker_db_pool_connections": Described(
-        "gauge", "Connections of this process, by state (active, idle, max).", ("pool", "state")
-    ),
-    "tasker_db_pool_waiting": Described("gauge", "Callers in this process that wait for a connection."),
-    "tasker_db_pool_acquires_total": Described("counter", "Connections that this process lent."),
-    "tasker_db_pool_slow_acquires_total": Described("counter", "Those of them that were waited for too long."),
-    "tasker_db_pool_acquire_errors_total": Described("counter", "Callers that got none in time."),
-    "tasker_auth_requests_total": Described(
-        "counter", "Requests of this process whose caller was let in, by method.", ("method",)
-    ),
-    "tasker_auth_failures_total": Described(
-        "counter", "Requests of this process whose credentials were missing or wrong."
-    ),
-    "tasker_permission_denials_total": Described(
-        "counter", "Requests of this process that were not permitted, by permission.", ("permission",)
-    ),
-    "api_circuit_breaker_state": Described(
-        "gauge", "The breaker around the database of this process: 0 closed, 1 half-open, 2 open."
-    ),
-}
+SHOWN = {"missing": "none", "malformed": "none", "not_taken": "none", "unknown_key": "api_key"}
+"""What was shown, of what is taken here, by who was refused for this reason; for all others a token."""
+CHECK_BOUNDS_MS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 500, 1000, 5000)
+"""The upper ends of the buckets of the checks of tokens."""
+
+
+def _verification() -> Histogram:
+    name = "tasker_auth_jwt_verification_duration_milliseconds"
+    described = CATALOGUE[name]
+    return Histogram(name, described.meaning, CHECK_BOUNDS_MS, described.labels)
 
 
 @dataclass(slots=True)
 class AccessCounts:
-    """How callers of this process fared (F-285)."""
+    """How callers of this process fared (B-135, F-285)."""
 
-    requests: Counter[str] = field(default_factory=Counter)
-    """By method: `disabled`, `jwt`, `api_key`."""
+    requests: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By method (`disabled`, `jwt`, `api_key`, `none`) and result (`success`, `failure`)."""
     denials: Counter[str] = field(default_factory=Counter)
     """By permission."""
-    failures: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    """By the reason of `NotAuthenticated`."""
+    verification: Histogram = field(default_factory=_verification)
+    """How long the checks of tokens took."""
+
+    def known(self, method: str, duration_ms: float) -> None:
+        """A caller is known, by this method."""
+        self._count(method, "success", duration_ms)
+
+    def refused(self, reason: str, duration_ms: float) -> None:
+        """A caller is not."""
+        self.failures[reason] += 1
+        self._count(SHOWN.get(reason, "jwt"), "failure", duration_ms)
+
+    def _count(self, method: str, result: str, duration_ms: float) -> None:
+        self.requests[method, result] += 1
+        if method == "jwt":
+            self.verification.observe(duration_ms, result=result)
 
     def samples(self) -> Iterator[Sample]:
         """The numbers."""
-        yield from (Sample("tasker_auth_requests_total", n, {"method": name}) for name, n in self.requests.items())
-        yield Sample("tasker_auth_failures_total", self.failures)
+        for (method, result), number in self.requests.items():
+            yield Sample("tasker_auth_requests_total", number, {"method": method, "result": result})
+        for reason, number in self.failures.items():
+            yield Sample("tasker_auth_failures_total", number, {"reason": reason})
         for permission, number in self.denials.items():
             yield Sample("tasker_permission_denials_total", number, {"permission": permission})
 
@@ -106,12 +81,13 @@ class ServerMetrics:
     def __init__(self, fleet: Fleet, connection: Statements, health: ServerHealth) -> None:
         self._fleet, self._connection, self._health = fleet, connection, health
         self.access = AccessCounts()
-        self._found: tuple[float, list[Sample]] | None = None
+        self._found: tuple[float, str] | None = None
         self._reading = asyncio.Lock()
 
     async def text(self) -> str:
         """Everything in the catalogue that is known now. Nothing raises."""
-        return exposition(CATALOGUE, [*self._of_process(), *await self._of_fleet()])
+        own = exposition(CATALOGUE, self._of_process()) + families([self.access.verification, self._health.waits])
+        return own + await self._of_fleet()
 
     def _of_process(self) -> Iterator[Sample]:
         pool = self._health.pool
@@ -119,6 +95,10 @@ class ServerMetrics:
         states = {"active": pool["lent"], "idle": pool["made"] - pool["lent"], "max": pool["max"]}
         for state, number in states.items():
             yield Sample("tasker_db_pool_connections", number, {"pool": "tasker", "state": state})
+        yield Sample("tasker_db_pool_connections_active", states["active"])
+        yield Sample("tasker_db_pool_connections_idle", states["idle"])
+        yield Sample("tasker_database_pool_active", states["active"])
+        yield Sample("tasker_database_pool_max", states["max"])
         yield Sample("tasker_db_pool_waiting", pool["waiting"])
         yield Sample("tasker_db_pool_acquires_total", pool["acquires"])
         yield Sample("tasker_db_pool_slow_acquires_total", pool["slow_acquires"])
@@ -126,22 +106,37 @@ class ServerMetrics:
         yield from self.access.samples()
         yield Sample("api_circuit_breaker_state", BREAKER_STATES[BreakerState(self._health.breaker_state)])
 
-    async def _of_fleet(self) -> list[Sample]:
+    async def _of_fleet(self) -> str:
         async with self._reading:
             if self._found is None or time.monotonic() - self._found[0] > FRESH_SECONDS:
                 self._found = (time.monotonic(), await self._read())
             return self._found[1]
 
-    async def _read(self) -> list[Sample]:
+    async def _read(self) -> str:
         try:
             overview = await self._fleet.overview(window_seconds=0)
             advised = await scaling(self._connection)
             counted = await self._connection.execute(query("fleet", "counted"))
+            dead_letters = await self._connection.execute(query("fleet", "dead_letters"))
         except TaskerError:
-            return [Sample("tasker_database_up", 0)]
+            return exposition(CATALOGUE, [Sample("tasker_database_up", 0)])
         named = [Sample(name, number, {label: value}) for name, label, value, number in counted]
         named += [Sample("tasker_workers_recommended", *_recommended(each)) for each in advised]
-        return [Sample("tasker_database_up", 1), *named, *_overall(overview), *_queues(overview), *_processes(overview)]
+        created = next((number for what, number, _ in dead_letters if what == "created"), 0)
+        named += [Sample("tasker_database_up", 1), Sample("tasker_dlq_entries_created_total", created)]
+        named += _processes(overview)
+        told = exposition(CATALOGUE, [*named, *_overall(overview), *_queues(overview, self._health.critical_depth)])
+        return told + families([_waits(dead_letters)])
+
+
+def _waits(found: Sequence[Sequence[Any]]) -> Histogram:
+    """How long dead letters waited, of rows (the most hours of a bucket, how many, their hours)."""
+    name = "tasker_dlq_time_in_queue_hours"
+    made = Histogram(name, CATALOGUE[name].meaning, HOURS)
+    waits = {what: (number, hours) for what, number, hours in found if what != "created"}
+    counts = [waits.get(end, (0, 0))[0] for end in (*map(str, HOURS), "+Inf")]
+    made.set(counts, sum(hours for _, hours in waits.values()))
+    return made
 
 
 def _recommended(found: ScalingAdvice) -> tuple[int, dict[str, str]]:
@@ -152,14 +147,16 @@ def _overall(found: Overview) -> Iterator[Sample]:
     yield Sample("tasker_tasks_submitted_last_minute", found.submitted)
     yield Sample("tasker_step_failures_last_minute", found.failed_attempts)
     yield Sample("tasker_pauses", found.pauses)
-    yield Sample("tasker_dead_letters_pending", found.dead_letters)
+    yield Sample("tasker_dlq_pending_investigations", found.dead_letters)
     for breaker in found.breakers:
         yield Sample("tasker_steps_held_by_breaker", breaker.steps, {"breaker": breaker.breaker})
 
 
-def _queues(found: Overview) -> Iterator[Sample]:
+def _queues(found: Overview, most: int) -> Iterator[Sample]:
     for queue in found.queues:
-        labels = {"namespace": queue.namespace}
+        labels, named = {"namespace": queue.namespace}, {"queue_name": f"worker_{queue.namespace}_queue"}
+        yield Sample("pgmq_queue_depth", queue.enqueued, named)
+        yield Sample("pgmq_queue_max_depth", most, named)
         yield Sample("tasker_queue_depth", queue.enqueued, labels)
         yield Sample("tasker_steps_ready", queue.held, labels)
         yield Sample("tasker_steps_paused", queue.paused, labels)
@@ -170,5 +167,6 @@ def _processes(found: Overview) -> Iterator[Sample]:
     for (kind, state), number in Counter((each.kind, each.state) for each in found.processes).items():
         yield Sample("tasker_workers", number, {"kind": kind, "state": state})
     live = [each for each in found.processes if each.kind == "worker" and each.state == "live"]
+    yield Sample("tasker_workers_active", len(live))
     yield Sample("tasker_worker_slots", sum(each.slots for each in live))
     yield Sample("tasker_worker_steps", sum(each.in_hand for each in live))

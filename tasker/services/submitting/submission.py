@@ -22,6 +22,7 @@ from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.starting import Starter
+from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission
 from tasker.services.submitting.unanswered import submit_surely
 from tasker.template.schema.check import Problem, check_input
@@ -243,7 +244,7 @@ class Submitter:
         identities = {draft.task_uuid: draft.identity for draft in drafts}
         first = None if starter is None else partial(starter.start, self._engine.submit, len(drafts) * len(plan.roots))
         answer = await submit_surely(self._engine, args, identities, first)
-        self._engine.listeners.submitted(plan, answer, began)
+        tell_created(self._engine.listeners, plan, drafts, answer, began)
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         rows = await self._engine.connection.execute(DUPLICATED, {"identities": again}) if again else ()
         existing = {identity: task for identity, *task in rows}

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Literal
 
 from tasker.contracts.defaults import HTTP_BODY_BYTES, HTTP_STREAMS
+from tasker.contracts.defaults.authentication import (
+    JWKS_REFRESH_SECONDS,
+    KEY_HEADER,
+    PERMISSIONS_CLAIM,
+    TOKEN_AUDIENCE,
+    TOKEN_HOURS,
+    TOKEN_ISSUER,
+    VERIFICATION_METHOD,
+)
 from tasker.contracts.defaults.http import (
+    CLIENT_TIMEOUT_MS,
     HTTP_ACQUIRE_TIMEOUT_SECONDS,
     HTTP_IDLE_TIMEOUT_SECONDS,
     HTTP_MAX_CONNECTIONS,
@@ -33,7 +43,7 @@ class Auth(Table):
 
     enabled: bool = flag(False, "Ask for a token or a key.")
     api_key: str = text("", "One key that may do everything, or `sha256:` and its digest.", shortest=0)
-    api_key_header: HeaderName = text("X-API-Key", "The header that carries the key.")
+    api_key_header: HeaderName = text(KEY_HEADER, "The header that carries the key.")
     api_keys_enabled: bool = flag(False, "Take the keys of `api_keys`.")
     api_keys: tuple[ApiKeyEntry, ...] = several(
         (),
@@ -49,15 +59,17 @@ class Auth(Table):
         variable="TASKER_JWT_PUBLIC_KEY_PATH",
     )
     jwt_verification_method: Literal["public_key", "jwks"] = choice(
-        "public_key", "Check tokens with that key, or with those that `jwks_url` publishes."
+        VERIFICATION_METHOD, "Check tokens with that key, or with those that `jwks_url` publishes."
     )
     jwks_url: str = text("", "Where the issuer of tokens publishes its keys, https.", shortest=0)
     jwks_private_addresses: bool = flag(False, "The name of the issuer may stand for an address of a private network.")
     jwks_refresh_interval_seconds: int = whole(
-        3600, 10, 86_400, "Fetch them again after so long; earlier when a token names an unknown one."
+        JWKS_REFRESH_SECONDS, 10, 86_400, "Fetch them again after so long; earlier when a token names an unknown one."
     )
-    jwt_token_expiry_hours: int = whole(24, 1, 720, "Lifetime of a token that `tasker auth generate-token` makes.")
-    permissions_claim: str = text("permissions", "The claim of a token that lists what it permits.")
+    jwt_token_expiry_hours: int = whole(
+        TOKEN_HOURS, 1, 720, "Lifetime of a token that `tasker auth generate-token` makes."
+    )
+    permissions_claim: str = text(PERMISSIONS_CLAIM, "The claim of a token that lists what it permits.")
     strict_validation: bool = flag(True, "Refuse a token with a permission that does not exist; off: leave that out.")
     log_unknown_permissions: bool = flag(True, "Write a warning when one is left out.")
 
@@ -65,8 +77,8 @@ class Auth(Table):
 class OrchestrationAuth(Auth):
     """Who may call an orchestrator."""
 
-    jwt_audience: str = text("tasker-api", "The `aud` of a token.")
-    jwt_issuer: str = text("tasker-core", "The `iss` of a token.")
+    jwt_audience: str = text(TOKEN_AUDIENCE, "The `aud` of a token.")
+    jwt_issuer: str = text(TOKEN_ISSUER, "The `iss` of a token.")
 
 
 class WorkerAuth(Auth):
@@ -191,5 +203,5 @@ class OrchestrationClient(Table):
     """A worker that cannot reach the database calls an orchestrator."""
 
     base_url: WebUrl = text("http://localhost:8080", "The orchestrator.")
-    timeout_ms: int = whole(30_000, 100, 300_000, "Limit of one call.")
+    timeout_ms: int = whole(CLIENT_TIMEOUT_MS, 100, 300_000, "Limit of one call.")
     max_retries: int = whole(3, 0, 10, "Repetitions of a failed call.")

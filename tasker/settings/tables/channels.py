@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from tasker.contracts.defaults import STARVATION_MS, STEP_TIMEOUT_MS
 from tasker.contracts.defaults.pressure import BUFFER_WARNING_SHARE, COMPLETION_BUFFER
-from tasker.contracts.defaults.workers import CONCURRENCY, EVENT_BUFFER, EVENT_DRAIN_MS, PUBLISHER_TIMEOUT_MS
+from tasker.contracts.defaults.workers import (
+    CONCURRENCY,
+    EVENT_BUFFER,
+    EVENT_DRAIN_MS,
+    PUBLISHER_TIMEOUT_MS,
+    SUBSCRIBER_BUFFER,
+    SUBSCRIBER_TIMEOUT_MS,
+)
 from tasker.contracts.settings import Table, flag, number, table, whole
 
 
@@ -87,9 +94,19 @@ class HandlerDispatch(Table):
 class InProcessEvents(Table):
     """Events to subscribers in the same process. A slow or failing one never holds up a step."""
 
-    broadcast_buffer_size: int = whole(2000, 100, 100_000, "Events that wait per subscriber at most.")
-    dispatch_timeout_ms: int = whole(5000, 100, 60_000, "Limit of one subscriber for one event.")
-    log_subscriber_errors: bool = flag(True, "Log what subscribers raise.")
+    broadcast_buffer_size: int = whole(
+        SUBSCRIBER_BUFFER,
+        100,
+        100_000,
+        "Events that wait for one subscriber at most; more are dropped for it.",
+    )
+    dispatch_timeout_ms: int = whole(
+        SUBSCRIBER_TIMEOUT_MS,
+        100,
+        60_000,
+        "A subscriber that takes longer for one event is named in the log. It holds up no other.",
+    )
+    log_subscriber_errors: bool = flag(True, "Log what subscribers raise; it is counted in any case.")
 
 
 class WorkerChannels(Table):

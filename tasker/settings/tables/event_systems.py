@@ -6,6 +6,7 @@ from typing import Literal
 
 from tasker.contracts.defaults.listening import (
     CONNECTION_TIMEOUT_SECONDS,
+    DEPLOYMENT_MODE,
     ERROR_RATE_PER_MINUTE,
     EVENT_TIMEOUT_SECONDS,
     HEALTH_CHECK_INTERVAL_SECONDS,
@@ -18,6 +19,7 @@ from tasker.contracts.defaults.listening import (
     WORKER_SYSTEM_ID,
 )
 from tasker.contracts.defaults.sweeping import SWEEP_INTERVAL_SECONDS
+from tasker.contracts.defaults.workers import SEEN_EVENTS
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 
 Mode = Literal["Hybrid", "EventDrivenOnly", "PollingOnly"]
@@ -64,7 +66,7 @@ class ReadinessTiming(Table):
 class EventSystem(Table):
     """What those of orchestrator and worker have in common."""
 
-    deployment_mode: Mode = choice("Hybrid", _MODE, advice=_MODE_ADVICE, variable="TASKER_DEPLOYMENT_MODE")
+    deployment_mode: Mode = choice(DEPLOYMENT_MODE, _MODE, advice=_MODE_ADVICE, variable="TASKER_DEPLOYMENT_MODE")
     health: Health = table(Health)
 
 
@@ -109,7 +111,7 @@ class SeenEvents(Table):
     """Events in the same process."""
 
     deduplication_cache_size: int = whole(
-        10_000, 1, 1_000_000, "Events remembered, so that a doubled one is seen once."
+        SEEN_EVENTS, 1, 1_000_000, "Events remembered, so that a doubled one is seen once."
     )
 
 

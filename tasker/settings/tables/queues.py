@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tasker.contracts.defaults.listening import LOST_POLL_MS
 from tasker.contracts.defaults.pressure import CRITICAL_DEPTH, OVERFLOW_DEPTH, VISIBILITY_TIMEOUT_SECONDS
+from tasker.contracts.defaults.queues import STEP_RESULTS_QUEUE, TASK_FINALIZATIONS_QUEUE, TASK_REQUESTS_QUEUE
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.contracts.settings import Table, table, text, whole
 from tasker.settings.tables.formats import OrchestrationQueue
@@ -12,11 +13,9 @@ from tasker.settings.tables.formats import OrchestrationQueue
 class OrchestrationQueues(Table):
     """The queues that orchestrators read. Their names begin with `orchestration`."""
 
-    task_requests: OrchestrationQueue = text("orchestration_task_requests", "Tasks to create.")
-    step_results: OrchestrationQueue = text(
-        "orchestration_step_results", "Pointers to results that wait to be processed."
-    )
-    task_finalizations: OrchestrationQueue = text("orchestration_task_finalizations", "Tasks to look at again.")
+    task_requests: OrchestrationQueue = text(TASK_REQUESTS_QUEUE, "Tasks to create.")
+    step_results: OrchestrationQueue = text(STEP_RESULTS_QUEUE, "Pointers to results that wait to be processed.")
+    task_finalizations: OrchestrationQueue = text(TASK_FINALIZATIONS_QUEUE, "Tasks to look at again.")
 
 
 class DepthThresholds(Table):

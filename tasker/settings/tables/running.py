@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
+from tasker.contracts.defaults import ENQUEUE_WINDOW, ENVIRONMENT, ON_BLOCKED, SEARCH_PATHS, VALUE_LIMIT_BYTES
+from tasker.contracts.defaults.retries import BACKOFF_MULTIPLIER, JITTER_SHARE
 from tasker.contracts.defaults.sweeping import (
     FORGET_WORKERS_SECONDS,
     HINT_GRACE_MS,
@@ -28,24 +29,24 @@ class Backoff(Table):
         "backoff_multiplier.",
     )
     backoff_multiplier: float = number(
-        2.0,
+        BACKOFF_MULTIPLIER,
         1,
         10,
         "Factor by which exponential delays grow, also those of a `retry` block whose profile does not say it.",
     )
     max_backoff_seconds: int = whole(3600, 1, 3600, "No delay is longer.", advice="60 suits most handlers.")
     jitter_enabled: bool = flag(True, "Spread delays, so that steps which failed together do not come back together.")
-    jitter_max_percentage: float = number(0.15, 0, 1, "Share of the delay that is added or taken away at most.")
+    jitter_max_percentage: float = number(JITTER_SHARE, 0, 1, "Share of the delay that is added or taken away at most.")
 
 
 class Execution(Table):
     """What every process that moves tasks must agree on."""
 
     environment: Literal["test", "development", "production"] = choice(
-        "development", "The environment. When it is set, templates apply their overrides for it.", variable="TASKER_ENV"
+        ENVIRONMENT, "The environment. When it is set, templates apply their overrides for it.", variable="TASKER_ENV"
     )
     on_blocked: Literal["give_up", "wait"] = choice(
-        "give_up",
+        ON_BLOCKED,
         "What becomes of a task when failed steps block all that is left: `give_up` ends it in `error`, `wait` leaves "
         "it in `blocked_by_failures` for a person.",
     )
@@ -97,6 +98,6 @@ class TaskTemplates(Table):
     """Where templates are found."""
 
     search_paths: Annotated[tuple[Pattern, ...], Field(min_length=1)] = several(
-        ("config/tasks/**/*.{yml,yaml}",),
+        SEARCH_PATHS,
         "Patterns of the template files that `tasker worker` serves when its command line names none.",
     )

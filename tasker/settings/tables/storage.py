@@ -14,6 +14,7 @@ from tasker.contracts.defaults.database import (
     SLOW_ACQUIRE_MS,
     STATEMENT_TIMEOUT_MS,
 )
+from tasker.contracts.defaults.retention import EVENTS_KEPT_DAYS, RETENTION_INTERVAL_SECONDS, SLICE_STEPS
 from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
 from tasker.settings.tables.formats import DatabaseUrl, RedisUrl, RetentionLine
 
@@ -92,10 +93,17 @@ class Retention(Table):
         "`payments/charge completed_count=1000 failed_days=365`. They replace all four; without one everything stays.",
     )
     events_days: int = whole(
-        30, 0, 36_500, "Delete domain events so many days after they were written, also unread ones; 0: never."
+        EVENTS_KEPT_DAYS,
+        0,
+        36_500,
+        "Delete domain events so many days after they were written, also unread ones; 0: never.",
     )
-    interval_seconds: int = whole(3600, 60, 86_400, "How often one process looks for what is to be deleted.")
-    batch_size: int = whole(1000, 1, 100_000, "Steps per transaction; a task goes as a whole, however many it has.")
+    interval_seconds: int = whole(
+        RETENTION_INTERVAL_SECONDS, 60, 86_400, "How often one process looks for what is to be deleted."
+    )
+    batch_size: int = whole(
+        SLICE_STEPS, 1, 100_000, "Steps per transaction; a task goes as a whole, however many it has."
+    )
 
 
 class LocalCache(Table):

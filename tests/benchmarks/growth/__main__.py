@@ -13,8 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.benchmarks.conditions import ROOT, Conditions
 from tests.benchmarks.cpu import seconds_of, server_of
-from tests.benchmarks.ground import ROOT, Ground
 from tests.benchmarks.growth import crowds, disk, expansion, templates, wide
 from tests.benchmarks.growth.case import Case
 from tests.support.engine_fixture import Lab
@@ -25,9 +25,9 @@ EXPLAINED = 100
 """The plans are taken of a case that is so much smaller."""
 
 
-def measure(ground: Ground, case: Case, size: int) -> tuple[float, float]:
+def measure(conditions: Conditions, case: Case, size: int) -> tuple[float, float]:
     """Seconds that the call takes on a database of its own, and of CPU, here and in the server."""
-    with ground.database("tasker_growth") as url:
+    with conditions.database("tasker_growth") as url:
         lab = Lab(url)
         call = case.prepare(lab, size)
         server = server_of(lab.one.connection)
@@ -38,23 +38,23 @@ def measure(ground: Ground, case: Case, size: int) -> tuple[float, float]:
         return seconds, cpu
 
 
-def plans(ground: Ground, case: Case) -> str:
+def plans(conditions: Conditions, case: Case) -> str:
     """What the call of a small case does, the heaviest statement first."""
-    with ground.database("tasker_growth") as url:
+    with conditions.database("tasker_growth") as url:
         lab = Lab(url)
         work = work_of(lab.one, case.prepare(lab, max(4, case.size // EXPLAINED)))
         lab.close()
         return work.told()
 
 
-def lines(ground: Ground, cases: list[Case], divide: int, folder: Path) -> Iterator[str]:
+def lines(conditions: Conditions, cases: list[Case], divide: int, folder: Path) -> Iterator[str]:
     """The table, line by line as it is measured."""
     yield f"{'':<16}{'size':>8} {'':<26}{'a quarter':>10}{'all of it':>11}{'ratio':>7}{'CPU':>10}{'bound':>9}"
     folder.mkdir(parents=True, exist_ok=True)
     for case in cases:
         size = max(8, case.size // divide)
-        (folder / f"{case.name}.txt").write_text(plans(ground, case))
-        (quarter, _), (whole, cpu) = measure(ground, case, size // 4), measure(ground, case, size)
+        (folder / f"{case.name}.txt").write_text(plans(conditions, case))
+        (quarter, _), (whole, cpu) = measure(conditions, case, size // 4), measure(conditions, case, size)
         verdict = "" if whole <= case.seconds else "  BEYOND"
         yield (
             f"{case.name:<16}{size:>8,} {case.unit:<26}{quarter:>8.3f} s{whole:>9.3f} s{whole / quarter:>7.1f}"
@@ -76,12 +76,12 @@ def main() -> int:
 
         server = None if options.database_url else EmbeddedServer.start(Path(folder) / "postgres", linger_seconds=2)
         try:
-            ground = Ground(options.database_url or (server.url if server else ""), Path(folder))
+            conditions = Conditions(options.database_url or (server.url if server else ""), Path(folder))
             chosen = [case for case in CASES if case.name in options.only]
-            for line in lines(ground, chosen, options.divide, ROOT / ".benchmarks" / "growth"):
+            for line in lines(conditions, chosen, options.divide, ROOT / ".benchmarks" / "growth"):
                 print(line, flush=True)
                 missed = missed or line.endswith("BEYOND")
-            for line in disk.lines(ground) if "disk" in options.only else ():
+            for line in disk.lines(conditions) if "disk" in options.only else ():
                 print(line, flush=True)
                 missed = missed or line.endswith("BEYOND")
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.benchmarks.ground import Ground
+from tests.benchmarks.conditions import Conditions
 from tests.support.engine_fixture import Lab
 
 TASKS = 2_000
@@ -15,9 +15,9 @@ SIZES = """select c.relname, pg_relation_size(c.oid) as rows, pg_indexes_size(c.
   where c.relnamespace = 'tasker'::regnamespace and c.relkind = 'r'"""
 
 
-def lines(ground: Ground) -> Iterator[str]:
+def lines(conditions: Conditions) -> Iterator[str]:
     """Bytes by table, the largest first, and all of them beside the bound."""
-    with ground.database("tasker_growth") as url:
+    with conditions.database("tasker_growth") as url:
         lab = Lab(url)
         plan = lab.chain(4)
         before = _sizes(lab)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -12,6 +14,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 from fastapi.routing import APIRoute
+from prometheus_client.parser import text_string_to_metric_families
 
 import tasker
 from tasker.api.application import SUBJECTS, Options, application
@@ -20,7 +23,9 @@ from tasker.api.permissions import OPERATES, REQUIRED
 from tasker.api.routes import config
 from tasker.contracts.rules.permissions import Permission
 from tasker.services.authentication.authenticator import Authenticator
+from tasker.services.authentication.rsa_keys import generate, private_key
 from tasker.services.authentication.settings import ApiKey, AuthSettings
+from tasker.services.authentication.tokens import TokenOrder, sign
 from tasker.settings.redaction import REDACTED
 from tasker.template import compile_text
 from tests.integration.api.program import CARDS, WAITING, order
@@ -99,8 +104,9 @@ async def test_what_is_open_to_everybody_needs_no_key(guarded: httpx.AsyncClient
     assert (await guarded.get("/v1/tasks")).headers["www-authenticate"] == "Bearer"
     await guarded.get("/v1/tasks", headers=by("nothing"))
     counted = (await guarded.get("/metrics")).text
-    assert "tasker_auth_failures_total 1\n" in counted
-    assert 'tasker_auth_requests_total{method="api_key"} 1\n' in counted
+    assert 'tasker_auth_failures_total{reason="missing"} 1\n' in counted
+    assert 'tasker_auth_requests_total{method="none",result="failure"} 1\n' in counted
+    assert 'tasker_auth_requests_total{method="api_key",result="success"} 1\n' in counted
     assert 'tasker_permission_denials_total{permission="tasks:list"} 1\n' in counted
 
 
@@ -280,3 +286,42 @@ async def test_operators_act_under_their_own_name_whatever_the_request_says(guar
 
     assert found["actor"] == "shopkeeper"
     assert log[0]["actor"] == "shopkeeper"
+
+
+async def test_callers_are_counted_by_what_they_have_shown_and_why_they_were_refused(app: tasker.App) -> None:
+    private, public = generate(2048)
+    settings = AuthSettings(enabled=True, public_key=public, strict_validation=True)
+    key, order_of = private_key(private, "key"), TokenOrder("ada", ["tasks:*"], hours=1)
+    shown = {
+        "known": f"Bearer {sign(order_of, key, settings)}",
+        "expired": f"Bearer {sign(replace(order_of, hours=-1), key, settings)}",
+        "invalid_token": "Bearer nonsense",
+        "unknown_permissions": f"Bearer {sign(replace(order_of, permissions=['tasks:fly']), key, settings)}",
+        "malformed": "Basic YTpi",
+    }
+    keys = AuthSettings(enabled=True, api_key="k" * 32)
+    program = application(app, Options(configuration=NOTHING_CONFIGURED), gate := ClosedGate(Authenticator(settings)))
+    transport = httpx.ASGITransport(app=program)
+    async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as client:
+        before = samples((await client.get("/metrics")).text)
+        for authorization in shown.values():
+            await client.get("/v1/tasks", headers={"Authorization": authorization})
+        gate.change(Authenticator(keys))
+        await client.get("/v1/tasks", headers={"Authorization": shown["known"]})
+        await client.get("/v1/tasks", headers=by("another"))
+        found = samples((await client.get("/metrics")).text) - before
+
+    failed = {reason: found[f"tasker_auth_failures_total/{reason}"] for reason in [*shown, "not_taken", "unknown_key"]}
+    assert failed == {**dict.fromkeys(failed, 1), "known": 0}
+    assert found["tasker_auth_requests_total/jwt/success"] == 1
+    assert found["tasker_auth_requests_total/jwt/failure"] == 3
+    assert found["tasker_auth_requests_total/none/failure"] == 2
+    assert found["tasker_auth_requests_total/api_key/failure"] == 1
+    assert found["tasker_auth_jwt_verification_duration_milliseconds_count/success"] == 1
+    assert found["tasker_auth_jwt_verification_duration_milliseconds_count/failure"] == 3
+
+
+def samples(text: str) -> Counter[str]:
+    """The samples of a scrape by name and values of labels."""
+    found = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+    return Counter({"/".join([each.name, *each.labels.values()]): each.value for each in found})  # type: ignore[dict-item]

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import re
+import asyncio
+import math
+from collections import Counter
+from typing import Any
 
 import httpx
+import psycopg
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 import tasker
 from tasker.db.connection import Connection
+from tasker.services.fleet.overview import Overview
 from tasker.services.server.metrics import CATALOGUE
 from tasker.services.submitting.submission import Request
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING
 
-LINE = re.compile(r"([a-z_]+)(?:\{(.*)\})? (\S+)")
-
 
 async def scraped(client: httpx.AsyncClient) -> dict[str, float]:
     answer = await client.get("/metrics")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
-    lines = [line for line in answer.text.splitlines() if not line.startswith("#")]
-    matches = [LINE.fullmatch(line) for line in lines]
-    assert all(matches), answer.text
-    for match in matches:
-        assert match is not None
-        assert f"# TYPE {match[1]} {CATALOGUE[match[1]][0]}" in answer.text
-    return {f"{match[1]}{{{match[2]}}}" if match[2] else match[1]: float(match[3]) for match in matches if match}
+    found: dict[str, float] = {}
+    for family in text_string_to_metric_families(answer.text):
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        assert CATALOGUE[name].kind == family.type
+        for sample in family.samples:
+            labels = ",".join(f'{label}="{value}"' for label, value in sample.labels.items())
+            found[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
+    return found
 
 
 async def test_the_numbers_are_those_of_the_fleet(app: tasker.App, client: httpx.AsyncClient) -> None:
@@ -45,8 +51,40 @@ async def test_the_numbers_are_those_of_the_fleet(app: tasker.App, client: httpx
     assert found["tasker_db_pool_acquires_total"] > 0
 
 
-async def test_every_name_is_in_the_catalogue(client: httpx.AsyncClient) -> None:
-    assert {name.partition("{")[0] for name in await scraped(client)} <= {*CATALOGUE}
+async def test_dead_letters_are_counted_and_timed(
+    app: tasker.App, client: httpx.AsyncClient, module_database_url: str
+) -> None:
+    plan = (await app.plans.find("shop", "orders", "1.0.0")).plan
+    task = await app.submit_request(plan, Request({"amount": -1}, idempotency_key="counted"))
+    await app.finished(task.task_uuid, timeout=20)
+    entry = (await client.get(f"/v1/dlq/task/{task.task_uuid}")).json()["dlq_entry_uuid"]
+    await client.patch(f"/v1/dlq/entry/{entry}", json={"resolution_status": "manually_resolved"})
+
+    found = await scraped(client)
+
+    with psycopg.connect(module_database_url) as connection:
+        counts = "count(*), count(*) filter (where resolution_status = 'pending')"
+        ((entries, pending),) = connection.execute(f"select {counts} from tasker.tasks_dlq").fetchall()
+    assert found["tasker_dlq_entries_created_total"] == entries > 0
+    assert found["tasker_dlq_pending_investigations"] == pending
+    assert found["tasker_dlq_time_in_queue_hours_count"] == entries - pending > 0
+    assert found['tasker_dlq_time_in_queue_hours_bucket{le="1"}'] == entries - pending
+
+
+async def test_many_who_scrape_at_once_are_answered_from_one_reading(
+    app: tasker.App, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasker.services.server.metrics.FRESH_SECONDS", math.inf)
+    readings, overview = Counter[str](), app.fleet.overview
+
+    async def counting(**how: Any) -> Overview:
+        readings["overview"] += 1
+        return await overview(**how)
+
+    monkeypatch.setattr(app.fleet, "overview", counting)
+    found = [*await asyncio.gather(*(scraped(client) for _ in range(10))), await scraped(client)]
+    assert readings == {"overview": 1}
+    assert {each["tasker_database_up"] for each in found} == {1}
 
 
 async def test_without_the_database_there_are_the_numbers_of_the_process(

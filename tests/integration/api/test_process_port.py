@@ -10,10 +10,12 @@ import httpx
 import pytest
 import pytest_asyncio
 from fastapi.openapi.utils import get_openapi
+from prometheus_client.parser import text_string_to_metric_families
 
 import tasker
 from tasker.api.gate import ClosedGate
 from tasker.api.process import shapes
+from tasker.api.process.aliases import SATURATIONS
 from tasker.api.process.application import PortOptions, port_application
 from tasker.api.process.metrics import CATALOGUE
 from tasker.api.process.observed import Observed
@@ -114,8 +116,25 @@ async def test_its_numbers_are_those_of_the_catalogue(port: httpx.AsyncClient, o
     assert 'tasker_process_health{part="events"} 0\n' in text
     told = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     assert {"mpsc_channel_usage_percent", "tasker_circuit_breaker_state"} <= told <= {*CATALOGUE}
-    for name, number in observed.process.upkeep.staleness.items():
-        assert f"tasker_staleness_{name}_total {number}\n" in text
+
+
+async def test_other_names_of_a_number_say_the_same(port: httpx.AsyncClient, observed: Observed) -> None:
+    assert observed.process.breakers.messaging.name == "messaging"  # it is made, as with a broker
+    families = text_string_to_metric_families((await port.get("/metrics")).text)
+    found = {"/".join([each.name, *each.labels.values()]): each.value for family in families for each in family.samples}
+
+    for channel, names in SATURATIONS.items():
+        share = found[f"mpsc_channel_usage_percent/{channel}/worker"] / 100
+        assert found[f"mpsc_channel_saturation/{channel}/worker"] == share
+        assert {found[name] for name in names} == {share}
+    assert found["domain_events_dropped_total"] == found["mpsc_channel_full_events_total/domain_events/worker"]
+    free = found["tasker_steps_slots"] - found["tasker_steps_active_executions"]
+    assert found["worker_handler_semaphore_permits_available"] == free
+    assert found["tasker_worker_events_failed_total"] == found["tasker_polling_errors_total"]
+    for component, name in (("messaging", "messaging"), ("completion", "ffi_completion")):
+        rejections = f"{name}_circuit_{'breaker' if component == 'messaging' else 'open'}_rejections_total"
+        assert found[rejections] == found[f"tasker_circuit_breaker_rejections_total/{component}"]
+    assert found["messaging_circuit_breaker_state"] == found["tasker_circuit_breaker_state/messaging"]
 
 
 async def test_a_worker_that_stops_is_not_ready_and_still_alive(

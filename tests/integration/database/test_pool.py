@@ -15,7 +15,7 @@ import tasker
 from tasker.app.configured import Configured
 from tasker.db.connection import Connection
 from tasker.db.limits import DatabaseSettings, PoolSettings
-from tasker.db.pool import Pool
+from tasker.db.pool import WAIT_BOUNDS_MS, Pool
 from tasker.db.slow_waits import SlowWaits
 from tasker.errors import PoolExhausted
 from tasker.services.submitting.submission import Submitted
@@ -97,6 +97,7 @@ async def test_one_caller_after_the_other_needs_one_connection(make_pool: MakePo
     rows = [await pool.execute("select pg_backend_pid()") for _ in range(10)]
 
     assert len({row[0][0] for row in rows}) == 1
+    assert pool.waits().counted() == ([10, *[0] * len(WAIT_BOUNDS_MS)], 0), "nobody has waited"
 
 
 async def test_an_exhausted_pool_says_so_counts_it_and_recovers(make_pool: MakePool, database_url: str) -> None:
@@ -112,6 +113,7 @@ async def test_an_exhausted_pool_says_so_counts_it_and_recovers(make_pool: MakeP
     assert "common.database.pool.max_connections" in str(error.hint)
     assert error.metadata["max"] == error.metadata["lent"] == 2
     assert pool.counts["exhausted"] == 1
+    assert pool.waits().counted()[1] > 0, "who got none has waited, too"
     assert await pool.execute("select 1") == [(1,)]
     assert pool.sizes() == {"max": 2, "made": 2, "lent": 0, "waiting": 0}
 
@@ -143,6 +145,8 @@ async def test_those_who_wait_too_long_together_are_told_in_one_line(
     told = [line.getMessage() for line in caplog.records if "pool_slow_acquire" in line.getMessage()]
     assert [line.split()[1] for line in told] == ["count=1", "count=5"]
     assert pool.counts["slow_acquires"] == 6
+    counts, total_ms = pool.waits().counted()
+    assert (sum(counts), total_ms > 0) == (7, True), "six, and the one that had the connection"
 
 
 def test_each_period_has_its_line(caplog: pytest.LogCaptureFixture) -> None:

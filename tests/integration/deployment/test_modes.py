@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 import tasker
+from tasker.contracts.hook_arguments import Looked
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings, HealthStatus, Reception
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tests.integration.deployment.programs import (
@@ -114,7 +115,10 @@ async def test_a_lost_listener_is_replaced_by_polls_until_it_is_back(
         await eventually(lambda: hears(app), "it is back")
         assert events.health().status is HealthStatus.HEALTHY
         await runs(program, 3)
-        assert listener.state.fallbacks == 1
+        found = events.listening()
+        assert (found.all_listen, found.polls_instead, found.reconnections, found.switches) == (True, False, 1, 2)
+        assert found.received > 0
+        assert found.lag_seconds is not None
         assert events.statistics().found_by_polling > 0
     lines = [record.getMessage() for record in caplog.records]
     assert [("no notifications" in line, "listening" in line) for line in lines if DATABASE in line] == [
@@ -268,3 +272,24 @@ async def test_workers_of_different_modes_share_the_work(database_url: str) -> N
             "from tasker.workflow_steps"
         )
     assert rows == [(80, 1, 0)]
+
+
+@pytest.mark.parametrize(("mode", "announced"), [(EVENTS, True), (POLLING, False)])
+async def test_each_look_at_a_queue_is_told_with_what_led_to_it(
+    database_url: str, mode: DeploymentMode, announced: bool
+) -> None:
+    heard: list[Looked] = []
+    blind = SweepSettings(hint_grace_ms=NEVER_MS)
+    async with working(database_url, settings(mode), sweeps=blind) as app, submitting(database_url) as program:
+        events = events_of(app)
+        events._on_looked = heard.append
+        await eventually(lambda: rests(app) and (hears(app) or mode is POLLING), "the worker rests")
+        heard.clear()
+        await runs(program, 1)
+        await eventually(lambda: any(each.found for each in heard), "it found work")
+        events.change(replace(events.settings, performance_monitoring_enabled=False))
+        seen = len(heard)
+        await runs(program, 1)
+        assert len(heard) == seen, "what is not measured is not told"
+    assert next(each.announced for each in heard if each.found) is announced
+    assert all(each.duration_ms > 0 and not each.failed for each in heard if each.found)

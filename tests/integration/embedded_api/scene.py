@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 
@@ -31,22 +30,25 @@ class Scene:
 
     def rows(self, statement: str, *params: object) -> list[tuple[object, ...]]:
         """What another session reads."""
-        with psycopg.connect(self.app.database_url, autocommit=True) as connection:
-            return connection.execute(statement.encode(), params or None).fetchall()
+        with psycopg.connect(self.app.database_url, autocommit=True) as session:
+            return _read(session, statement, *params)
 
     def everything(self) -> dict[str, object]:
         """What is in the tables."""
         names = """select quote_ident(schemaname) || '.' || quote_ident(tablename) from pg_tables
           where schemaname = 'tasker' and tablename <> all (%s) order by 1"""
-        return {
-            str(name): self.rows(f"select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) from {name} t")
-            for (name,) in self.rows(names, list(CLOCKS))
-        }
+        content = "select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) from {} t"
+        with psycopg.connect(self.app.database_url, autocommit=True) as session:
+            tables = [str(name) for (name,) in _read(session, names, list(CLOCKS))]
+            return {name: _read(session, content.format(name)) for name in tables}
 
 
-@asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Scene]:
-    """A scene of its own; who worked on it has stopped."""
+def _read(session: psycopg.Connection[Any], statement: str, *params: object) -> list[tuple[object, ...]]:
+    return session.execute(statement.encode(), params or None).fetchall()
+
+
+async def set_up(url: str) -> dict[str, str]:
+    """Make a scene in that database: what is in it, by the names of `Scene`. Who worked on it has stopped."""
     async with tasker.App(url, registry=registered()) as shop:
         for template in (ORDERS, WAITING):
             await shop.plans.register(compile_text(template).plans[0], force=True)
@@ -59,4 +61,11 @@ async def opened(url: str) -> AsyncIterator[Scene]:
         (step, *_) = await app.views.steps(tasks[0])
         waiting = (await app.submit("nobody/waiting", {})).task_uuid
         await app.domain_events.deliveries.stop("billing", by="setting", reason="the scene")
-        yield Scene(app, tasks[0], step["step_uuid"], entry.dlq_entry_uuid, waiting, str(plan.replay_uuid), "billing")
+    return {
+        "failed": tasks[0],
+        "step": step["step_uuid"],
+        "entry": entry.dlq_entry_uuid,
+        "waiting": waiting,
+        "replay": str(plan.replay_uuid),
+        "subscriber": "billing",
+    }

@@ -208,13 +208,6 @@ def test_a_client_creates_a_task_and_reads_what_became_of_it(client: TaskerClien
     ]
 
 
-def test_in_the_process_of_a_worker_its_database_is_asked(
-    client: TaskerClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TASKER_URL", "http://127.0.0.1:9")
-    assert client.health_check().healthy
-
-
 def test_steps_and_their_audit(client: TaskerClient) -> None:
     task = finished(client, context={"amount": 7})
     check, charge = client.list_task_steps(task.task_uuid)

@@ -134,7 +134,7 @@ class Fleet:
     def _is_ready(self, name: str) -> bool:
         assert self.processes[name].poll() is None, self.log(name)
         text = self.log(name)
-        return "worker " in text or "orchestrator " in text
+        return re.search(r"(worker|orchestrator) [0-9a-f]{8}-", text) is not None
 
 
 def _end_with_the_tests() -> None:

@@ -112,3 +112,15 @@ def test_an_unknown_backend_is_named() -> None:
     assert result.exit_code == 1
     assert "no messaging backend 'pigeon'" in result.stderr
     assert json.dumps(result.stdout) == '""'
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kept"), [("700, 10, 10", (2000, 10, 10)), ("0", (0, 10, 10)), ("9000", (9000, 10, 10))]
+)
+def test_a_command_looks_for_circles_of_objects_rarely_unless_somebody_has_chosen(
+    chosen: str, kept: tuple[int, ...]
+) -> None:
+    code = f"import atexit, gc; gc.set_threshold({chosen}); atexit.register(lambda: print(gc.get_threshold())); "
+    code += "import sys, tasker.__main__; sys.argv = ['tasker', '--version']; tasker.__main__.main()"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == str(kept)

@@ -14,15 +14,19 @@ from tasker.app.configured import UNCONFIGURED
 from tasker.contracts.plan import BreakerPolicy, RetryPolicy
 from tasker.contracts.settings import Table, table
 from tasker.db.limits import DatabaseSettings, PoolSettings
+from tasker.execution.attempt.placing import Waits
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.choices import Limits
 from tasker.lifecycle.deployment import EventSettings
 from tasker.lifecycle.pressure import BufferLimits, DepthLimits
+from tasker.messaging.queues import QueueNames
 from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
+from tasker.orchestration.pruning.retention import RetentionSettings
 from tasker.orchestration.sweeping.storms import StormSettings
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.http import HttpPool, HttpSettings, PortSettings
 from tasker.resilience.registry import BreakerPolicies
+from tasker.services.authentication.settings import AuthSettings
 from tasker.services.engine.rules import Rules
 from tasker.settings.catalogue import by_path
 from tasker.settings.model import Lease, WorkerExecution
@@ -51,6 +55,8 @@ TABLES: list[tuple[type, type]] = [
     (WorkerSettings, WorkerExecution),
     (WorkerSettings, Lease),
     (HttpSettings, api.OrchestrationWeb),
+    (RetentionSettings, storage.Retention),
+    (AuthSettings, api.Auth),
 ]
 """Objects and the tables that they are made from: fields of one name, but for the unit, are the same default."""
 
@@ -91,6 +97,20 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (HttpPool, "acquire_timeout", api.OrchestrationPools, "web_api_connection_timeout"),
     (HttpPool, "idle_timeout", api.OrchestrationPools, "web_api_idle_timeout"),
     (HttpPool, "total_hint", api.OrchestrationPools, "max_total_connections_hint"),
+    (RetentionSettings, "events", storage.Retention, "events_days"),
+    (RetentionSettings, "slice_steps", storage.Retention, "batch_size"),
+    (AuthSettings, "verification_method", api.Auth, "jwt_verification_method"),
+    (AuthSettings, "audience", api.OrchestrationAuth, "jwt_audience"),
+    (AuthSettings, "issuer", api.OrchestrationAuth, "jwt_issuer"),
+    (AuthSettings, "token", api.Auth, "jwt_token_expiry"),
+    (AuthSettings, "jwks_refresh", api.Auth, "jwks_refresh_interval"),
+    (RetryPolicy, "multiplier", running.Backoff, "backoff_multiplier"),
+    (Waits, "grace", Lease, "grace"),
+    (Waits, "starvation", channels.HandOff, "starvation_warning_threshold"),
+    (QueueNames, "task_requests", queues.OrchestrationQueues, "task_requests"),
+    (QueueNames, "step_results", queues.OrchestrationQueues, "step_results"),
+    (QueueNames, "task_finalizations", queues.OrchestrationQueues, "task_finalizations"),
+    (Rules, "on_blocked", running.Execution, "on_blocked"),
 ]
 """The same default under two names."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tasker.contracts.metrics import MOST_SERIES, Counter, Gauge, Histogram
+from tasker.contracts.metrics import MOST_SERIES, Counter, Gauge, Histogram, summed
 from tasker.services.server.exposition import families
 
 
@@ -48,8 +48,33 @@ def test_a_label_with_endless_values_is_bounded() -> None:
         lambda: Counter("bell", "No.").add(-1),
         lambda: Counter("bell", "No.", ["kind"]).add(),
         lambda: Gauge("bell", "No.").set(1, kind="a"),
+        lambda: Histogram("bell", "No.", [1]).set([1], 1),
     ],
 )
 def test_what_prometheus_would_not_take_is_refused(wrong: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match=r"bell|Task"):
         wrong()
+
+
+def test_a_histogram_tells_what_was_counted_elsewhere() -> None:
+    waits = Histogram("bell_hours", "How long.", [1, 4])
+    waits.set([2, 0, 1], 30.5)
+    waits.set([2, 1, 1], 33)
+    told = {(ending, labels.get("le")): value for ending, labels, value in waits.samples()}
+    assert told == {
+        ("_bucket", "1"): 2,
+        ("_bucket", "4"): 3,
+        ("_bucket", "+Inf"): 4,
+        ("_sum", None): 33,
+        ("_count", None): 4,
+    }
+
+
+def test_histograms_are_summed_with_what_took_no_time() -> None:
+    one, two = (Histogram("bell_ms", "How long.", [1, 4]) for _ in range(2))
+    one.observe(3)
+    two.observe(0.5)
+    two.observe(9, 2)
+    assert summed(one, two, zeros=10).counted() == ([11, 1, 2], 21.5)
+    assert one.counted() == ([0, 1, 0], 3)
+    assert Histogram("bell_ms", "How long.", [1]).counted() == ([0, 0], 0)

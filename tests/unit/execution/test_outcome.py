@@ -139,7 +139,9 @@ async def test_a_large_result_is_warned_about(bench: Bench, caplog: pytest.LogCa
 
     assert isinstance(end, Result)
     assert end.success
-    assert "step_result_large step_uuid=01900000-0000-7000-8000-000000000001" in caplog.text
+    (line,) = [line for line in caplog.messages if line.startswith("step_result_large correlation_id=")]
+    assert " step_uuid=01900000-0000-7000-8000-000000000001 " in line
+    assert " size=3000" in line
 
 
 async def test_the_report_of_a_failure_can_always_be_stored(bench: Bench) -> None:

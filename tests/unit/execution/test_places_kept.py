@@ -73,6 +73,8 @@ async def test_a_wait_of_more_than_half_of_the_grace_is_told_before_the_handler_
 
     assert await asyncio.wait_for(waiting, PATIENCE)
     assert begins.asked == told
+    assert (places.at_once, sum(places.waited.counted()[0])) == (1, 1)
+    assert places.waited.counted()[1] >= waited * 1000
 
 
 async def test_a_start_that_cannot_be_told_gives_the_step_and_its_place_back(

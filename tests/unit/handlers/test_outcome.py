@@ -47,7 +47,7 @@ def test_a_wrong_return_type_is_a_permanent_failure_that_explains_itself(value: 
 def test_a_forgotten_await_is_named() -> None:
     async def work() -> None: ...
 
-    assert "make the method `async def`" in str(to_result(work()).error_message)
+    assert "declare it with `async def`" in str(to_result(work()).error_message)
 
 
 def test_an_error_raised_on_purpose_keeps_everything_it_said() -> None:

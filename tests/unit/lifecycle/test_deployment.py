@@ -106,10 +106,11 @@ def test_statistics_of_nothing_are_those_of_a_system_without_fault() -> None:
 def test_statistics_count_what_was_found_and_how() -> None:
     tally = Tally()
     for number in range(8):
-        tally.succeeded(float(number), found=number % 2 == 0, polled=number == 4, seconds=0.01 * number)
+        tally.succeeded(float(number), found=3 * (number % 2 == 0), polled=number == 4, seconds=0.01 * number)
     tally.look_failed(8.0)
     found = tally.statistics(9.0, HYBRID)
     assert (found.events_processed, found.events_failed, found.found_by_polling) == (4, 1, 1)
+    assert (tally.looks, tally.messages, tally.messages_by_polling) == (9, 12, 3)
     assert (found.success_rate, found.deployment_mode_score) == (0.8, 0.75)
     assert found.average_latency_ms == pytest.approx(30.0)
     assert found.processing_rate == pytest.approx(4 / 60)
@@ -126,7 +127,7 @@ def test_errors_of_the_last_minute_are_those_of_the_last_minute(events: list[tup
             tally.look_failed(now)
             failures.append(now)
         else:
-            tally.succeeded(now, found=bool(random.Random(now).getrandbits(1)), polled=False, seconds=None)
+            tally.succeeded(now, found=random.Random(now).getrandbits(1), polled=False, seconds=None)
     assert tally.errors_in_last_minute(now) == sum(at > now - 60 for at in failures)
 
 

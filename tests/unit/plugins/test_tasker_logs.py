@@ -54,15 +54,15 @@ def test_a_failed_attempt_is_a_line_with_its_ids_first() -> None:
         ("step_uuid", "step"),
         ("namespace", "shop"),
         ("template", "order"),
-        ("step", "pay"),
+        ("step_name", "pay"),
         ("state", "failed"),
         ("duration_ms", 12),
         ("error", "no answer"),
         ("error_type", "timeout"),
     ]
-    assert {key: found[key] for key in ("retry_count", "max_attempts", "token", "retryable")} == {
+    assert {key: found[key] for key in ("retry_count", "max_retries", "token", "retryable")} == {
         "retry_count": 1,
-        "max_attempts": 3,
+        "max_retries": 2,
         "token": 7,
         "retryable": True,
     }
@@ -75,9 +75,10 @@ def test_a_line_carries_the_millisecond() -> None:
 
 def test_a_line_holds_all_of_an_attempt_but_its_place_in_a_trace_and_its_times() -> None:
     found, fields = line("Step claimed", STARTED, NOW), STARTED.__dataclass_fields__
-    told = fields.keys() - {"attempt", "started_at", "traceparent", "tracestate"}
+    told = fields.keys() - {"attempt", "max_attempts", "step", "started_at", "traceparent", "tracestate"}
     assert {key: found[key] for key in told} == {key: getattr(STARTED, key) for key in told}
-    assert found.keys() - told == {"timestamp", "level", "message", "retry_count"}
+    assert (found["step_name"], found["retry_count"], found["max_retries"]) == ("pay", 1, 2)
+    assert found.keys() - told == {"timestamp", "level", "message", "step_name", "retry_count", "max_retries"}
 
 
 def test_every_event_of_a_process_is_in_the_journal_and_starts_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -162,8 +163,10 @@ def test_it_hears_of_everything_that_a_plugin_hears_of() -> None:
     assert {name for name in heard if not hasattr(Logs, name)} == {
         "tasker_attempts_stored",
         "tasker_event_published",
+        "tasker_looked",
         "tasker_process_stopping",
         "tasker_request_answered",
+        "tasker_tasks_closed",
         "tasker_transitions",
         "tasker_written",
     }

@@ -17,7 +17,7 @@ from opentelemetry.trace import format_span_id, format_trace_id
 from pydantic import ValidationError
 
 from tasker.app.configured import from_environment
-from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskFinished
+from tasker.hookspecs import AttemptEnded, AttemptStarted, ClosedTask, TaskFinished
 from tasker.settings.redaction import redacted
 from tasker_otel.encoding import Request
 from tasker_otel.exporter import empty_span
@@ -59,11 +59,19 @@ class Kept:
     def task(self, finished: TaskFinished, now: datetime = BEGAN) -> ReadableSpan | None:
         return self._kept(self.spans.task(finished, now))
 
+    def closed(self, closed: ClosedTask) -> ReadableSpan | None:
+        return self._kept(self.spans.closed(closed))
+
     def _kept(self, span: bytes | None) -> ReadableSpan | None:
         if span is None:
             return None
         SimpleSpanProcessor(self.exporter).on_end(readable(span, HERE))
         return self.exporter.get_finished_spans()[-1]
+
+
+def closed(task: str = TASK, **more: object) -> ClosedTask:
+    moment = BEGAN + timedelta(seconds=3)
+    return ClosedTask(task, "cancelled", "shop", "order", "correlation-1", moment, **more)  # type: ignore[arg-type]
 
 
 def kept(share: float = 1.0, *, messages: bool = False) -> Kept:
@@ -181,6 +189,24 @@ def test_a_task_that_this_process_knows_nothing_of_has_no_span_and_memory_is_bou
     for number in range(REMEMBERED_TASKS):
         spans.attempt(ended(replace(ATTEMPT, task_uuid=f"{number:08x}{TASK[8:]}")))
     assert spans.task(TaskFinished(TASK, "complete"), BEGAN) is None
+
+
+def test_a_task_that_was_closed_has_the_span_that_its_attempts_would_have_let_it_have() -> None:
+    told = {"traceparent": CALLER, "tracestate": "vendor=1"}
+    spans, others = kept(), kept()
+    spans.attempt(ended(replace(ATTEMPT, **told)))
+    run = spans.task(TaskFinished(TASK, "cancelled"), closed().ended_at)
+    alone = others.closed(closed(**told))
+    assert alone.to_json() == run.to_json()
+    assert others.closed(closed(STEP)).context.trace_id == int(STEP.replace("-", ""), 16)
+    assert kept(share=0.0).closed(closed()) is None
+
+
+def test_a_task_that_was_closed_is_told_once() -> None:
+    spans = kept()
+    spans.attempt(ended())
+    assert spans.closed(closed()) is not None
+    assert spans.task(TaskFinished(TASK, "cancelled")) is None
 
 
 def test_what_is_not_sampled_is_not_sent() -> None:

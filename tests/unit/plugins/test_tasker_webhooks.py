@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import ssl
 from ipaddress import ip_address
 from typing import Any
 
@@ -118,6 +119,26 @@ async def test_an_answer_that_lies_about_its_length_counts_by_its_status(length:
     lie = f"HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\nhello".encode()
     async with scripted_server([lie]) as server:
         assert (await poster().post(server.url, b"{}", {})).error == ""
+
+
+async def test_trusted_certificates_are_read_once_and_not_for_an_endpoint_without_encryption(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[object] = []
+    load = ssl.SSLContext.load_verify_locations
+
+    def counted(self: ssl.SSLContext, *args: Any, **more: Any) -> None:
+        read.append(self)
+        load(self, *args, **more)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", counted)
+    sender = poster()
+    async with scripted_server([TAKEN, TAKEN]) as server:
+        assert [(await sender.post(server.url, b"{}", {})).error for _ in range(2)] == ["", ""]
+    assert read == []
+    for _ in range(2):
+        assert "ConnectError" in (await sender.post("https://127.0.0.1:1/", b"{}", {})).error
+    assert len(read) == 1
 
 
 async def test_one_that_never_answers_is_given_up_in_time() -> None:

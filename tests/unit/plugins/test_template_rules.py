@@ -15,8 +15,8 @@ from tasker.cli.main import cli
 from tasker.contracts.plan import Plan
 from tasker.errors import TemplateError
 from tasker.hookspecs import Finding
-from tasker.plugins.hearing import Limits
 from tasker.plugins.offers import rules_of
+from tasker.plugins.plugin_thread import Limits
 from tasker.plugins.process import Plugins
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.template.compile import CompileResult, compile_text

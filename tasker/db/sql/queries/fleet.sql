@@ -1,19 +1,33 @@
 -- Numbers of the fleet for who counts over time.
 
 -- name: counted
--- (name of the metric, label, its value, number): open tasks by state, of which at most 100,000 are counted, repairs, and since
--- when steps are in the queues.
-select 'tasker_tasks_active', 'state', t.state, count(*)
+-- (name of the metric, label, its value, number): open tasks by state, of which at most 100,000 are counted, repairs, how long
+-- steps are in the queues, and how long ago those that run have last stored a checkpoint: of the 200 tasks that have been open
+-- longest, and of their first 20,000 steps; no more is read, whatever there is.
+with looked as materialized (
+  select s.*
+  from (select x.task_uuid from tasker.tasks x where not x.complete order by x.task_uuid limit 200) t
+  cross join lateral (select y.workflow_step_uuid, y.namespace_id, y.state, y.started_at, y.updated_at
+    from tasker.workflow_steps y where y.task_uuid = t.task_uuid limit 20000) s
+  limit 20000
+)
+select 'tasker_tasks_active' as name, 'state' as label, t.state as value, count(*) as number
 from (select x.state from tasker.tasks x where not x.complete limit 100000) t group by t.state
 union all
 select 'tasker_repairs_total', 'kind', r.kind, r.repaired from tasker.repairs r
 union all
--- of the 200 tasks that have been open longest: whatever there is, no more is read
 select 'tasker_queue_age_seconds', 'namespace', ns.name, extract(epoch from tasker.now() - min(s.updated_at))::float8
-from (select x.task_uuid from tasker.tasks x where not x.complete order by x.task_uuid limit 200) t
-join tasker.workflow_steps s on s.task_uuid = t.task_uuid and s.state = 'enqueued'
-join tasker.task_namespaces ns using (namespace_id)
-group by ns.name
+from looked s join tasker.task_namespaces ns using (namespace_id) where s.state = 'enqueued' group by ns.name
+union all
+select 'tasker_checkpoint_age_seconds', 'namespace', ns.name, 
+  extract(epoch from tasker.now() - min(greatest(c.updated_at, s.started_at)))::float8
+from looked s join tasker.step_checkpoints c using (workflow_step_uuid) join tasker.task_namespaces ns using (namespace_id)
+where s.state = 'in_progress' group by ns.name
+
+-- name: dead_letters
+-- (what, number, hours): how many dead letters there ever were ('created'), and how many waited for at most so many hours until
+-- they were dealt with, with the sum of their hours.
+select c.what, sum(c.number)::bigint as number, sum(c.hours) as hours from tasker.dlq_counters c group by c.what
 
 -- name: backlog
 -- Ready steps that wait outside of their queue, by namespace and by the priority of their tasks: those held because the queue

@@ -274,3 +274,13 @@ select t.template_id, t.priority, d.context, coalesce((
   where ts.template_id = t.template_id and ts.step_type = any (%(types)s) and tasker.step_is_done(s.state)), '{}')
 from tasker.tasks t join tasker.task_details d using (task_uuid)
 where t.task_uuid = %(task)s
+
+-- name: closed
+-- What an attempt of these tasks would tell of them, and when they ended.
+select t.task_uuid::text, ns.name, nt.name, d.correlation_id::text, coalesce(t.completed_at, t.updated_at), d.trace->>'traceparent',
+  d.trace->>'tracestate'
+from tasker.tasks t
+join tasker.task_details d using (task_uuid)
+join tasker.named_tasks nt using (named_task_uuid)
+join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+where t.task_uuid = any (%(tasks)s::uuid[])

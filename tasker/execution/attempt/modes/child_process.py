@@ -119,7 +119,7 @@ class ChildProcess:
                 self._answer.set_result(answer)
             else:
                 self._strange = True
-                log.warning("child_process_distrusted", pid=self._process.pid, answered=call, asked=self._call)
+                log.warning("child_process_distrusted", None, pid=self._process.pid, answered=call, asked=self._call)
 
     def _keep(self, call: CallId, report: LogLine | ProgressReport) -> None:
         """Nothing of a call that is over, which a thread that was left behind may say."""

@@ -72,7 +72,7 @@ class ThreadMode:
     def _abandon(self, attempt: Attempt, job: Job[Ending]) -> None:
         attempt.cancel.time_is_up()
         if self._threads.abandon(job):
-            log.warning("handler_thread_leaked", step_uuid=attempt.claim.step_uuid, leaked=self._threads.leaked)
+            log.warning("handler_thread_leaked", attempt.claim, leaked=self._threads.leaked)
             self._on_leaked_thread(attempt.claim)
 
     def _stop(self, abandon: Callable[[], None], end: type[Unreported]) -> None:

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from tasker.contracts.plan import Plan
-from tests.support.engine_fixture import Lab, fail, ok, operator, retry
+from tasker.messaging import MessagingService
+from tasker.messaging.registry import load_backend
+from tasker.orchestration.dead_letters.staleness import StalenessSearch, StalenessSettings
+from tasker.services.engine.calls import Engine
+from tests.support.engine_fixture import Direct, Lab, fail, ok, operator, retry
 from tests.support.random_plans import RetryPolicy, Spec
 
 MINUTE = 60.0
@@ -337,3 +341,23 @@ def test_a_step_whose_checkpoints_stop_is_recorded_unless_it_reports_progress(al
     (found,) = search(alone, 16)
 
     assert (found["signal"], found["step"]) == ("checkpoint_stalled", "b")
+
+
+async def test_a_search_counts_what_it_has_found_and_how_long_it_took(alone: Lab) -> None:
+    alone.running(declared(alone, Spec("a"), **TWO_MINUTES))
+    at(alone, 3)
+    engine = Engine(Direct(alone.two), MessagingService(load_backend("pgmq", {})))
+    one, other = (StalenessSearch(engine, StalenessSettings(to_error=to_error)) for to_error in (True, False))
+
+    for search in (one, other, one):
+        await search.look(alone.two.worker)
+
+    assert one.counts == {
+        "detection_runs": 1,
+        "tasks_detected": 1,
+        "entries_created": 1,
+        "tasks_transitioned_to_error": 1,
+    }
+    assert (sum(one.durations.counted()[0]), one.durations.counted()[1] > 0) == (1, True)
+    assert not +other.counts, "it is not its turn"
+    assert sum(other.durations.counted()[0]) == 0

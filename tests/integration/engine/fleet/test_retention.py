@@ -34,7 +34,7 @@ SHARED = {
     "templates",
     "template_steps",
     "template_edges",
-    "enqueue_counters",
+    *("enqueue_counters", "dlq_counters"),
     "staleness_settings",
     "repairs",
     "turns",

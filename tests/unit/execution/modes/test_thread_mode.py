@@ -250,7 +250,7 @@ async def test_a_step_that_waits_too_long_for_a_thread_is_warned_of_and_runs_all
 
     assert all(isinstance(end, Result) and end.failure is None for end in ends)
     assert "step_waits_for_thread" in caplog.text
-    assert "places=1 hint=raise worker.execution.threads" in caplog.text
+    assert "places=1 hint='raise worker.execution.threads" in caplog.text
 
 
 async def test_a_step_that_finds_a_thread_is_not_warned_of(bench: Bench) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -66,7 +67,8 @@ async def made(*events: dict[str, Any], outcome: Any = None, attempt: int = 1, l
     claim = Claim("s", "t", "charge", 1, 0, "shop", 1, attempt, 2, "c", worker="w")
     value = {"order": 7, "card": "4111"}
     result = Result(claim, plan, 5, outcome or Success(value, JsonText('{"order":7,"card":"4111"}')))
-    return await EventMaker(CustomPublishers(limit), lambda: "id").with_events(result, step)
+    ids = (f"id{number}" for number in itertools.count())
+    return await EventMaker(CustomPublishers(limit), lambda: next(ids)).with_events(result, step)
 
 
 def stored(result: Result) -> dict[str, Any]:
@@ -97,10 +99,10 @@ async def test_what_is_marked_as_sensitive_is_published_only_where_the_event_dec
 async def test_a_broadcast_event_has_the_same_id_on_both_ways() -> None:
     result = await made({"name": "paid", "delivery_mode": "broadcast"}, {"name": "here", "delivery_mode": "fast"})
     assert result.events is not None
-    assert {number: entry["id"] for number, entry in stored(result).items()} == {"0": "id"}
+    assert {number: entry["id"] for number, entry in stored(result).items()} == {"0": "id0"}
     assert [(mode, each.event and each.event["event_id"]) for mode, each in result.events.here] == [
-        ("broadcast", "id"),
-        ("fast", "id"),
+        ("broadcast", "id0"),
+        ("fast", "id1"),
     ]
 
 
@@ -197,6 +199,18 @@ async def test_subscribers_hear_of_accepted_results_and_a_full_channel_drops() -
     small = Bus(CustomPublishers(1), channel=full, capacity=1)
     small.accepted([await made({"name": "here", "delivery_mode": "fast"}, {"name": "more", "delivery_mode": "fast"})])
     assert (len(full), full.dropped) == (1, 1)
+
+
+async def test_an_event_that_is_told_again_reaches_subscribers_once_as_long_as_it_is_remembered() -> None:
+    channel = InProcessChannel()
+    channel.pollers = 1  # the program's own, which looks later
+    bus = Bus(CustomPublishers(1), channel=channel, remembered=2)
+    result = await made({"name": "here", "delivery_mode": "fast"}, {"name": "all", "delivery_mode": "broadcast"})
+    bus.accepted([result, result])
+    assert (len(channel), bus.sent, bus.routed) == (2, 2, {"fast": 2, "broadcast": 2})
+    other = await made(*({"name": "x", "delivery_mode": "fast"} for _ in range(3)))
+    bus.accepted([other, result])
+    assert bus.sent == 2 + 1 + 2, "id2 is new, and what was before it is forgotten"
 
 
 async def test_a_publisher_is_told_once_its_event_is_accepted() -> None:

@@ -1,4 +1,5 @@
--- What a subscriber is to try again now, the longest due first; nothing for who does not hold its lease.
+-- What a subscriber is to try again now, the longest due first; nothing for who does not hold its lease, nor while it is
+-- stopped.
 -- p_args: {name, holder, limit}. Answer: {deliveries: [{event, attempts}], next_ms: until the next one is due, null: none waits}
 create or replace function tasker.due_deliveries_v1(p_args jsonb) returns jsonb
 language sql stable
@@ -10,6 +11,6 @@ as $$
         order by d.due_at limit (p_args->>'limit')::int) q), '[]'),
     'next_ms', (select greatest(0, ceil(extract(epoch from min(d.due_at) - tasker.now()) * 1000))::bigint
       from tasker.event_deliveries d where d.subscriber = s.name and d.due_at is not null))
-  from tasker.event_subscribers s where s.name = p_args->>'name' and s.holder = (p_args->>'holder')::uuid
+  from tasker.event_subscribers s where s.name = p_args->>'name' and s.holder = (p_args->>'holder')::uuid and s.stopped is null
   union all select '{"deliveries": [], "next_ms": null}' limit 1
 $$;

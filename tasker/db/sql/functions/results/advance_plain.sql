@@ -2,7 +2,8 @@
 -- tasker.advance_v1 would do, with a third of its statements. Null, and nothing is written, for whatever is not plain; then
 -- advance_v1 goes on, with locks that it would take itself. A test compares all that both leave behind.
 -- Plain: a few results with their tokens and nothing beside; none publishes events; nothing is paused; the task has no steps but those of its
--- template; each claim is the caller's, and all that waits for the steps is pending.
+-- template, which have no inputs of their own; each claim is the caller's, and all that waits for the steps is pending and was
+-- never claimed, so that it has no position and has lost no worker.
 create or replace function tasker.advance_plain(p_args jsonb, p_now timestamptz) returns jsonb
 language plpgsql as $$
 declare
@@ -13,7 +14,7 @@ declare
   v_path constant text := tasker.step_path('in_progress', 'ok');
   v_claim constant text := tasker.placed_path(tasker.path_code('pending'), 'claim');
   v_century constant bigint := 3155760000000;   -- as in advance_v1
-  v_steps tasker.workflow_steps[];
+  v_steps tasker.judged_change[];   -- with what each brought
   v_children tasker.ready_step[];
   v_ready int;
   v_plain boolean;
@@ -37,10 +38,14 @@ begin
     return null;
   end if;
 
-  select array_agg(q.step), count(distinct (q.step).workflow_step_uuid) = v_count and bool_and(q.plain) into v_steps, v_plain from (
-    select x as step, i.k = x.claim_token and coalesce(i.w, v_worker) = x.worker_uuid
+  select array_agg(row(q.step, t.task_uuid, 'ok', null, 'in_progress', v_path, 'complete', q.k, q.attempts,
+      q.sort_key + tasker.path_length(v_path), 0, t.template_id, q.ordinal, null, q.name, q.worker, null, null,
+      tasker.clamped_ms(q.ms), q.r, q.m, null, null)::tasker.judged_change),
+    count(distinct q.step) = v_count and bool_and(q.plain) into v_steps, v_plain from (
+    select x.workflow_step_uuid as step, x.attempts, x.sort_key, x.ordinal, x.name, x.worker_uuid as worker, i.k, i.ms, i.r, i.m,
+      i.k = x.claim_token and coalesce(i.w, v_worker) = x.worker_uuid
       and x.task_uuid = t.task_uuid and x.state = 'in_progress' and x.unmet = 0 as plain
-    from jsonb_to_recordset(v_items) as i (s uuid, k bigint, w uuid)
+    from jsonb_to_recordset(v_items) as i (s uuid, k bigint, w uuid, ms numeric, r jsonb, m jsonb)
     join tasker.workflow_steps x on x.workflow_step_uuid = i.s
     order by x.workflow_step_uuid
     for no key update of x) q;
@@ -51,7 +56,7 @@ begin
   select array_agg(row(c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, t.priority, e.met,
       c.unmet = e.met, tasker.path_code('pending'), c.state, c.claim_token, c.attempts, c.sort_key, false)::tasker.ready_step),
     count(*) filter (where c.unmet = e.met),
-    bool_and(c.state = 'pending' and (c.unmet > e.met or p_args->'namespace_ids' @> to_jsonb(c.namespace_id)
+    bool_and(c.state = 'pending' and c.claim_token = 0 and (c.unmet > e.met or p_args->'namespace_ids' @> to_jsonb(c.namespace_id)
       and not coalesce(p_args->'unserved' ? (c.template_id || ':' || c.ordinal), false)))
   into v_children, v_ready, v_plain from (
     select e.to_ordinal, count(*)::int as met from unnest(v_steps) s
@@ -72,9 +77,8 @@ begin
 
   with stored as (
     insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
-    select t.task_uuid, s.ordinal, s.workflow_step_uuid, s.name, i.r, i.m, p_now
-    from jsonb_to_recordset(v_items) as i (s uuid, r jsonb, m jsonb) join unnest(v_steps) s on s.workflow_step_uuid = i.s
-    where i.r is not null
+    select s.task_uuid, s.ordinal, s.step_uuid, s.name, s.result, s.metadata, p_now from unnest(v_steps) s
+    where s.result is not null
     on conflict (task_uuid, ordinal, workflow_step_uuid) do update
       set result = excluded.result, metadata = excluded.metadata, created_at = excluded.created_at
   ), moved as (
@@ -90,22 +94,22 @@ begin
       due_at = case when c.ends then null else s.due_at end,
       updated_at = p_now
     from (
-      select s.workflow_step_uuid as step_uuid, 0 as met, 'complete' as state, s.claim_token as token, s.attempts as attempt,
-        s.sort_key + tasker.path_length(v_path) as sort_key, true as ends, false as claimed
+      select s.step_uuid, 0 as met, s.to_state as state, s.token, s.attempt, s.sort_key, true as ends, false as claimed,
+        s.duration_ms
       from unnest(v_steps) s
       union all
       select k.step_uuid, k.met, case when k.ready then 'in_progress' end,
         k.token + case when k.ready then 1 else 0 end, case when k.ready then tasker.place_attempts('claim', k.attempt) else k.attempt end,
-        k.sort_key + case when k.ready then tasker.path_length(v_claim) else 0 end, false, k.ready
+        k.sort_key + case when k.ready then tasker.path_length(v_claim) else 0 end, false, k.ready, null
       from unnest(v_children) k
     ) c where s.workflow_step_uuid = c.step_uuid
-    returning s.*, c.ends, c.claimed
+    returning s.workflow_step_uuid, s.ordinal, s.name, s.sort_key, s.attempts, s.claim_token, s.worker_uuid,
+      c.ends, c.claimed, c.duration_ms
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, execution_time_ms,
       created_at)
     select m.workflow_step_uuid, case when m.ends then v_path else v_claim end, m.sort_key, m.attempts,
-      m.claim_token, m.worker_uuid, case when m.ends then (select tasker.clamped_ms(i.ms)
-        from jsonb_to_recordset(v_items) as i (s uuid, ms numeric) where i.s = m.workflow_step_uuid) end, p_now
+      m.claim_token, m.worker_uuid, m.duration_ms, p_now
     from moved m where m.ends or m.claimed
   ), counted as (
     update tasker.tasks x set done = x.done + v_count, active = x.active - v_count + v_ready,
@@ -120,15 +124,13 @@ begin
     from counted x where v_way <> ''
   )
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', t.task_uuid, 'name', m.name,
-      'template', m.template_id, 'ordinal', m.ordinal, 'token', m.claim_token, 'attempt', m.attempts, 'priority', t.priority,
-      'inputs', (select i.inputs from tasker.step_inputs i where i.workflow_step_uuid = m.workflow_step_uuid),
-      'checkpoint', (select k.checkpoint from tasker.step_checkpoints k where k.workflow_step_uuid = m.workflow_step_uuid),
-      'apart', case when m.attempts > 2 then tasker.runs_apart(t.task_uuid, m.workflow_step_uuid, m.attempts - 1) end)
+      'template', t.template_id, 'ordinal', m.ordinal, 'token', m.claim_token, 'attempt', m.attempts, 'priority', t.priority,
+      'inputs', null, 'checkpoint', null, 'apart', null)
       order by m.workflow_step_uuid)
   into v_claims from moved m where m.claimed;
 
   return jsonb_build_object('verdicts', null, 'claims', v_claims, 'send', null)
-    || case when v_ends then jsonb_build_object('finished', jsonb_build_object(t.task_uuid, v_target)) else '{}' end
+    || case when v_ends then jsonb_build_object('finished', jsonb_build_object(t.task_uuid, v_target), 'at', p_now) else '{}' end
     || case when v_ends and t.waiter is not null then jsonb_build_object('waiters', jsonb_build_object(t.task_uuid, t.waiter))
        else '{}' end;
 end

@@ -16,8 +16,8 @@
 --   items: [{s step, t task, kind, k token|null, w the worker that had this token (the caller, for what ends a claim),
 --            d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version,
 --            ev what the worker made of its events (write_events)}]
--- Answer: verdicts {step: verdict} of what was not accepted, claims [...], send [...], finished {task: state},
--- waiters {task: who is to be told of its end, behind the commit (tell_waiters_v1)}.
+-- Answer: verdicts {step: verdict} of what was not accepted, claims [...], send [...], finished {task: state} and
+-- the time of that, at, waiters {task: who is to be told of its end, behind the commit (tell_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,7 +1,7 @@
 -- One evaluation per task and write: new counters, new state along the shortest legal path, history (rule 10).
 -- The tasks are locked. p_done ... p_held are the changes of the counters, p_started the steps that became ready. Tasks
 -- that come to rest because of failures become dead letters in the same transaction, unless `p_dead_letters` is false.
--- Answers, for the tasks that ended with this write: {finished: {task: final state}, waiters: {task: who is to be told}};
+-- Answers, for the tasks that ended with this write: {finished: {task: final state}, at: when, waiters: {task: who is to be told}};
 -- null when none did.
 create or replace function tasker.evaluate_tasks(p_changes tasker.task_change[], p_on_blocked text, p_worker uuid,
   p_note jsonb, p_dead_letters boolean, p_now timestamptz) returns jsonb
@@ -46,7 +46,7 @@ begin
   if v_troubled is not null and p_dead_letters then
     perform tasker.dlq_failed(v_troubled, v_from, p_now);
   end if;
-  return case when v_waiters is not null then jsonb_build_object('finished', v_finished, 'waiters', v_waiters)
-    when v_finished is not null then jsonb_build_object('finished', v_finished) end;
+  return case when v_waiters is not null then jsonb_build_object('finished', v_finished, 'at', p_now, 'waiters', v_waiters)
+    when v_finished is not null then jsonb_build_object('finished', v_finished, 'at', p_now) end;
 end
 $$;

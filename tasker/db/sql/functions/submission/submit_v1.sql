@@ -6,7 +6,8 @@
 -- p_args: {template, window, announce (true), waiter (who is told of the tasks' ends), tasks: [{id, identity, context, priority, correlation, parent_correlation,
 --   initiator, source_system, reason, tags, trace}], and what a caller of advance_v1 says of itself, where there is a worker: worker,
 --   slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see tasker.step_uuid).
--- Answer: {created: [id...], steps: per task, send: [...]}; of claimed roots `claims` and `tasks` as of claim_v1.
+-- Answer: {created: [id...], steps: per task, send: [...]}; of claimed roots `claims` and `tasks` as of claim_v1,
+-- and `at`, when the tasks were created.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -137,7 +138,7 @@ begin
         'name', (select ts.name from tasker.template_steps ts where ts.template_id = v_template and ts.ordinal = r.ordinal),
         'template', v_template, 'ordinal', r.ordinal, 'token', tasker.place_token(v_place, 0),
         'attempt', tasker.place_attempts(v_place, 0)) order by r.nth),
-      'tasks', (select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
+      'at', v_now, 'tasks', (select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
           'correlation', d.correlation_id, 'priority', c.priority, 'trace', d.trace))
         from unnest(v_created, v_priorities) as c (id, priority) join tasker.task_details d on d.task_uuid = c.id)) end
   into v_send, v_started from roots r where r.nth <= v_room;

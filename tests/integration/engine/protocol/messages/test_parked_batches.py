@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
@@ -23,8 +24,15 @@ from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, resul
 from tests.support.engine_fixture import Item, Lab, ok
 from tests.support.random_plans import Spec, StepType, create_steps
 
+FIELD = re.compile(r"(operation|task_uuid|step_uuid)=(\S+)")
 REFUSED = '{"a":"x\\u0000y"}'
 """JSON that PostgreSQL does not store."""
+
+
+def whom(line: str) -> tuple[str | None, ...]:
+    """What a line of the log tells, and of which task and step."""
+    found = dict(FIELD.findall(line))
+    return found.get("operation", line.split()[0]), found.get("task_uuid"), found.get("step_uuid")
 
 
 @dataclass(frozen=True)
@@ -140,9 +148,7 @@ async def test_a_parked_result_that_cannot_be_ended_fails_alone(
     states = [lab.task(claim["task"]).state for claim in claims]
     assert states == ["complete"] * 3 + ["error"] + ["complete"]
     assert await waiting(queued) == 0
-    assert [line.split(" reason")[0] for line in caplog.messages] == [
-        f"parked_result_refused step={claims[3]['step']} task={claims[3]['task']}"
-    ]
+    assert [whom(line) for line in caplog.messages] == [("parked_result_refused", claims[3]["task"], claims[3]["step"])]
 
 
 async def test_an_expansion_that_cannot_be_written_fails_alone(queued: Queued) -> None:
@@ -170,7 +176,7 @@ async def test_a_parked_result_that_cannot_even_fail_is_said_and_the_others_are_
     assert await queued.receive() == 3
 
     assert [lab.task(claim["task"]).state for claim in claims] == ["complete", "steps_in_process", "complete"]
-    assert caplog.messages[-1].startswith(f"parked_result_stuck step={claims[1]['step']}")
+    assert whom(caplog.messages[-1]) == ("parked_result_stuck", claims[1]["task"], claims[1]["step"])
 
 
 async def test_a_sweep_goes_on_after_rows_that_the_database_refuses(
@@ -186,9 +192,9 @@ async def test_a_sweep_goes_on_after_rows_that_the_database_refuses(
 
     assert repairs == {"lost_worker": 2}
     assert {lab.states(orphan["task"])["s0"] for orphan in orphans[1:]} == {"waiting_for_retry"}
-    said = [line.split(" reason")[0] for line in caplog.messages]
-    assert f"sweep_refused step={orphans[0]['step']} task={orphans[0]['task']}" in said
-    assert f"parked_result_stuck step={parked['step']} task={parked['task']}" in said
+    said = [whom(line) for line in caplog.messages]
+    assert ("sweep_refused", orphans[0]["task"], orphans[0]["step"]) in said
+    assert ("parked_result_stuck", parked["task"], parked["step"]) in said
 
 
 async def test_a_sweep_settles_the_others_when_the_database_refuses_one_task(
@@ -206,7 +212,7 @@ async def test_a_sweep_settles_the_others_when_the_database_refuses_one_task(
     assert await queued.sweep() == {"not_finished": 2}
 
     assert [lab.task(task).complete for task in tasks] == [True, False, True]
-    assert f"sweep_refused task={tasks[1]} reason=" in caplog.text
+    assert f"sweep_refused task_uuid={tasks[1]} error=" in caplog.text
     lab.observer.execute("alter table tasker.task_moves drop constraint refused")
     assert await queued.sweep() == {"not_finished": 1}
 

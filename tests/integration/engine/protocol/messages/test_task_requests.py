@@ -136,7 +136,7 @@ async def test_a_request_for_a_task_that_exists_names_that_task_in_the_log(
     (task,) = desk.tasks()
     other = ({first["request_id"], second["request_id"]} - {task}).pop()
     assert caplog.messages == [
-        f"task_requested_again request={request} task={task} template={plan.name}"
+        f"task_requested_again task_uuid={task} namespace={plan.namespace} template={plan.name} request={request}"
         for request in (other, third["request_id"])
     ]
     assert (desk.refused(), await desk.waiting()) == ([], 0)

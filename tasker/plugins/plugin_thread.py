@@ -71,7 +71,7 @@ class Account:
             _log.error("plugin_switched_off plugin=%s reason=%s; it hears nothing more until a restart", plugin, reason)
 
 
-class Hearing:
+class PluginThread:
     """Tells one plugin of what happens. `tell` never waits and never raises; it may be called by any thread."""
 
     def __init__(

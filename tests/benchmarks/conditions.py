@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
-class Ground:
+class Conditions:
     """Where and how much. `size` divides the amount of work: 1 for real figures, more for a proof that it runs."""
 
     url: str

@@ -21,7 +21,7 @@ class Receipt:
     """The connection by which it came."""
 
 
-class HeldMessages:
+class UnsettledMessages:
     """Receipts by queue and message id, the oldest first."""
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -36,6 +36,6 @@ class HeldMessages:
             del self.receipts[next(iter(self.receipts))]
 
     def take_ended(self, now: float, generation: int) -> list[Receipt]:
-        """Those whose deadline has passed or whose connection was lost; they are no longer held."""
+        """Those whose deadline has passed or whose connection was lost; they are not ours any more."""
         ended = [key for key, one in self.receipts.items() if one.deadline <= now or one.generation != generation]
         return [self.receipts.pop(key) for key in ended]

@@ -6,7 +6,7 @@ LIMIT = 100_000
 """Messages remembered; the oldest give way, and can then only come back by their visibility timeout."""
 
 
-class HeldMessages:
+class UnsettledMessages:
     """Read count by queue and message id: the receipt that PGMQ does not hand out."""
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -25,5 +25,5 @@ class HeldMessages:
         return self._read_counts.get((queue, message_id))
 
     def forget(self, queue: str, message_id: int) -> int | None:
-        """Like `read_count`, and the message is no longer held."""
+        """Like `read_count`, and the message is settled."""
         return self._read_counts.pop((queue, message_id), None)

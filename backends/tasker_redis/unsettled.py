@@ -16,7 +16,7 @@ class Receipt:
     deliveries: int
 
 
-class HeldMessages:
+class UnsettledMessages:
     """Receipts by queue and message id."""
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -35,5 +35,5 @@ class HeldMessages:
         return self._receipts.get((queue, message_id))
 
     def forget(self, queue: str, message_id: int) -> None:
-        """The message is no longer held."""
+        """The message is settled."""
         self._receipts.pop((queue, message_id), None)

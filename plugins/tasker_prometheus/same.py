@@ -1,0 +1,42 @@
+"""What is told under another name as well: made of its source when it is told, and never counted twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from tasker.contracts.metrics import Labels, Metric
+from tasker_prometheus.other_names import Same
+
+
+class SameAs(Metric):
+    """The values of another metric of this plugin, summed over the labels that this one does not have.
+
+    Of a histogram a counter takes how many values there were. A histogram whose name ends in `_seconds` tells in
+    seconds what its source tells in milliseconds.
+    """
+
+    def __init__(self, row: Same, source: Metric) -> None:
+        super().__init__(row.name, row.meaning, row.labels)
+        self.kind = row.kind  # type: ignore[misc]  # of the class in all others
+        self._source, self._chosen = source, dict(row.chosen)
+        self._unit = 1000.0 if row.name.endswith("_seconds") else 1.0
+        self._endings = {"_count": ""} if row.kind == "counter" and source.kind == "histogram" else None
+
+    def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
+        """Those of the source, summed."""
+        found: Counter[tuple[str, Labels, str | None]] = Counter()
+        if not self.labels and self.kind == "counter":
+            found["", (), None] = 0
+        for ending, labels, value in self._source.samples():
+            if self._chosen.items() <= labels.items() and (self._endings is None or ending in self._endings):
+                key = tuple(labels[name] for name in self.labels)
+                found[self._ending(ending), key, labels.get("le")] += value  # type: ignore[assignment]
+        for (ending, key, le), value in found.items():
+            yield ending, self._labelled(key) | self._end(le), value / (self._unit if ending == "_sum" else 1)
+
+    def _ending(self, ending: str) -> str:
+        return ending if self._endings is None else self._endings[ending]
+
+    def _end(self, le: str | None) -> dict[str, str]:
+        return {} if le is None else {"le": le if le == "+Inf" else f"{float(le) / self._unit:g}"}

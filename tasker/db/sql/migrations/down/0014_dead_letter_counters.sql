@@ -1,0 +1,2 @@
+drop function if exists tasker.count_dead_letters() cascade;
+drop table tasker.dlq_counters;

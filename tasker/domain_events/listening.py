@@ -1,0 +1,123 @@
+"""How one subscriber hears of events: in a thread of its own, behind a bounded queue. Nobody waits for it (A-112)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Thread, current_thread
+from typing import Any, Final, TypeAlias
+
+from tasker.contracts.subscribing import SubscriberLimits
+
+Waiting: TypeAlias = tuple[str, Any] | None
+"""The name of an event, and itself as the callback gets it; None ends the thread."""
+END: Final = None
+log = logging.getLogger("tasker.domain_events")
+
+
+class Listener:
+    """Brings events to one callback, in their order. `heard`, `failed`, `dropped` and `late` count since the start.
+
+    `wants` says by its name whether it gets an event, `on_error` is called with what it raises.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        callback: Callable[[Any], None],
+        wants: Callable[[str], bool],
+        on_error: Callable[[Exception], None],
+        limits: SubscriberLimits,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name
+        self.heard = self.failed = self.dropped = self.late = 0
+        self._callback, self._wants, self._on_error = callback, wants, on_error
+        self._limits, self._clock = limits, clock
+        self._waiting: SimpleQueue[Waiting] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._call: tuple[float, str] | None = None
+        self._warned: tuple[float, str] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Events that wait for it."""
+        return self._waiting.qsize()
+
+    def tell(self, name: str, event: Any) -> None:
+        """Let it hear the event of this name in its thread, behind those before. Never waits."""
+        if not self._is_wanted(name):
+            return
+        if self.waiting >= self._limits.buffer:
+            self._drop()
+            return
+        self._waiting.put((name, event))
+        if self._thread is None:
+            self._thread = Thread(
+                target=self._live, args=(self._waiting,), name=f"tasker subscriber {self.name}", daemon=True
+            )
+            self._thread.start()
+
+    def hear(self, name: str, event: Any) -> None:
+        """Let it hear the event here and now."""
+        if self._is_wanted(name):
+            self._hear(name, event)
+
+    def look(self) -> None:
+        """Name it in the log, once for each event that it takes too long for."""
+        call = self._call
+        if call is not None and call is not self._warned and self._clock() - call[0] > self._limits.timeout_ms / 1000:
+            self._warned = call
+            self.late += 1
+            told = "Subscriber timeout subscriber=%s event_name=%s timeout_ms=%s; it holds up no other"
+            log.warning(told, self.name, call[1], self._limits.timeout_ms)
+
+    def end(self) -> None:
+        """Let its thread end behind what waits."""
+        if self._thread is not None:
+            self._waiting.put(END)
+
+    def ended(self, seconds: float) -> None:
+        """Wait for that, at most so long, and say what it has missed."""
+        thread, self._thread = self._thread, None
+        if thread is not None and thread is not current_thread():
+            thread.join(max(0.0, seconds))
+        left = max(0, self.waiting - 1) if thread is not None and thread.is_alive() else 0
+        if self.dropped or left:
+            log.warning("subscriber_behind subscriber=%s dropped=%s waiting=%s", self.name, self.dropped, left)
+        self._waiting = SimpleQueue()  # one that hangs keeps the former
+
+    def _live(self, waiting: SimpleQueue[Waiting]) -> None:
+        while (told := waiting.get()) is not END:
+            try:
+                self._hear(*told)
+            except BaseException:  # also sys.exit: what a subscriber wants ends nothing of ours
+                self.failed += 1
+                log.exception("subscriber_failed subscriber=%s", self.name)
+
+    def _hear(self, name: str, event: Any) -> None:
+        self._call = (self._clock(), name)
+        try:
+            self._callback(event)
+            self.heard += 1
+        except Exception as error:
+            self.failed += 1
+            self._on_error(error)
+        finally:
+            self._call = None
+
+    def _is_wanted(self, name: str) -> bool:
+        try:
+            return self._wants(name)
+        except Exception as error:
+            self.failed += 1
+            self._on_error(error)
+            return False
+
+    def _drop(self) -> None:
+        self.dropped += 1
+        if self.dropped == 1:
+            told = "subscriber_overflow subscriber=%s waiting=%s; it is too slow, more is dropped and counted"
+            log.warning(told, self.name, self._limits.buffer)

@@ -1,0 +1,138 @@
+"""Tasks whose every step ran in this process at its first attempt: whoever waits here need read nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasker.execution.inputs import own_copy
+from tasker.lifecycle.storable import as_stored
+from tasker.services.engine.answers import SubmitAnswer
+from tasker.services.engine.claims import TaskInputs
+from tasker.services.engine.exchange import AdvanceResult, Result
+from tasker.services.engine.starting import Starter, Submission
+from tasker.services.reports import TaskReport, task_report
+
+
+class WholeRuns:
+    """The tasks that are followed, by their identifiers."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, WholeRun] = {}
+
+    def follow(self, task_uuid: str, run: WholeRun) -> None:
+        """Tell `run` of this task."""
+        self._runs[task_uuid] = run
+
+    def leave(self, task_uuid: str) -> None:
+        """Nobody wants to know any more."""
+        self._runs.pop(task_uuid, None)
+
+    def written(self, results: Sequence[Result], advanced: AdvanceResult) -> None:
+        """A write of these results was answered."""
+        if not self._runs:
+            return
+        for result in results:
+            if (run := self._runs.get(result.claim.task_uuid)) and advanced.has_completed(result.claim):
+                run.completed(result)
+        for task_uuid, state in advanced.finished.items():
+            if run := self._runs.get(task_uuid):
+                run.ended(state, advanced.at)
+
+    def saved(self, task_uuid: str) -> None:
+        """A step of the task has saved a position."""
+        if run := self._runs.get(task_uuid):
+            run.is_whole = False
+
+
+class WholeRun:
+    """One submission with what this process sees of its task: as `Starter` by way of `starter`, to be left at the end.
+
+    Its report is what a query would say, word for word; where anything is not known there is none.
+    """
+
+    def __init__(self, starter: Starter, runs: WholeRuns) -> None:
+        self._starter, self._runs = starter, runs
+        self.is_whole = True
+        """Nothing was seen that a report tells more of than is known here."""
+        self._item: Mapping[str, Any] = {}
+        self._answer = SubmitAnswer()
+        self._steps: dict[int, Result] = {}
+        self._ended_at: str | None = None
+
+    async def start(self, submit: Submission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
+        """As `Starter.start`, of one task."""
+        (self._item,) = args["tasks"]
+        self._runs.follow(self._item["id"], self)
+        self._answer = await self._starter.start(submit, roots, args)
+        return self._answer
+
+    def leave(self) -> None:
+        """The report is not wanted any more."""
+        self._runs.leave(self._item.get("id", ""))
+
+    def completed(self, result: Result) -> None:
+        """A step is complete with this result."""
+        self._steps[result.claim.ordinal] = result
+        if result.claim.token != 1:  # an earlier claim of it came to something that a report tells of
+            self.is_whole = False
+
+    def ended(self, state: str, at: str | None) -> None:
+        """The task has ended, at this time of the database, where its answer says so."""
+        self._ended_at = at if state == "complete" else None
+
+    def report(self, task_uuid: str) -> TaskReport | None:
+        """What a report of the task would read; None where somebody has to read it."""
+        task = (self._answer.inputs or {}).get(task_uuid)
+        if not self.is_whole or task is None or self._answer.at is None or self._ended_at is None:
+            return None
+        plan = next(iter(self._steps.values())).plan
+        if len(self._steps) < len(plan.steps) or not all(step.static for step in plan.steps):
+            return None
+        return task_report({**self._task(task, len(self._steps)), "steps": self._rows()})
+
+    def _task(self, task: TaskInputs, steps: int) -> dict[str, Any]:
+        item, plan = self._item, self._steps[0].plan
+        return {
+            "task_uuid": item["id"],
+            "namespace": plan.namespace,
+            "template": plan.name,
+            "version": plan.version,
+            "status": "complete",
+            "created_at": self._answer.at,
+            "completed_at": self._ended_at,
+            "context": own_copy(task.context),
+            "cancel_reason": None,
+            "tags": item["tags"],
+            "priority": item["priority"],
+            "initiator": item["initiator"],
+            "correlation_id": task.correlation_id,
+            "total": steps,
+            "done": steps,
+            **dict.fromkeys(("failed", "cancelled", "active", "retrying", "held"), 0),
+        }
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [_row(self._steps[ordinal]) for ordinal in range(len(self._steps))]
+
+
+def _row(result: Result) -> dict[str, Any]:
+    claim, plan, success = result.claim, result.plan, result.success
+    step = plan.steps[claim.ordinal]
+    return {
+        "step_uuid": claim.step_uuid,
+        "name": claim.name,
+        "type": step.type.value,
+        "handler": step.handler.callable,
+        "state": "complete",
+        "attempts": claim.attempt,
+        "max_attempts": step.retry.max_attempts,
+        "depends_on": sorted(step.depends_on, key=lambda name: plan.by_name[name].ordinal),
+        "result": None if success is None else as_stored(success.encoded),
+        "duration_ms": result.duration_ms,
+        "failures": None,
+        "items_processed": None,
+        "unserved": False,
+        "paused": None,
+        "reused_from": None,
+    }

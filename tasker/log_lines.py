@@ -1,0 +1,99 @@
+"""Log lines about tasks and steps: a phrase to search for, then fields in the standard order (E-109 .. E-113).
+
+As text a line is the phrase and `key=value` behind it, whatever logging a program has set up; as JSON each field is a
+key of its own (`tasker.log_format`).
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tasker.contracts.execution import Claim
+from tasker.contracts.tracing import TraceContext
+
+ORDER = (
+    *("correlation_id", "task_uuid", "step_uuid", "namespace"),
+    *("operation", "state", "status", "from_state", "to_state"),
+    *("duration_ms", "count", "size"),
+    *("error", "error_type", "context"),
+)
+"""The fields that come first, in this order: whose, what, how much, what was wrong (E-110). The others follow."""
+_RANKS = {name: rank for rank, name in enumerate(ORDER)} | dict.fromkeys(("trace_id", "span_id"), len(ORDER) + 1)
+
+
+class Line(NamedTuple):
+    """What such a record of logging has as its message; made into text only where it is shown as text."""
+
+    phrase: str
+    fields: Mapping[str, Any]
+    detail: str = ""
+    """What stands below it: a traceback."""
+
+    def __str__(self) -> str:
+        """The phrase, and the fields behind it."""
+        below = f"\n{self.detail}" if self.detail else ""
+        return f"{self.phrase} {as_text(self.fields)}{below}"
+
+
+def ids_of(claim: Claim) -> dict[str, Any]:
+    """Whom a line about this attempt is about: the task, the step, the attempt, and the place in a trace."""
+    ids: dict[str, Any] = {
+        "correlation_id": claim.correlation_id,
+        "task_uuid": claim.task_uuid,
+        "step_uuid": claim.step_uuid,
+        "namespace": claim.namespace,
+        "step_name": claim.name,
+        "attempt": claim.attempt,
+    }
+    return ids | of_trace(claim.carried)
+
+
+def ids_of_task(task_uuid: str, correlation_id: str, namespace: str, trace: TraceContext | None) -> dict[str, Any]:
+    """Whom a line about a task as a whole is about; `trace` is where it was submitted."""
+    ids = {"correlation_id": correlation_id, "task_uuid": task_uuid, "namespace": namespace}
+    return ids | of_trace(trace)
+
+
+def of_trace(place: TraceContext | None) -> dict[str, str]:
+    """A place in a trace, where there is one."""
+    return {} if place is None else {"trace_id": place.trace_id, "span_id": place.span_id}
+
+
+def in_order(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields in the standard order."""
+    return dict(sorted(fields.items(), key=_rank))
+
+
+def _rank(field: tuple[str, Any]) -> int:
+    return _RANKS.get(field[0], len(ORDER))
+
+
+def as_text(fields: Mapping[str, Any]) -> str:
+    """`key=value key=value`; a text with spaces or line breaks in it is quoted."""
+    return " ".join([f"{name}={_shown(value)}" for name, value in fields.items()])
+
+
+def _shown(value: Any) -> Any:
+    return repr(value) if type(value) is str and (" " in value or not value.isprintable()) else value
+
+
+def log_line(
+    logger: logging.Logger,
+    level: int,
+    phrase: str,
+    fields: Mapping[str, Any],
+    *,
+    detail: str = "",
+    raised: bool = False,
+) -> None:
+    """Write a line. Where nobody wants it, nothing is made of it.
+
+    `detail` stands below it; with `raised` the exception that is being handled does.
+    """
+    if logger.isEnabledFor(level):
+        line, exception = Line(phrase, in_order(fields), detail), sys.exc_info() if raised else None
+        # not `logger.log`, which looks for the place in the code: a sixth of the line, of which there is one a step
+        logger.handle(logger.makeRecord(logger.name, level, "", 0, line, (), exception))

@@ -1,0 +1,59 @@
+"""Log lines of what became of results: the steps that are complete, the tasks that are over (D-70, E-118)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from tasker.contracts.execution import Claim
+from tasker.contracts.tracing import TraceContext
+from tasker.log_lines import ids_of, ids_of_task, log_line, of_trace
+from tasker.services.engine.exchange import AdvanceResult, Result
+from tasker.services.engine.found import ParkedRow
+
+_log = logging.getLogger("tasker.orchestration")
+
+
+def tell_completed(results: Iterable[Result], is_good: Callable[[Result], bool]) -> None:
+    """A line for each of these results, which were stored, that is good."""
+    if _log.isEnabledFor(logging.INFO):
+        for result in results:
+            claim = result.claim
+            if is_good(result):
+                fields = ids_of(claim) | {"operation": "step_completed", "duration_ms": result.duration_ms}
+                log_line(_log, logging.INFO, f"Step completed: step_uuid={claim.step_uuid}", fields)
+
+
+def tell_finished(claims: Iterable[Claim], answer: AdvanceResult) -> None:
+    """A line for each task that the results of these claims ended."""
+    if answer.finished and _log.isEnabledFor(logging.INFO):
+        places = {each.task_uuid: (each.correlation_id, each.namespace, each.trace) for each in claims}
+        _tell_finished(places, answer.finished)
+
+
+def tell_processed(rows: Iterable[ParkedRow], answer: AdvanceResult) -> None:
+    """A line for each parked result that was dealt with, and for each task that was ended by that."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    dealt_with = [row for row in rows if row.step not in answer.verdicts]
+    for row in dealt_with:
+        log_line(_log, logging.INFO, "Step result processed", ids_of_parked(row) | {"status": row.kind})
+    _tell_finished({row.task: (row.correlation, row.namespace, _place(row)) for row in dealt_with}, answer.finished)
+
+
+def ids_of_parked(row: ParkedRow) -> dict[str, Any]:
+    """As `ids_of`, of a result that was parked."""
+    ids = {"correlation_id": row.correlation, "task_uuid": row.task, "step_uuid": row.step, "namespace": row.namespace}
+    return {**ids, "step_name": row.name, "attempt": row.attempt, **of_trace(_place(row))}
+
+
+def _place(row: ParkedRow) -> TraceContext | None:
+    return TraceContext(**row.trace) if row.trace else None
+
+
+def _tell_finished(tasks: Mapping[str, tuple[str, str, TraceContext | None]], finished: Mapping[str, str]) -> None:
+    for task, place in tasks.items():
+        if task in finished:
+            fields = ids_of_task(task, *place) | {"state": finished[task]}
+            log_line(_log, logging.INFO, f"Task finalized: task_uuid={task}", fields)

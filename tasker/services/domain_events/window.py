@@ -1,0 +1,36 @@
+"""Events that are dealt with side by side: up to where all of them are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+
+class Window:
+    """Positions from the oldest one that is not dealt with on: `ahead` at most, open or closed.
+
+    `settle` is called with a position up to which all is dealt with: one call at a time, each further than the last.
+    """
+
+    def __init__(self, begin: int, ahead: int, settle: Callable[[int], Awaitable[None]]) -> None:
+        self._room, self._settle, self._settling = asyncio.Semaphore(ahead), settle, asyncio.Lock()
+        self._order, self._closed = deque[int](), set[int]()
+        self._reached = self._settled = begin
+
+    async def open(self, position: int) -> None:
+        """One that is further than all before; waits while there is no room."""
+        await self._room.acquire()
+        self._order.append(position)
+
+    async def close(self, position: int) -> None:
+        """It is dealt with. Returns when it is settled, or waits for older ones. Raises what `settle` raises."""
+        self._closed.add(position)
+        while self._order and self._order[0] in self._closed:
+            self._reached = self._order.popleft()
+            self._closed.remove(self._reached)
+            self._room.release()
+        async with self._settling:
+            if (reached := self._reached) > self._settled:
+                await self._settle(reached)
+                self._settled = reached

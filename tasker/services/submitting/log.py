@@ -1,0 +1,32 @@
+"""Telling of the tasks that a submission has created: plugins, and a log line for each (D-70)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from tasker.contracts.plan import Plan
+from tasker.contracts.tracing import TraceContext
+from tasker.log_lines import ids_of_task, log_line
+from tasker.services.engine.answers import SubmitAnswer
+from tasker.services.engine.listeners import Listeners
+
+if TYPE_CHECKING:
+    from tasker.services.submitting.submission import Draft
+
+_log = logging.getLogger("tasker.submission")
+
+
+def tell_created(listeners: Listeners, plan: Plan, drafts: Sequence[Draft], answer: SubmitAnswer, began: float) -> None:
+    """Tell of those of the drafts that became tasks; they were asked for at `began` by `perf_counter`."""
+    listeners.submitted(plan, answer, began)
+    if _log.isEnabledFor(logging.INFO):
+        duration_ms = round((perf_counter() - began) * 1000)
+        for draft in (draft for draft in drafts if draft.task_uuid in answer.created):
+            task, trace = draft.task_uuid, draft.item.get("trace")
+            place = TraceContext(**trace) if trace else None
+            ids = ids_of_task(task, draft.item["correlation"] or task, plan.namespace, place)
+            said = {"duration_ms": duration_ms, "template": plan.name, "step_count": answer.steps}
+            log_line(_log, logging.INFO, f"Task initialized: task_uuid={task}", ids | said)

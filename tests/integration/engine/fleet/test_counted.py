@@ -1,0 +1,56 @@
+"""What is read for `/metrics`: how old what waits and what runs is, of a bounded part of the tasks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasker.db.queries import query
+from tests.support.engine_fixture import Item, Lab, retry
+
+READ = "select sum(seq_tup_read + idx_tup_fetch) from pg_stat_xact_user_tables where relname = 'workflow_steps'"
+STEPS = """insert into tasker.workflow_steps select (jsonb_populate_record(s, jsonb_build_object(
+  'workflow_step_uuid', gen_random_uuid(), 'name', 'more_' || n))).*
+  from tasker.workflow_steps s, generate_series(1, %s) n where s.name = 's0'"""
+MANY, MOST = 30_000, 20_000
+
+
+def counted(lab: Lab) -> dict[str, float]:
+    """The numbers by metric, of the namespace of the test."""
+    rows = lab.two.connection.execute(query("fleet", "counted")).fetchall()
+    return {row.name: row.number for row in rows if row.value == lab.namespace}
+
+
+def checkpoint(lab: Lab, claim: Item) -> None:
+    lab.one.core("checkpoint", {"worker": claim["worker"], "step": claim["step"], "token": claim["token"], "cursor": 7})
+
+
+def test_a_step_that_runs_is_as_old_as_its_last_checkpoint(lab: Lab) -> None:
+    _, claims = lab.running(lab.chain())
+    lab.two.set_time(100)
+    assert "tasker_checkpoint_age_seconds" not in counted(lab)
+    lab.one.set_time(40)
+    checkpoint(lab, claims["s0"])
+    assert counted(lab)["tasker_checkpoint_age_seconds"] == pytest.approx(60, abs=5)
+
+
+def test_a_step_that_goes_on_from_a_checkpoint_is_not_older_than_its_attempt(lab: Lab) -> None:
+    task, claims = lab.running(lab.chain())
+    checkpoint(lab, claims["s0"])
+    lab.one.advance(retry(claims["s0"], delay_ms=0))
+    lab.two.set_time(100)
+    assert "tasker_checkpoint_age_seconds" not in counted(lab), "it does not run"
+    lab.one.set_time(70)
+    lab.one.call("due", lab.one.args())
+    lab.running_claims(task)
+    assert counted(lab)["tasker_checkpoint_age_seconds"] == pytest.approx(30, abs=5)
+
+
+def test_of_tasks_with_however_many_steps_no_more_than_a_part_is_read(lab: Lab) -> None:
+    lab.submit_one(lab.chain())
+    with lab.two.connection.transaction(force_rollback=True):
+        lab.two.execute(STEPS, MANY)
+        lab.two.execute("analyze tasker.workflow_steps")
+        before = int(lab.two.value(READ) or 0)
+        assert "tasker_queue_age_seconds" in counted(lab)
+        read = int(lab.two.value(READ)) - before
+    assert MOST <= read < MOST + 100
