@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.command_line import invoke, run_json
 from tests.support.servers.providers import Providers
+
+if TYPE_CHECKING:
+    from tests.conftest import Server
 
 LINEAR = WORKFLOWS / "linear_math"
 STEP = "mathematical_divide"
@@ -33,10 +38,24 @@ def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configure:
     return write
 
 
+@pytest.fixture(scope="module")
+def prepared(server: Server, migrated_template: str) -> Iterator[tuple[str, str]]:
+    """The name of a database to copy, and a task in it of which a step failed."""
+    with server.database(migrated_template) as url:
+        task = run_json(LINEAR, "--set", "divisor=0", database=url)["task_uuid"]
+        yield urlsplit(url).path[1:], str(task)
+
+
 @pytest.fixture
-def failed(database_url: str) -> str:
-    """A task of which a step failed."""
-    return str(run_json(LINEAR, "--set", "divisor=0", database=database_url)["task_uuid"])
+def failed(prepared: tuple[str, str]) -> str:
+    """A task of which a step failed, in the database of each test."""
+    return prepared[1]
+
+
+@pytest.fixture
+def database_url(server: Server, prepared: tuple[str, str]) -> Iterator[str]:
+    with server.database(prepared[0]) as url:
+        yield url
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -107,6 +108,14 @@ def test_a_paused_queue_is_listed_and_told_by_the_status_of_the_broker_until_it_
     assert "paused" not in invoke("broker", "status", database=database_url).output
 
 
+@pytest.fixture(scope="module")
+def known(module_database_url: str) -> Iterator[str]:
+    """A database that knows the template, for what changes nothing there."""
+    run_json(LINEAR, database=module_database_url)
+    yield module_database_url
+    assert invoke("pause", "list", database=module_database_url).output == "nothing is paused\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
@@ -120,11 +129,9 @@ def test_a_paused_queue_is_listed_and_told_by_the_status_of_the_broker_until_it_
 )
 @pytest.mark.parametrize("command", ["pause", "resume"])
 def test_a_queue_that_there_is_not_is_refused_with_what_is_meant(
-    command: str, arguments: list[str], message: str, hint: str, database_url: str
+    command: str, arguments: list[str], message: str, hint: str, known: str
 ) -> None:
-    run_json(LINEAR, database=database_url)
-
-    result = invoke(command, *arguments, database=database_url)
+    result = invoke(command, *arguments, database=known)
 
     assert result.exit_code == 2
     assert message in result.output
@@ -143,11 +150,9 @@ def test_a_queue_that_there_is_not_is_refused_with_what_is_meant(
     ],
 )
 def test_a_pause_that_names_nothing_is_refused_with_what_is_expected(
-    arguments: list[str], message: str, database_url: str
+    arguments: list[str], message: str, known: str
 ) -> None:
-    run_json(LINEAR, database=database_url)
-
-    result = invoke("pause", *arguments, database=database_url)
+    result = invoke("pause", *arguments, database=known)
 
     assert result.exit_code == 2
     assert message in result.output
@@ -162,17 +167,15 @@ def test_a_pause_that_names_nothing_is_refused_with_what_is_expected(
     ],
 )
 def test_a_resume_that_names_nothing_known_is_refused_with_where_to_look(
-    arguments: list[str], message: str, database_url: str
+    arguments: list[str], message: str, known: str
 ) -> None:
-    run_json(LINEAR, database=database_url)
+    wrong = invoke("resume", *arguments, database=known)
+    right = invoke("resume", "linear", database=known)
 
-    wrong = invoke("resume", *arguments, database=database_url)
-    known = invoke("resume", "linear", database=database_url)
-
-    assert (wrong.exit_code, known.exit_code) == (2, 0)
+    assert (wrong.exit_code, right.exit_code) == (2, 0)
     assert message in wrong.output
     assert "tasker template list" in wrong.output.partition("Hint:")[2]
-    assert "linear was not paused" in known.output
+    assert "linear was not paused" in right.output
 
 
 @pytest.mark.parametrize(
