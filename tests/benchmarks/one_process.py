@@ -6,11 +6,12 @@ import asyncio
 import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import tasker
+from tasker.contracts.plan import Plan
 from tasker.execution.settings import WorkerSettings
 from tasker.services.reports import TaskReport
 from tasker.services.submitting.submission import Request
@@ -84,13 +85,22 @@ def latency(name: str, times: list[float], more: Mapping[str, Any]) -> Figure:
 
 async def throughput(app: tasker.App, shape: str, tasks: int, conditions: Conditions) -> Figure:
     """Tasks of a shape submitted at once; steps per second from first submission to last completion."""
-    plan, stamp = SHAPES[shape](), time.time_ns()
+    return await throughput_of(app, SHAPES[shape](), tasks, ground)
+
+
+async def throughput_of(
+    app: tasker.App, plan: Plan, tasks: int, ground: Ground, then: Callable[[], Awaitable[None]] | None = None
+) -> Figure:
+    """The same for a plan; `then` is waited for, and counts, behind the last completion."""
+    stamp = time.time_ns()
     requests = [Request({"n": number}, idempotency_key=f"{stamp}-{number}") for number in range(tasks)]
     spent, started, steps = Spent(conditions.url), time.perf_counter(), tasks * len(plan.steps)
     submitted = [item for item in await app.submit_many(plan, requests) if hasattr(item, "task_uuid")]
     await asyncio.gather(*(app.finished(item.task_uuid, timeout=300) for item in submitted))
+    if then is not None:
+        await then()
     seconds = time.perf_counter() - started
-    return Figure(shape, "steps/s", steps / seconds, {"tasks": tasks, "seconds": seconds, **spent.each(steps)})
+    return Figure(plan.name, "steps/s", steps / seconds, {"tasks": tasks, "seconds": seconds, **spent.each(steps)})
 
 
 def _linear(name: str) -> str:

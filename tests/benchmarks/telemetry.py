@@ -1,4 +1,4 @@
-"""What plugins cost: the same tasks without any, with each that tells of every step, and with all, in turns."""
+"""What plugins cost: the same tasks without any, with each of them, and with all that hear of steps, in turns."""
 
 from __future__ import annotations
 
@@ -7,41 +7,91 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
+from tasker.contracts.settings import Table
 from tasker.plugins.choice import PluginChoice
 from tasker_otel.table import OtelTable
+from tasker_sentry.table import SentryTable
+from tasker_webhooks.signing import new_secret
+from tasker_webhooks.table import Endpoint, WebhooksTable
 from tests.benchmarks.conditions import Conditions, Figure
-from tests.benchmarks.one_process import SETTINGS, throughput
-from tests.benchmarks.shapes import adopt
+from tests.benchmarks.one_process import SETTINGS, throughput_of
+from tests.benchmarks.shapes import NOOP, SHAPES, adopt, compiled
 from tests.support.servers import brokers
+from tests.support.servers.sink import sink
 
-PLUGINS: Mapping[str, Sequence[str]] = {
-    "telemetry_none": (),
-    "telemetry_logs": ("logs",),
-    "telemetry_prometheus": ("prometheus",),
-    "telemetry_otel": ("otel",),
-    "telemetry_all": ("logs", "prometheus", "otel"),
+EVENTS = """
+name: events4
+namespace_name: bench
+version: "1.0.0"
+steps:
+"""
+EVENTS += "".join(
+    f"  - {{name: {step}, handler: {NOOP}, dependencies: [{above}], publishes_events: [{{name: bench.{step}}}]}}\n"
+    for step, above in zip("abcd", ("", *"abc"), strict=True)
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """These plugins; `beside` is what has the same tasks without them, which publish `events` or not."""
+
+    plugins: Sequence[str] = ()
+    beside: str = "telemetry_none"
+    events: bool = False
+
+
+SUBJECTS: Mapping[str, Subject] = {
+    "telemetry_none": Subject(),
+    "telemetry_logs": Subject(["logs"]),
+    "telemetry_prometheus": Subject(["prometheus"]),
+    "telemetry_otel": Subject(["otel"]),
+    "telemetry_sentry": Subject(["sentry"]),
+    "telemetry_all": Subject(["logs", "prometheus", "otel", "sentry"]),
+    "telemetry_events": Subject(events=True),
+    "telemetry_webhooks": Subject(["webhooks"], "telemetry_events", events=True),
 }
-NAMES = tuple(PLUGINS)
+NAMES = tuple(SUBJECTS)
 ROUNDS, WARM = 5, 200
+LOOK_SECONDS = 0.2
+"""After so long it is asked again whether all events were posted."""
+
+
+@dataclass(frozen=True)
+class Receivers:
+    """Where spans go, and the port that takes everything else."""
+
+    spans: str
+    port: int
+
+    def settings(self) -> dict[str, Table]:
+        """Those of the plugins that send. Each round has a new endpoint, which begins with what comes then."""
+        endpoint = Endpoint(name=f"bench{time.time_ns()}", url=f"http://127.0.0.1:{self.port}", secrets=(new_secret(),))
+        return {
+            "otel": OtelTable(endpoint=self.spans),
+            "sentry": SentryTable(dsn=f"http://key@127.0.0.1:{self.port}/1"),
+            "webhooks": WebhooksTable(endpoints=(endpoint,), plain_http=True, private_networks=("127.0.0.0/8",)),
+        }
 
 
 def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
-    """The medians of each, and what it has beside the first of the same round."""
+    """The medians of each, and what it has beside its like without plugins in the same round."""
     found: dict[str, list[Figure]] = {name: [] for name in names}
-    with _span_receiver() as endpoint, _journal_in(conditions.folder):
+    with _span_receiver() as spans, sink() as port, _journal_in(conditions.folder):
         for number in range(1 if conditions.quick else ROUNDS):
             for name in _turn([*names], number):
                 tell(f"{name}, round {number + 1}")
-                found[name].append(asyncio.run(_round(conditions, name, endpoint)))
+                found[name].append(asyncio.run(_round(conditions, name, Receivers(spans, port))))
     first = next(iter(found.values()))
-    yield from (_median(name, figures, first) for name, figures in found.items())
+    yield from (_median(name, figures, found.get(SUBJECTS[name].beside, first)) for name, figures in found.items())
 
 
 def _turn(names: list[str], number: int) -> list[str]:
@@ -63,9 +113,10 @@ def _cpu(figure: Figure) -> float:
     return float(figure.more["python_us"] + figure.more["postgresql_us"]) or 1.0
 
 
-async def _round(conditions: Conditions, name: str, endpoint: str) -> Figure:
+async def _round(conditions: Conditions, name: str, receivers: Receivers) -> Figure:
     """A thousand tasks, warm; what plugins had to drop would make them look cheap."""
-    choice = PluginChoice(enabled=tuple(PLUGINS[name]), settings={"otel": OtelTable(endpoint=endpoint)})
+    subject = SUBJECTS[name]
+    choice = PluginChoice(enabled=tuple(subject.plugins), settings=receivers.settings())
     chosen = replace(UNCONFIGURED, plugins=choice)
     apart = brokers.engine_settings(conditions.backend)
     options = {
@@ -74,14 +125,25 @@ async def _round(conditions: Conditions, name: str, endpoint: str) -> Figure:
         "backend": conditions.backend,
         "backend_settings": apart,
     }
+    plan = compiled(EVENTS) if subject.events else SHAPES["linear4"]()
     async with tasker.App(conditions.url, **options) as app:  # type: ignore[arg-type]
         adopt(app.registry)
-        await throughput(app, "linear4", conditions.fewer(WARM, 5), conditions)
-        figure = await throughput(app, "linear4", conditions.fewer(1000, 10), conditions)
+        posted = partial(_posted, app) if "webhooks" in subject.plugins else None
+        if posted:
+            await posted()
+        await throughput_of(app, plan, conditions.fewer(WARM, 5), conditions, posted)
+        figure = await throughput_of(app, plan, conditions.fewer(1000, 10), conditions, posted)
         dropped = sum(state.dropped for state in app._plugins.states())
         await app.stop_working()
         await brokers.remove_queues(app._resources.messaging, apart)
     return replace(figure, name=name, more={**figure.more, "dropped": dropped})
+
+
+async def _posted(app: tasker.App) -> None:
+    """Return when somebody posts events, and has posted all there are."""
+    last = (await app.domain_events.page(limit=1, newest=True)).last
+    while not any(each.active and each.position >= last for each in await app.domain_events.subscribers()):
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 @contextmanager

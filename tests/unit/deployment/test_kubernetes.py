@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
@@ -12,7 +14,34 @@ from tests.docs.snippets import snippets
 from tests.support.deployed import DEPLOY, KUBERNETES, OVERLAYS, rendered, scaled_by, workloads
 from tests.support.repository import ROOT
 
+
+def closed(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
+    """The schema of an object with these fields and no other."""
+    return {"type": "object", "additionalProperties": False, "required": [*required], "properties": properties}
+
+
 FOLDERS = [KUBERNETES / "migrate", *(KUBERNETES / "overlays" / name for name in OVERLAYS)]
+SCALED_OBJECT = closed(
+    required=["scaleTargetRef", "triggers"],
+    scaleTargetRef=closed(required=["name"], name={"type": "string"}),
+    minReplicaCount={"type": "integer"},
+    maxReplicaCount={"type": "integer"},
+    cooldownPeriod={"type": "integer"},
+    triggers={
+        "type": "array",
+        "items": closed(
+            required=["type", "metadata"],
+            type={"const": "prometheus"},
+            metadata=closed(
+                required=["serverAddress", "query", "threshold"],
+                serverAddress={"type": "string"},
+                query={"type": "string"},
+                threshold={"type": "string"},
+            ),
+        ),
+    },
+    advanced=closed(horizontalPodAutoscalerConfig=closed(behavior={"type": "object"})),
+)
 FROM_THE_SECRET = {"/run/secrets/tasker/database_url", "/run/secrets/tasker/jwt_public_key"}
 PORTS = {"tasker-server": "8080", "tasker-orchestrator": "8082", "tasker-worker": "8081"}
 
@@ -27,6 +56,16 @@ def test_each_resource_fits_its_schema(folder: Any) -> None:
     assert checked
     for resource in checked:
         kubernetes_validate.validate(resource, "1.37", strict=True)
+
+
+def test_the_scaler_of_keda_has_the_fields_that_keda_knows() -> None:
+    """Of keda.sh/v1alpha1, which no package has a schema of; below `behavior` it is Kubernetes' own."""
+    (scaler,) = of_kind("overlays/keda", "ScaledObject")
+    jsonschema.validate(scaler["spec"], SCALED_OBJECT)
+    scale = {"scaleTargetRef": {"kind": "Deployment", **scaler["spec"]["scaleTargetRef"]}, "maxReplicas": 20}
+    behavior = scaler["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+    autoscaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": scaler["metadata"]}
+    kubernetes_validate.validate({**autoscaler, "spec": {**scale, "behavior": behavior}}, "1.37", strict=True)
 
 
 @pytest.mark.parametrize("name", workloads())
