@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from tasker.api.process.metrics import CATALOGUE
 from tasker.api.process.telling import Telling
 from tasker.bootstrap import get_worker_status, is_worker_running, running_system
+from tasker.errors import TaskerError
 from tasker.plugins.offers import metrics_of
 from tasker.types import ComponentHealth, FfiDispatchMetrics, HealthCheck, WorkerConfig, WorkerMetrics
 
@@ -25,6 +26,8 @@ T = TypeVar("T")
 
 __all__ = [
     "alive",
+    "cache_clear",
+    "cache_stats",
     "config",
     "environment",
     "event_stats",
@@ -35,10 +38,12 @@ __all__ = [
     "health_detailed",
     "health_live",
     "health_ready",
+    "listening_stats",
     "metrics_worker",
     "prometheus_metrics",
     "ready",
     "template_get",
+    "template_refresh",
     "template_validate",
     "templates_list",
 ]
@@ -150,6 +155,11 @@ def metrics_worker() -> Mapping[str, Any]:
 
 
 def event_stats() -> Mapping[str, Any]:
+    """Where domain events went since the start: `router`, `in_process_bus`, `captured_at`, `worker_id` (E-147)."""
+    return _told(lambda process: process.events())
+
+
+def listening_stats() -> Mapping[str, Any]:
     """How it has learned of work: looks that found some, that failed, how fast, and what only polling found."""
     return asdict(running_system().runtime.events.statistics())
 
@@ -159,9 +169,36 @@ def prometheus_metrics() -> str:
     return _told(lambda process: process.numbers())
 
 
-def templates_list(namespace: str | None = None) -> Mapping[str, Any]:
+def templates_list(include_cache_stats: bool = False, namespace: str | None = None) -> Mapping[str, Any]:
     """The namespaces that it serves, the templates that it found at its start, and its handlers (E-148)."""
-    return _told(lambda process: process.templates(namespace))
+    return _told(lambda process: process.templates(namespace, include_cache_stats=include_cache_stats))
+
+
+def cache_stats() -> Mapping[str, Any]:
+    """How the templates in its memory fare: `total_entries`, `hits`, `misses`, `evictions`, `last_maintenance`."""
+    stats = running_system().runtime.worker.plans.cache.stats()
+    at = None if stats.last_maintenance is None else datetime.fromtimestamp(stats.last_maintenance, UTC)
+    return {**asdict(stats), "last_maintenance": at}
+
+
+def cache_clear() -> Mapping[str, Any]:
+    """Forget them: each is read again when it is needed. `success` and `message`."""
+    system = running_system()
+
+    async def clear() -> int:
+        return system.runtime.worker.plans.forget()
+
+    return {"success": True, "message": f"forgot {system.app.wait_for(clear())} templates"}
+
+
+def template_refresh(namespace: str, name: str, version: str) -> Mapping[str, Any]:
+    """Read a registered template anew. `success` and `message`; a template that there is not is no success (E-148)."""
+    system = running_system()
+    try:
+        found = system.app.wait_for(system.runtime.worker.plans.refresh(namespace, name, version))
+    except TaskerError as error:
+        return {"success": False, "message": error.message}
+    return {"success": True, "message": f"read {found.plan.id}"}
 
 
 def template_get(namespace: str, name: str, version: str) -> Mapping[str, Any]:
@@ -171,7 +208,9 @@ def template_get(namespace: str, name: str, version: str) -> Mapping[str, Any]:
 
 def template_validate(namespace: str, name: str, version: str) -> Mapping[str, Any]:
     """Whether each of its steps has a handler here. Raises `TemplateNotFound`."""
-    return _told(lambda process: process.validation(namespace, name, version))
+    found = _told(lambda process: process.validation(namespace, name, version))
+    named = {"namespace": namespace, "name": name, "version": version}
+    return {**found, **named, "handler_count": len(found["step_handlers"]), "issues": found["errors"]}
 
 
 def config() -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import monotonic
 
-from tasker.api.process.observed import Buffer, Load, Observed
+from tasker.api.process.observed import Buffer, EventCounts, Load, Observed
 from tasker.contracts.plan import Plan
 from tasker.execution.completion_buffer import BUFFER
 from tasker.handler import HandlerRegistry
@@ -34,7 +34,14 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
         plans,
         lambda plan: [each.callable for each in missing_callables(registry, plan)],
         load,
+        lambda: _events(runtime),
+        worker.plans.cache,
     )
+
+
+def _events(runtime: Runtime) -> EventCounts:
+    bus = runtime.execution.bus
+    return EventCounts(bus.routed, runtime.worker.events.refused, bus.sent, bus.failures)
 
 
 def _buffers(runtime: Runtime) -> tuple[Buffer, ...]:

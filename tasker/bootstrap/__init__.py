@@ -95,7 +95,9 @@ def running_system() -> System:
     """The running worker with all that belongs to it. Raises `WorkerNotInitializedError`."""
     system = _system
     if system is None:
-        raise WorkerNotInitializedError("no worker runs in this process", hint="call bootstrap_worker() first")
+        raise WorkerNotInitializedError(
+            "Worker system not running: no worker runs in this process", hint="call bootstrap_worker() first"
+        )
     return system
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tasker.errors.base import TaskerError
 
 
-class WorkerNotInitializedError(TaskerError):
-    """The call needs a running worker and there is none."""
+class WorkerNotInitializedError(TaskerError, RuntimeError):
+    """The call needs a running worker and there is none (E-152)."""
 
     error_type = "worker_not_initialized"
 

@@ -71,8 +71,8 @@ class Worker:
         self.unserved: set[str] = set()
         self.given_back = 0
         """Claims that were released since the start."""
-        self._completed, self._engine, self._plans = completed, engine, plans
-        self._runner, self._events, self._teller, self._trace_of = runner, events, teller, trace_of
+        self._completed, self._engine, self.plans = completed, engine, plans
+        self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._writes = FencedWrites(engine, settings, self.whole_runs.saved)
         self._left_to_others: asyncio.TimerHandle | None = None
 
@@ -143,7 +143,7 @@ class Worker:
         plans: dict[int, Plan] = {}
         for template in {row.template for row in rows}:
             try:
-                plans[template] = await self._plans.get(template)
+                plans[template] = await self.plans.get(template)
             except PlanUnreadable as error:
                 for row in (row for row in rows if row.template == template):
                     self._leave_to_newer(row, error)
@@ -222,7 +222,7 @@ class Worker:
         if self._teller is not None and told is not None:
             self._teller.ended(told, end)
         if attempt.step.publishes_events and isinstance(end, Result):
-            end = await self._events.with_events(end, attempt.step)
+            end = await self.events.with_events(end, attempt.step)
         running.ended = True
         self.slots.finish()
         if self._left_to_others is not None and not self._runner.crowded:

@@ -85,11 +85,11 @@ def latency(name: str, times: list[float], more: Mapping[str, Any]) -> Figure:
 
 async def throughput(app: tasker.App, shape: str, tasks: int, conditions: Conditions) -> Figure:
     """Tasks of a shape submitted at once; steps per second from first submission to last completion."""
-    return await throughput_of(app, SHAPES[shape](), tasks, ground)
+    return await throughput_of(app, SHAPES[shape](), tasks, conditions)
 
 
 async def throughput_of(
-    app: tasker.App, plan: Plan, tasks: int, ground: Ground, then: Callable[[], Awaitable[None]] | None = None
+    app: tasker.App, plan: Plan, tasks: int, conditions: Conditions, then: Callable[[], Awaitable[None]] | None = None
 ) -> Figure:
     """The same for a plan; `then` is waited for, and counts, behind the last completion."""
     stamp = time.time_ns()

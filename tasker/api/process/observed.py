@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from tasker.contracts.metrics import Histogram
@@ -17,6 +18,7 @@ from tasker.process.health import OF_BREAKERS
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.supervision.supervisor import Supervisor
 from tasker.resilience.registry import Breakers
+from tasker.services.plan_cache import PlanCache
 
 
 class Observable(Protocol):
@@ -61,6 +63,16 @@ class Load:
     buffers: Sequence[Buffer] = ()
 
 
+class EventCounts(NamedTuple):
+    """Domain events since the start: those told, by delivery mode; those of which nothing could be kept (`refused`);
+    those handed to subscribers of the process, and those that one of them did not deal with."""
+
+    routed: Mapping[str, int] = MappingProxyType({})
+    refused: int = 0
+    sent: int = 0
+    failures: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Observed:
     """The process, and what it serves: `namespaces` and `handlers` of now, `plans` as they were found at its start."""
@@ -74,6 +86,9 @@ class Observed:
     missing: Callable[[Plan], Sequence[str]] = lambda plan: ()
     """The callables of a plan that nobody here resolves."""
     load: Callable[[], Load] = Load
+    events: Callable[[], EventCounts] = EventCounts
+    cache: PlanCache | None = None
+    """The templates in its memory; None for an orchestrator."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property

@@ -66,11 +66,17 @@ async def metrics(request: Request) -> PlainTextResponse:
     return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
 
+@routes.get("/metrics/events", response_model=shapes.DomainEventStats)
+async def domain_event_stats(request: Request) -> Json:
+    """Where the domain events of this process went since its start."""
+    return Json(telling(request).events())
+
+
 @routes.get("/v1/templates", response_model=shapes.TemplateListResponse, responses=refusals(), **TEMPLATES)
 @routes.get("/templates", response_model=shapes.TemplateListResponse, include_in_schema=False, **TEMPLATES)
 async def templates(request: Request, namespace: str | None = None, include_cache_stats: bool = False) -> Json:
-    """The namespaces that it serves, the templates that it found at its start, and its handlers. Nothing is cached."""
-    return Json(telling(request).templates(namespace))
+    """The namespaces that it serves, the templates that it found at its start, and its handlers."""
+    return Json(telling(request).templates(namespace, include_cache_stats=include_cache_stats))
 
 
 @routes.get(

@@ -71,6 +71,48 @@ class DetailedHealthResponse(BasicHealthResponse):
     """There is none."""
 
 
+class CacheStats(BaseModel):
+    """How the templates in its memory fare."""
+
+    total_cached: int
+    cache_hits: int
+    cache_misses: int
+    cache_evictions: int
+    oldest_entry_age_seconds: int
+    average_access_count: float
+    supported_namespaces: list[str]
+
+
+class EventRouterStats(BaseModel):
+    """Domain events by the way they went. Errors of fast delivery are those of subscribers, the other ones those of
+    events of which nothing could be kept."""
+
+    total_routed: int
+    durable_routed: int
+    fast_routed: int
+    broadcast_routed: int
+    fast_delivery_errors: int
+    routing_errors: int
+
+
+class InProcessEventBusStats(BaseModel):
+    """What went to subscribers of the same process."""
+
+    total_events_dispatched: int
+    rust_handler_dispatches: int
+    """None: every subscriber is Python."""
+    ffi_channel_dispatches: int
+
+
+class DomainEventStats(BaseModel):
+    """Where the domain events of a process went since its start."""
+
+    router: EventRouterStats
+    in_process_bus: InProcessEventBusStats
+    captured_at: datetime
+    worker_id: str
+
+
 class TemplateListResponse(BaseModel):
     """What it serves."""
 
@@ -78,7 +120,7 @@ class TemplateListResponse(BaseModel):
     template_count: int
     worker_capabilities: list[str]
     templates: list[str]
-    cache_stats: None = None
+    cache_stats: CacheStats | None = None
 
 
 class HandlerMetadata(BaseModel):
@@ -99,8 +141,8 @@ class TemplateResponse(BaseModel):
     template: dict[str, Any]
     handler_metadata: HandlerMetadata
     cached: bool
-    access_count: None = None
-    cache_age_seconds: None = None
+    access_count: int | None = None
+    cache_age_seconds: int | None = None
 
 
 class TemplateValidationResponse(BaseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -79,7 +80,41 @@ class Telling:
         own = exposition(CATALOGUE, [*samples(self.observed), *access.samples()])
         return own + families([*histograms(self.observed), access.verification, *self.metrics])
 
-    def templates(self, namespace: str | None = None) -> Told:
+    def events(self) -> Told:
+        """Where domain events went since the start (E-140). Every subscriber is reached by the channel."""
+        found = self.observed.events()
+        return {
+            "router": {
+                "total_routed": sum(found.routed.values()),
+                **{f"{mode}_routed": found.routed.get(mode, 0) for mode in ("durable", "fast", "broadcast")},
+                "fast_delivery_errors": found.failures,
+                "routing_errors": found.refused,
+            },
+            "in_process_bus": {
+                "total_events_dispatched": found.sent,
+                "rust_handler_dispatches": 0,
+                "ffi_channel_dispatches": found.sent,
+            },
+            "captured_at": datetime.now(UTC),
+            "worker_id": self.observed.identity(),
+        }
+
+    def cache(self) -> Told | None:
+        """How the templates in its memory fare."""
+        if (cache := self.observed.cache) is None:
+            return None
+        stats = cache.stats()
+        return {
+            "total_cached": stats.total_entries,
+            "cache_hits": stats.hits,
+            "cache_misses": stats.misses,
+            "cache_evictions": stats.evictions,
+            "oldest_entry_age_seconds": round(cache.oldest_seconds),
+            "average_access_count": cache.asked_each,
+            "supported_namespaces": sorted({each.plan.namespace for each in cache.plans.values()}),
+        }
+
+    def templates(self, namespace: str | None = None, *, include_cache_stats: bool = False) -> Told:
         """The namespaces that it serves, the templates that it found at its start, and its handlers."""
         plans = [plan for plan in self.observed.plans if namespace in (None, plan.namespace)]
         return {
@@ -87,6 +122,7 @@ class Telling:
             "template_count": len(plans),
             "worker_capabilities": list(self.observed.handlers()),
             "templates": [str(plan.id) for plan in plans],
+            "cache_stats": self.cache() if include_cache_stats else None,
         }
 
     def template(self, namespace: str, name: str, version: str) -> Told:
@@ -99,7 +135,14 @@ class Telling:
             "handler_class": plan.steps[0].handler.callable,
             "registered_at": self.observed.started_at,
         }
-        return {"template": json.loads(plan.to_json()), "handler_metadata": metadata, "cached": True}
+        kept = self.observed.cache.of(plan) if self.observed.cache else None
+        return {
+            "template": json.loads(plan.to_json()),
+            "handler_metadata": metadata,
+            "cached": kept is not None,
+            "access_count": kept and kept.asked,
+            "cache_age_seconds": kept and round(time.time() - kept.since),
+        }
 
     def validation(self, namespace: str, name: str, version: str) -> Told:
         """Whether each of its steps has a handler here. Raises `TemplateNotFound`."""
@@ -116,10 +159,12 @@ class Telling:
         raise TemplateNotFound(f"this process found no template {namespace}/{name}:{version}", hint="see /v1/templates")
 
     def _checks(self, names: Collection[str]) -> dict[str, Told]:
-        areas, now = self.observed.areas(), datetime.now(UTC)
-        return {name: _check(areas[CHECKED[name]], now) for name in names}
+        began, now = time.perf_counter(), datetime.now(UTC)
+        areas = self.observed.areas()
+        took_ms = round((time.perf_counter() - began) * 1000)
+        return {name: _check(areas[CHECKED[name]], now, took_ms) for name in names}
 
 
-def _check(health: Health, now: datetime) -> Told:
+def _check(health: Health, now: datetime, took_ms: int) -> Told:
     status = "healthy" if health.status is HealthStatus.HEALTHY else str(health.status).lower()
-    return {"status": status, "message": health.reason or None, "duration_ms": 0, "last_checked": now}
+    return {"status": status, "message": health.reason or None, "duration_ms": took_ms, "last_checked": now}

@@ -41,6 +41,8 @@ class EventMaker:
     ) -> None:
         self._custom, self._new_uuid, self._on_published = custom, new_uuid, on_published
         self._unknown: set[str] = set()
+        self.refused = 0
+        """Events that were to be kept in the database and are withheld, with a defect of their publisher or payload."""
 
     async def with_events(self, result: Result, step: StepPlan) -> Result:
         """The result together with the events that it publishes."""
@@ -78,6 +80,7 @@ class EventMaker:
         plain = publisher is None and says_all(result, step)
         made = self._announced(result, declared, said, publisher, plain=plain)
         if made.withheld is not None:
+            self.refused += declared["delivery_mode"] != "fast" and not made.withheld.endswith(LEFT_OUT)
             self._tell_withheld(result, step, declared["name"], made.withheld)
         return made
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import PlanUnreadable, TaskNotFound, TemplateError, TemplateNotFound
 from tasker.services.engine.encoding import to_json
+from tasker.services.plan_cache import PlanCache
 
 CACHED_PLANS = 256
 _log = logging.getLogger("tasker.templates")
@@ -69,7 +69,7 @@ class PlanStore:
 
     def __init__(self, connection: Statements, defaults: RetryPolicy | None = None) -> None:
         self._connection, self._defaults = connection, defaults
-        self._plans: OrderedDict[int, Plan] = OrderedDict()
+        self.cache = PlanCache(CACHED_PLANS)
         self._ids: dict[str, int] = {}
         self._unreadable: dict[int, PlanUnreadable] = {}
         self._submitted: dict[int, Registered] = {}
@@ -101,12 +101,12 @@ class PlanStore:
             )
         self._ids[plan.hash] = answer["template"]
         if answer["hash"] == plan.hash:
-            self._keep(answer["template"], plan)
+            self.cache.keep(answer["template"], plan)
         return Registered(answer["template"], plan)
 
     async def get(self, template_id: int) -> Plan:
         """The plan of that identifier. Raises `TaskNotFound` when there is none, `PlanUnreadable`."""
-        plan = self._plans.get(template_id)
+        plan = self.cache.get(template_id)
         if (known := self._unreadable.get(template_id)) is not None:
             raise PlanUnreadable(known.message, hint=known.hint)
         if plan is None:
@@ -116,8 +116,21 @@ class PlanStore:
             if not rows:
                 raise TaskNotFound(f"no template {template_id} in this database")
             plan = self._read(template_id, rows[0][0])
-        self._keep(template_id, plan)
+            self.cache.keep(template_id, plan)
         return plan
+
+    def forget(self) -> int:
+        """Forget every plan: they are read again when they are needed. How many there were."""
+        for known in (self._ids, self._unreadable, self._submitted):
+            known.clear()
+        return self.cache.clear()
+
+    async def refresh(self, namespace: str, name: str, version: str) -> Registered:
+        """Read a registered template anew. Raises as `find`."""
+        self._unreadable.clear()
+        found = await self.find(namespace, name, version)
+        self.cache.clear(found.template_id)
+        return Registered(found.template_id, await self.get(found.template_id))
 
     async def find(self, namespace: str, name: str, version: str | None = None) -> Registered:
         """The registered template of that name; without a version the one registered last.
@@ -161,9 +174,3 @@ class PlanStore:
                 self._unreadable.clear()
             self._unreadable[template_id] = error
             raise
-
-    def _keep(self, template_id: int, plan: Plan) -> None:
-        self._plans[template_id] = plan
-        self._plans.move_to_end(template_id)
-        if len(self._plans) > CACHED_PLANS:
-            self._plans.popitem(last=False)

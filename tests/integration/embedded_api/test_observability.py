@@ -79,7 +79,7 @@ def test_the_answers_of_a_port_are_had_without_one(let_go: threading.Event) -> N
     assert set(detailed["checks"]) >= {"database", "event_system", "step_processing", "circuit_breakers"}
     assert detailed["system_info"]["supported_namespaces"] == ["default", "shop"]
     assert observability.health_ready()["status"] == "ready"
-    assert observability.event_stats()["events_processed"] >= 1
+    assert observability.listening_stats()["events_processed"] >= 1
     numbers = observability.prometheus_metrics()
     assert 'tasker_process_health{part="plugins"} 0\n' in numbers
     heard = [line for line in numbers.splitlines() if line.startswith('tasker_plugin_calls_total{plugin="logs"} ')]
@@ -88,6 +88,7 @@ def test_the_answers_of_a_port_are_had_without_one(let_go: threading.Event) -> N
     assert observability.template_get("shop", "holds", "1.0.0")["template"]["name"] == "holds"
     validation = observability.template_validate("shop", "holds", "1.0.0")
     assert (validation["valid"], validation["errors"]) == (False, ["no handler shop.pay"])
+    assert (validation["handler_count"], validation["issues"]) == (2, validation["errors"])
     with pytest.raises(TemplateNotFound):
         observability.template_get("shop", "nothing", "1.0.0")
     config = observability.config()
@@ -96,8 +97,36 @@ def test_the_answers_of_a_port_are_had_without_one(let_go: threading.Event) -> N
     assert observability.environment() == config["environment"]
 
 
+def test_the_cache_of_templates_is_counted_emptied_and_read_anew(let_go: threading.Event) -> None:
+    let_go.set()
+    TaskerClient().create_task("holds", namespace="shop", context={"n": 1})
+    until(lambda: observability.metrics_worker()["steps_succeeded"] == 1, "its step has run")
+    once = observability.cache_stats()
+    assert (once["total_entries"], once["misses"], once["evictions"], once["last_maintenance"]) == (1, 1, 0, None)
+
+    assert observability.cache_clear() == {"success": True, "message": "forgot 1 templates"}
+    assert observability.cache_stats()["total_entries"] == 0
+    assert observability.cache_stats()["last_maintenance"] is not None
+    TaskerClient().create_task("holds", namespace="shop", context={"n": 2})
+    until(lambda: observability.metrics_worker()["steps_succeeded"] == 2, "the next one has run all the same")
+    again = observability.cache_stats()
+    assert (again["total_entries"], again["misses"]) == (1, 2)
+
+    read = {"success": True, "message": "read shop/holds:1.0.0"}
+    assert observability.template_refresh("shop", "holds", "1.0.0") == read
+    missing = observability.template_refresh("shop", "holds", "9.9.9")
+    assert (missing["success"], "no template shop/holds version 9.9.9" in missing["message"]) == (False, True)
+    told = observability.templates_list(include_cache_stats=True)["cache_stats"]
+    assert (told["total_cached"], told["supported_namespaces"]) == (1, ["shop"])
+    assert observability.templates_list()["cache_stats"] is None
+    kept = observability.template_get("shop", "holds", "1.0.0")
+    assert (kept["cached"], kept["cache_age_seconds"] >= 0) == (True, True)
+
+
 def test_without_a_worker_nothing_is_ready_and_the_rest_says_so() -> None:
     assert (observability.ready(), observability.alive()) == (False, False)
     for ask in (observability.health_basic, observability.prometheus_metrics, observability.config):
         with pytest.raises(WorkerNotInitializedError):
+            ask()
+        with pytest.raises(RuntimeError, match="Worker system not running"):
             ask()
