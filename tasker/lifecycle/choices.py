@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tasker.contracts.defaults import (
-    DECISION_DEPTH,
-    STEPS_PER_DECISION,
-    WARN_DECISION_DEPTH,
-    WARN_STEPS_PER_DECISION,
-)
+from tasker.contracts.defaults import STEPS_PER_DECISION, WARN_STEPS_PER_DECISION
+from tasker.contracts.defaults.single_process import SINGLE_PROCESS_DECISION_DEPTH, SINGLE_PROCESS_WARN_DECISION_DEPTH
 from tasker.contracts.plan import StepPlan
 from tasker.contracts.rules.limits import MOST_BATCHES
 from tasker.contracts.step_types import Creates
@@ -23,8 +19,8 @@ from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem, did_you_mean
 class Limits:
     """How far a task may grow (C-32, C-60). A decision's depth counts the decisions above it and itself."""
 
-    max_decision_depth: int = DECISION_DEPTH
-    warn_decision_depth: int = WARN_DECISION_DEPTH
+    max_decision_depth: int = SINGLE_PROCESS_DECISION_DEPTH
+    warn_decision_depth: int = SINGLE_PROCESS_WARN_DECISION_DEPTH
     max_steps_per_decision: int = STEPS_PER_DECISION
     warn_steps_per_decision: int = WARN_STEPS_PER_DECISION
     decisions_enabled: bool = True

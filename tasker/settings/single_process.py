@@ -9,8 +9,10 @@ from tasker.contracts.defaults import MAX_BACKOFF_MS
 from tasker.contracts.defaults.single_process import (
     SINGLE_PROCESS_CONCURRENCY,
     SINGLE_PROCESS_CRITICAL_DEPTH,
+    SINGLE_PROCESS_DECISION_DEPTH,
     SINGLE_PROCESS_OVERFLOW_DEPTH,
     SINGLE_PROCESS_SLOW_COMPLETION_MS,
+    SINGLE_PROCESS_WARN_DECISION_DEPTH,
 )
 
 SINGLE_PROCESS: MappingProxyType[str, Any] = MappingProxyType(
@@ -21,6 +23,8 @@ SINGLE_PROCESS: MappingProxyType[str, Any] = MappingProxyType(
         "common.database.url": "",
         "common.queues.queue_depth_thresholds.critical_threshold": SINGLE_PROCESS_CRITICAL_DEPTH,
         "common.queues.queue_depth_thresholds.overflow_threshold": SINGLE_PROCESS_OVERFLOW_DEPTH,
+        "orchestration.decision_points.max_decision_depth": SINGLE_PROCESS_DECISION_DEPTH,
+        "orchestration.decision_points.warn_threshold_depth": SINGLE_PROCESS_WARN_DECISION_DEPTH,
         "worker.circuit_breakers.ffi_completion_send.slow_send_threshold_ms": SINGLE_PROCESS_SLOW_COMPLETION_MS,
         "worker.handlers.allow": ("*",),
         "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers": SINGLE_PROCESS_CONCURRENCY,

@@ -8,6 +8,11 @@ from __future__ import annotations
 SINGLE_PROCESS_CONCURRENCY = 100
 """Steps at a time. Nobody else takes what is ready, so ten would be the limit of the whole workflow."""
 
+SINGLE_PROCESS_DECISION_DEPTH = 3
+SINGLE_PROCESS_WARN_DECISION_DEPTH = 2
+"""As `DECISION_DEPTH` and the depth that is warned of. A configuration of `tasker config init` says the same (C-32):
+what a laptop refuses, a fleet that was set up like that refuses as well."""
+
 SINGLE_PROCESS_SLOW_COMPLETION_MS = 10_000
 """As `SLOW_COMPLETION_MS`. The disk of a laptop takes long for a commit now and then, and to stop claiming for
 that would only make its user wait."""

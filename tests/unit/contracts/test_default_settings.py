@@ -67,7 +67,6 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (StalenessSettings, "slice", growing.Staleness, "batch_size"),
     (StalenessSettings, "interval", growing.Staleness, "detection_interval"),
     (StalenessSettings, "channel", growing.Actions, "event_channel"),
-    (Limits, "warn_decision_depth", growing.DecisionPoints, "warn_threshold_depth"),
     (Limits, "warn_steps_per_decision", growing.DecisionPoints, "warn_threshold_steps"),
     (BreakerPolicies, "settle", breakers.AllBreakers, "min_state_transition_interval"),
     (BreakerPolicy, "timeout", breakers.ReadinessThresholds, "timeout"),
@@ -114,10 +113,19 @@ FIELDS: list[tuple[type, str, type, str]] = [
 ]
 """The same default under two names."""
 
-NOT_ONE: set[tuple[type, str]] = {(HttpSettings, "bind_address")}
-"""Without settings a server is at no address: these are two defaults on purpose."""
+NOT_ONE: set[tuple[type, str]] = {(HttpSettings, "bind_address"), (Limits, "max_decision_depth")}
+"""Without settings a server is at no address, and `OF_A_SINGLE_PROCESS` says why decisions are less deep."""
 
 OF_A_SINGLE_PROCESS: dict[str, tuple[Callable[[], Any], str]] = {
+    "orchestration.decision_points.max_decision_depth": (
+        lambda: Limits().max_decision_depth,
+        "20 is the published default of the setting; what `config init` writes, and so a process without a "
+        "configuration, has the three of the published guide (C-32)",
+    ),
+    "orchestration.decision_points.warn_threshold_depth": (
+        lambda: Limits().warn_decision_depth,
+        "as the depth itself: 10 is the published default of the setting, two that of the guide",
+    ),
     "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers": (
         lambda: WorkerSettings().concurrency,
         "a worker of a fleet shares the work with others, and takes as much as was published; who runs a workflow in "
