@@ -23,7 +23,7 @@ from tests.support.servers import brokers
 from tests.support.waiting import until
 
 SEED = int(os.environ.get("TASKER_CHAOS_SEED", "1"))
-TASKS = int(os.environ.get("TASKER_CHAOS_TASKS", "500"))
+TASKS = int(os.environ.get("TASKER_CHAOS_TASKS", "250"))
 BACKENDS = ("pgmq", "rabbitmq", "redis", "nats")
 KIND_OF = {"rabbitmq": brokers.RABBITMQ, "redis": brokers.REDIS, "nats": brokers.NATS}
 

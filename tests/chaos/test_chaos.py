@@ -1,6 +1,6 @@
 """The long run: hundreds of mixed tasks while processes, servers and messages fail. `make test-chaos`.
 
-Seeded: TASKER_CHAOS_SEED (default 1), TASKER_CHAOS_TASKS (default 500). Bounded by the number of kills and by time.
+Seeded: TASKER_CHAOS_SEED (default 1), TASKER_CHAOS_TASKS (default 250). Bounded by the number of kills and by time.
 """
 
 from __future__ import annotations
