@@ -83,43 +83,56 @@ class Claimer:
         return not self._draining and self._worker.slots.free > 0
 
     async def _look(self, *, polled: bool = False) -> bool:
-        """One look at the queue. True when something was there, so that looking again pays."""
+        """One look at the queue. True when something was there, so that looking again pays: not where all of it was
+        taken while the worker was marked, since whoever sends more from then on wakes it."""
         if not self._takes:
             return False
         await self._worker.slots.wait_claimable()
         if self._draining:  # told to meanwhile
             return False
+        marked = self._asleep
         with self._poller.poll(polled=polled) as poll:
-            poll.found = await self._take()
+            poll.found, emptied = await self._take()
         if poll.found and self._asleep and self._is_up():
             self._asleep = False
             await self._mark(self._registry.wake)
-        return poll.found > 0
+        return poll.found > 0 and not (emptied and marked and self._asleep)
 
     def _is_up(self) -> bool:
         """It is busy for longer than a moment, or can take nothing more: waking it is of no use."""
         up = asyncio.get_running_loop().time() - self._up_since
         return not self._takes or up >= self._worker.settings.drowse_ms / 1000
 
-    async def _take(self) -> int:
-        """Claim, and release held steps where there is room now; how many messages and steps there were."""
-        answer = await self._claim()
+    async def _take(self) -> tuple[int, bool]:
+        """Claim, and release held steps where there is room now; how many messages and steps there were, and whether
+        nothing is left for certain."""
+        answer, emptied = await self._claim()
         if not answer.release:
-            return answer.popped
+            return answer.popped, emptied
         backlog = await self._worker.offer(lambda slots: self._release(answer.release, slots))
-        return answer.popped + backlog.released
+        return answer.popped + backlog.released, False
 
-    async def _claim(self) -> ClaimAnswer:
-        """Where messages do not live in the database, they come first, and no more slots are set aside than needed."""
+    async def _claim(self) -> tuple[ClaimAnswer, bool]:
+        """Where messages do not live in the database, they come first, and no more slots are set aside than needed.
+
+        True: fewer were there than asked for, and none of them was put back.
+        """
+        asked = 0
+
+        async def claim(slots: int) -> ClaimAnswer:
+            nonlocal asked
+            asked = slots
+            return await self._engine.claim(self._args(slots))
+
         if self._engine.transactional:
-            limit = self._worker.slots.claimable
-            return await self._worker.offer(lambda slots: self._engine.claim(self._args(slots)), limit)
+            answer = await self._worker.offer(claim, self._worker.slots.claimable)
+            return answer, len(answer.claims) == answer.popped < asked
         hints = await self._engine.receive(self._namespaces, self._worker.slots.free)
         answer = await self._worker.offer(
             lambda slots: self._engine.claim_received(self._args(slots), hints), limit=len(hints)
         )
         await self._engine.messaging.ack_messages(answer.taken)
-        return answer
+        return answer, False
 
     def _args(self, slots: int) -> dict[str, object]:
         return {**self._worker.caller(slots).args(), "namespaces": list(self._namespaces)}

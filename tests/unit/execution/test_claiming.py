@@ -112,6 +112,8 @@ class Bench:
         self.accepted += len(answer.claims)
         if self.fills:
             self.worker.slots.running = self.worker.slots.concurrency
+        else:
+            self.worker.slots.finish(len(answer.claims))
 
     def _on_lost(self) -> None:
         self.lost += 1
@@ -184,10 +186,54 @@ async def test_a_worker_that_was_woken_for_a_moment_stays_marked_so_that_the_nex
             looks = len(bench.database.slots)
             bench.claimer.wake()
             async with asyncio.timeout(PATIENCE):
-                while bench.accepted < found or len(bench.database.slots) < looks + 2:
+                while bench.accepted < found or len(bench.database.slots) < looks + 1:
                     await asyncio.sleep(0.001)
 
     assert bench.database.marks == ["sleep"], "and it costs no further write"
+
+
+ALL: dict[str, Any] = {"claims": [ROW], "popped": 1}
+SOME: dict[str, Any] = {"claims": [ROW] * 8, "popped": 8}
+PUT_BACK: dict[str, Any] = {"claims": [ROW], "popped": 2}
+
+
+@pytest.mark.parametrize(("answer", "looks"), [(ALL, 1), (SOME, 2), (PUT_BACK, 2)], ids=["all", "some", "put back"])
+async def test_a_marked_worker_looks_again_only_where_something_may_be_left(answer: dict[str, Any], looks: int) -> None:
+    """Whoever sends more wakes it: it was marked before the look that took all."""
+    bench = Bench(joined=True, drowse_ms=FOR_EVER_MS)
+    with running(bench):
+        await bench.asleep()
+        await turns()
+        before = len(bench.database.slots)
+        bench.database.answers = [answer]
+        bench.claimer.wake()
+        await turns()
+        assert len(bench.database.slots) == before + looks
+        bench.database.answers = [ALL]
+        bench.claimer.wake()
+        await turns()
+
+    assert bench.accepted == len(answer["claims"]) + 1
+
+
+async def test_a_worker_whose_mark_may_be_lost_looks_again_whatever_it_took() -> None:
+    bench = Bench(joined=True, drowse_ms=FOR_EVER_MS)
+    with running(bench):
+        await bench.asleep()
+        await turns()
+        before = len(bench.database.slots)
+        bench.database.answers = [ALL]
+        bench.claimer.start_over()
+        await turns()
+
+    assert len(bench.database.slots) == before + 3, "what it took, nothing, and nothing again once it is marked"
+    assert bench.database.marks == ["sleep", "sleep"]
+
+
+async def turns() -> None:
+    """Let everything that can go on do so: nothing here waits for anything but an announcement."""
+    for _ in range(50):
+        await asyncio.sleep(0)
 
 
 async def test_a_worker_that_can_take_nothing_more_is_woken_no_more() -> None:
