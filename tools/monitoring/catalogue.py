@@ -10,7 +10,7 @@ from tasker_prometheus.table import ROWS
 
 VALUES = {
     "breaker": "the breakers of handlers",
-    "channel": "handler_dispatch, completion, domain_events",
+    "channel": "handler_dispatch, completion, domain_events, subscribers (the one that most events wait for)",
     "component": "the breakers of the process, those of handlers among them; of a channel: worker",
     "hook": "the hooks",
     "kind": "worker, orchestrator; of repairs: the kinds of repair",
