@@ -52,4 +52,5 @@ def _buffers(runtime: Runtime) -> tuple[Buffer, ...]:
         Buffer("handler_dispatch", runtime.worker.busy, slots.concurrency),
         Buffer("completion", buffer.waiting, buffer.size, slots.holds[BUFFER]),
         Buffer("domain_events", len(events), events.capacity, events.dropped),
+        Buffer("subscribers", execution.bus.slowest, runtime.settings.subscribers.buffer, execution.bus.lost),
     )

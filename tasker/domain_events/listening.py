@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from queue import SimpleQueue
 from threading import Thread, current_thread
 from typing import Any, Final, TypeAlias
@@ -92,7 +93,8 @@ class Listener:
     def _live(self, waiting: SimpleQueue[Waiting]) -> None:
         while (told := waiting.get()) is not END:
             try:
-                self._hear(*told)
+                name, event = told
+                self._hear(name, deepcopy(event))  # what one does to it is nobody else's business
             except BaseException:  # also sys.exit: what a subscriber wants ends nothing of ours
                 self.failed += 1
                 log.exception("subscriber_failed subscriber=%s", self.name)

@@ -135,7 +135,7 @@ BACKPRESSURE = (
     ),
     Alert(
         "TaskerDomainEventsDropped",
-        '60 * sum(rate(mpsc_channel_full_events_total{channel="domain_events"}[5m]))',
+        '60 * sum(rate(mpsc_channel_full_events_total{channel=~"domain_events|subscribers"}[5m]))',
         ">",
         (Bound("info", 50, "5m"), Bound("warning", 200, "5m")),
         "Domain events are dropped for subscribers of a worker",

@@ -11,7 +11,7 @@ from tasker_prometheus.table import ROWS
 
 VALUES = {
     "breaker": "the breakers of handlers",
-    "channel": "handler_dispatch, completion, domain_events",
+    "channel": "handler_dispatch, completion, domain_events, subscribers (the one that most events wait for)",
     "component": "the breakers of the process, those of handlers among them",
     "hook": "the hooks",
     "kind": "worker, orchestrator",

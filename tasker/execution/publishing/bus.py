@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from tasker.contracts.defaults.workers import SEEN_EVENTS
 from tasker.contracts.execution import Claim
 from tasker.contracts.hook_arguments import EventPublished
 from tasker.contracts.subscribing import LIMITS, SubscriberLimits
 from tasker.domain_events.channel import CAPACITY, InProcessChannel, shared
+from tasker.domain_events.listening import Listener
 from tasker.domain_events.poller import InProcessDomainEventPoller
 from tasker.domain_events.registries import SubscriberRegistry
 from tasker.execution.publishing.custom import CustomPublishers
@@ -60,11 +61,24 @@ class Bus:
         return self._channel
 
     @property
+    def slowest(self) -> int:
+        """Events that wait for the subscriber that most wait for."""
+        return max((each.waiting for each in self._listeners), default=0)
+
+    @property
+    def lost(self) -> int:
+        """Events that a subscriber has missed because too many waited for it."""
+        return sum(each.dropped for each in self._listeners)
+
+    @property
     def failures(self) -> int:
         """Events that a subscriber of this process has not dealt with: it raised, or too many waited for it."""
-        listeners = self._poller.listeners if self._poller is not None else ()
-        raised = SubscriberRegistry.instance().failed
-        return self.dropped + raised + sum(each.failed + each.dropped for each in listeners)
+        raised = SubscriberRegistry.instance().failed + sum(each.failed for each in self._listeners)
+        return self.dropped + self.lost + raised
+
+    @property
+    def _listeners(self) -> Sequence[Listener]:
+        return self._poller.listeners if self._poller is not None else ()
 
     def accepted(self, results: Iterable[Result]) -> None:
         """These results were accepted: tell of their events."""

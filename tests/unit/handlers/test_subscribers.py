@@ -33,6 +33,7 @@ class Subscriber(BaseSubscriber):
         self.seen: list[str] = []
 
     def handle(self, event: dict[str, Any]) -> None:
+        assert "spoiled" not in event
         self.seen.append(event["event_name"])
 
 
@@ -49,6 +50,7 @@ class Blocks(Subscriber):
 class Raises(Subscriber):
     def handle(self, event: dict[str, Any]) -> None:
         super().handle(event)
+        event["spoiled"] = True
         raise RuntimeError("no") if len(self.seen) % 2 else SystemExit("no")
 
 
