@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tasker.errors.base import TaskerError
 
 
@@ -43,8 +45,8 @@ class NotAuthenticated(ServerError):
     retryable = False
     error_type = "unauthorized"
 
-    def __init__(self, message: str, *, reason: str = "invalid_token", hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(self, message: str, *, reason: str = "invalid_token", **fields: Any) -> None:
+        super().__init__(message, **fields)
         self.reason = reason
 
 

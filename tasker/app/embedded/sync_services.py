@@ -74,6 +74,7 @@ class SyncPlans(Twin[PlanStore]):
     register = waiting(PlanStore.register)
     get = waiting(PlanStore.get)
     find = waiting(PlanStore.find)
+    refresh = waiting(PlanStore.refresh)
     registered = waiting(PlanStore.registered)
 
 
