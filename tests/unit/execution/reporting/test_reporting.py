@@ -180,6 +180,8 @@ def logging_as_it_was() -> Iterator[logging.Logger]:
     before = root.level, list(root.handlers), sys.stdout, [each.level for each in root.handlers]
     names = ("tasker", "tasker.handlers")
     levels = [logging.getLogger(name).level for name in names]
+    for name in names:
+        logging.getLogger(name).setLevel(logging.NOTSET)  # a worker that a test has started chooses one for the process
     yield root
     root.setLevel(before[0])
     root.handlers[:], sys.stdout = before[1], before[2]
