@@ -141,16 +141,27 @@ async def test_what_a_caller_changes_in_a_report_is_changed_there_alone(app: tas
     assert (await app.tasks.report(report.task_uuid)).context == {"n": {"deep": [1]}}
 
 
-async def test_a_task_that_nobody_waits_for_any_more_is_not_followed(app: tasker.App) -> None:
+async def test_a_task_that_nobody_waits_for_any_more_is_not_followed(
+    app: tasker.App, registry: HandlerRegistry
+) -> None:
+    goes_on = asyncio.Event()
+
+    @step_handler("waits")
+    async def waits(context: Any) -> dict[str, Any]:
+        await goes_on.wait()
+        return {}
+
+    registry.register("waits", waits._handler_class)
     assert app.runtime is not None
     await app.run(plan({}), {"n": 1})
     with pytest.raises(TimeoutError):
-        await app.run(plan({}), {"n": 1}, timeout=0)
-    running = asyncio.create_task(app.run(plan({}), {"n": 1}))
+        await app.run(plan({"a": "waits"}), {"n": 1}, timeout=0)
+    running = asyncio.create_task(app.run(plan({"a": "waits"}), {"n": 1}))
     await asyncio.sleep(0)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert not app.runtime.worker.whole_runs._runs
+    goes_on.set()
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
