@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support.monitoring.promql import Scrapes, Vector
+from tests.support.monitoring.promtool import differences
 from tests.support.repository import ROOT
 from tools.monitoring.alerts import ALERTS
 from tools.monitoring.catalogue import METRICS, Told
@@ -29,6 +33,27 @@ def fires(name: str, before: str, after: str) -> list[str]:
     scrapes.add(0, {"one": before}, job="tasker")
     scrapes.add(SECONDS, {"one": after}, job="tasker")
     return [bound.severity for bound in BY_NAME[name].bounds if scrapes.ask(BY_NAME[name].expression(bound))]
+
+
+def asked() -> Iterator[tuple[str, str, str]]:
+    """Alerts with what is scraped before and after; what does not fire is far
+    below its bound, since Prometheus reckons how a counter grows beyond the scrapes, too."""
+    for name, series, values in GAUGES:
+        yield from ((name, f"{series} {value}\n", f"{series} {value}\n") for value in values)
+    for name, series, expected in COUNTERS:
+        for grown, severities in expected.items():
+            yield name, f"{series} 1000\n", f"{series} {1000 + grown // (1 if severities else 2)}\n"
+    for name, part, whole, least, _ in SHARES:
+        for percent in (least - 1, least + 1):
+            now = f"{part} {percent}\n{whole} 100\n"
+            yield name, now if "pool_max" in whole else f"{part} 0\n{whole} 0\n", now
+    for name, series, bound in MEANS:
+        for mean in (bound // 2, bound + 1):
+            yield (
+                name,
+                f"{series}_sum 1e9\n{series}_count 1e6\n",
+                f"{series}_sum {1e9 + 4 * mean}\n{series}_count {1e6 + 4}\n",
+            )
 
 
 GAUGES = [
@@ -199,3 +224,20 @@ def test_every_published_alert_is_one_or_is_said_to_be_elsewhere_and_why() -> No
     assert published <= {*BY_NAME} | elsewhere
     assert elsewhere <= published - {*BY_NAME}
     assert all(here.strip("`") in BY_NAME or here == "not applicable" for _, here, _ in ALERTS_ELSEWHERE)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed: Prometheus is not asked")
+def test_prometheus_itself_answers_each_question_as_it_is_answered_here(tmp_path: Path) -> None:
+    def questions() -> Iterator[tuple[Scrapes, str]]:
+        for name, before, after in asked():
+            scrapes = Scrapes()
+            scrapes.add(0, {"one": before}, job="tasker")
+            scrapes.add(SECONDS, {"one": after}, job="tasker")
+            yield from ((scrapes, BY_NAME[name].expression(bound)) for bound in BY_NAME[name].bounds)
+        of_three = Scrapes()
+        for seconds, value in ((0, 3), (SECONDS, 7)):
+            text = "".join(told(metric, value) for metric in METRICS.values())
+            of_three.add(seconds, dict.fromkeys(("one", "two", "three"), text), job="tasker")
+        yield from ((of_three, expression) for expression in EXPRESSIONS)
+
+    assert differences(questions(), tmp_path) == ""
