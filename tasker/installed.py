@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
+    from importlib.metadata import EntryPoint
 
 BACKENDS_GROUP = "tasker.backends"
 
@@ -28,7 +28,7 @@ def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 
 @cache
-def _entry_points(path: tuple[str, ...]) -> EntryPoints:
+def _entry_points(path: tuple[str, ...]) -> Any:  # another class in each release of Python
     """Of all groups at once: each reading looks through every distribution that is installed."""
     from importlib.metadata import entry_points  # takes as long as all else that `tasker --help` imports
 
