@@ -23,10 +23,16 @@ def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """Read once for each search path: it means all folders of metadata, and the settings ask for every parameter."""
     if not _mentioned(group, path):
         return ()
+    found = {(point.name, point.value): point for point in _entry_points(path).select(group=group)}
+    return tuple(sorted(found.values(), key=lambda point: (point.name, point.value)))
+
+
+@cache
+def _entry_points(path: tuple[str, ...]) -> Any:  # another class in each release of Python
+    """Of all groups at once: each reading looks through every distribution that is installed."""
     from importlib.metadata import entry_points  # takes as long as all else that `tasker --help` imports
 
-    found = {(point.name, point.value): point for point in entry_points(group=group)}
-    return tuple(sorted(found.values(), key=lambda point: (point.name, point.value)))
+    return entry_points()
 
 
 def _mentioned(group: str, path: tuple[str, ...]) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import datetime
 from typing import Any, ClassVar, Self, TypeVar
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import STEP_TIMEOUT_MS
 from tasker.contracts.defaults.retries import MAX_ATTEMPTS
 from tasker.types.dependency_results import unwrap, unwrap_all

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from heapq import heappop, heappush
+
+from tasker.contracts.dataclasses import dataclass
 
 
 @dataclass(slots=True)

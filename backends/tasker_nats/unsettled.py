@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tasker.contracts.dataclasses import dataclass
 
 LIMIT = 100_000
 """Messages remembered; the oldest give way, and come back when the server takes them back."""

@@ -8,13 +8,13 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from aiormq import Channel
 from aiormq.abc import AbstractChannel, DeliveredMessage
 
 from tasker.contracts.backoff import Backoff
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import MessagingError
 from tasker_rabbitmq.link import RECEIVE, REPLY_SECONDS, Link
 from tasker_rabbitmq.sending import READS, publish

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import UTC, datetime
 from typing import Any
 
 from tasker.contracts.clock import Clock
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import check_url, known_settings
 from tasker_rabbitmq import VARIABLES
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import check_url, known_settings
 from tasker_redis import VARIABLES
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.hookspecs import AttemptEnded, AttemptStarted, Repaired
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+
+from tasker.contracts.dataclasses import dataclass
 
 SAMPLED = 0x01
 """The flag of a traceparent that says that its trace is kept."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
 from opentelemetry.trace import TraceState
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.hookspecs import AttemptEnded, AttemptStarted, ClosedTask, TaskFinished
 from tasker_otel.encoding import AttemptShape, Common, Pairs, TaskShape
 from tasker_otel.identity import TaskIdentity, attempt_span, task_identity

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.services.domain_events.deliveries import Delivery
 from tasker_webhooks.sending import SUBSCRIBER, posted_test

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import urljoin
 
 import httpx
 
+from tasker.contracts.dataclasses import dataclass
 from tasker_webhooks.addresses import Refused, resolved
 from tasker_webhooks.table import WebhooksTable
 

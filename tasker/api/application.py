@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from tasker.api.routes import (
     templates,
 )
 from tasker.api.streams import Streams
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENVIRONMENT, HTTP_STREAMS
 from tasker.contracts.defaults.authentication import KEY_HEADER
 from tasker.contracts.defaults.http import REQUEST_BURST

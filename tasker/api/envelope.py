@@ -6,7 +6,6 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable, MutableMapping
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 from uuid import uuid4
@@ -15,6 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tasker.api.problems import answer, problem
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import HTTP_BODY_BYTES
 from tasker.contracts.defaults.http import REQUEST_TIMEOUT_MS
 from tasker.contracts.hook_arguments import RequestAnswered

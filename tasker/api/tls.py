@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 
 

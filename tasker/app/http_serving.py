@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -27,6 +27,7 @@ from tasker.api.tls import TlsFiles, tls_files
 from tasker.app.configured import Configured
 from tasker.app.embedded.app import App
 from tasker.app.serving import Service
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENVIRONMENT
 from tasker.db.awaited import with_servers
 from tasker.errors import TaskerError, UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from tasker.app.assembly.worker import worker_process
 from tasker.app.bootstrap import prepare, require_shared
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.observing import observed_worker
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db.awaited import Patient
 from tasker.db.connection import Connection

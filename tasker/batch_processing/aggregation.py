@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.expansion.outcome_forms import BATCH_KEY, BatchType, batch_id
 from tasker.errors import ValidationError
 from tasker.types.dependency_results import names_with_prefix, unwrap

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from tasker.app.configured import Configured, from_environment
 from tasker.app.embedded.sync_app import SyncApp
 from tasker.app.observing import observed_worker
 from tasker.bootstrap.announcer import StepAnnouncer
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.plan import Plan
 from tasker.errors import WorkerNotInitializedError

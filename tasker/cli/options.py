@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from math import isnan
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import LONGEST_OPTION_SECONDS
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY

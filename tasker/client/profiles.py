@@ -7,11 +7,12 @@ import os
 import tempfile
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from tasker.client.http.server import Server
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 
 FILE = Path("tasker") / "profiles.toml"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Self
+
+from tasker.contracts.dataclasses import dataclass
 
 
 def _known(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tasker.contracts.dataclasses import dataclass
 
 MOST_DOUBLINGS = 64
 """More than any bound needs; the number of failures has none."""

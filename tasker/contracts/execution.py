@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.tracing import TraceContext, TraceOf
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
+
+from tasker.contracts.dataclasses import dataclass
 
 End: TypeAlias = Literal["succeeded", "failed", "released", "deferred", "cancelled", "lost"]
 """`released`: given back without an attempt; `deferred`: its circuit breaker is open; `lost`: it is others' now."""

@@ -17,10 +17,10 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import InvalidQueueName, MessagingError
 
 DEFAULT_BACKEND = "pgmq"

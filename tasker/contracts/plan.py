@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import MAX_BACKOFF_MS
 from tasker.contracts.defaults.breakers import BREAKER_FAILURES, BREAKER_SUCCESSES, BREAKER_TIMEOUT_SECONDS
 from tasker.contracts.defaults.retries import BACKOFF_BASE_MS, BACKOFF_MULTIPLIER, MAX_ATTEMPTS

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from tasker.contracts.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

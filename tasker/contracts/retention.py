@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Self
+
+from tasker.contracts.dataclasses import dataclass
 
 LIMITS = {"completed_days": 36_500, "failed_days": 36_500, "completed_count": 100_000_000, "failed_count": 100_000_000}
 """What a rule may limit, and the largest number of each."""

@@ -6,8 +6,9 @@ something that no type did, code behind the attribute that says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum
+
+from tasker.contracts.dataclasses import dataclass
 
 
 class Creates(Enum):

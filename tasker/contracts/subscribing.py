@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.workers import SUBSCRIBER_BUFFER, SUBSCRIBER_TIMEOUT_MS
 
 

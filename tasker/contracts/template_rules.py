@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
 
 

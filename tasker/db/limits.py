@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.database import (
     ACQUIRE_TIMEOUT_SECONDS,
     CONNECT_WAIT_SECONDS,

@@ -9,10 +9,11 @@ import io
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import is_lost
 from tasker.db.database import connect, conninfo, lost
 from tasker.db.limits import MIGRATION

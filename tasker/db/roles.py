@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import psycopg
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.database import connect
 from tasker.db.limits import MIGRATION
 from tasker.db.migrate import UPGRADE_LOCK

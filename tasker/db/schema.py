@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.release import release_order
 from tasker.errors import SchemaOutdated
 from tasker.version import DISTRIBUTION, __version__

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.execution import Claim
 from tasker.execution.attempt.cancel import CancelFlag
 from tasker.execution.attempt.values import Cancelled, Lost, Released

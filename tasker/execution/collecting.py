@@ -11,8 +11,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from tasker.contracts.backoff import Backoff
+from tasker.contracts.dataclasses import maker_of
 from tasker.contracts.execution import Claim, Failure, Verdict
-from tasker.contracts.frozen import maker_of
 from tasker.contracts.hook_arguments import StoredAttempt
 from tasker.errors import DatabaseError, LockTimeout
 from tasker.execution.claims_in_hand import GivenBack

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import (
     ENQUEUE_WINDOW,
     KEPT_LOG_LINES,

@@ -7,8 +7,8 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.hook_arguments import ClaimsHeld
 
 MOST_KEPT = 16

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.expansion.outcome_forms import (
     BATCH_FIELDS,
     BATCH_KEY,

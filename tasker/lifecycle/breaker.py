@@ -7,10 +7,10 @@ it lets one call at a time pass as a trial: a failure opens it again, enough suc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import BreakerPolicy
 
 Permit = NewType("Permit", int)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import STEPS_PER_DECISION, WARN_STEPS_PER_DECISION
 from tasker.contracts.defaults.single_process import SINGLE_PROCESS_DECISION_DEPTH, SINGLE_PROCESS_WARN_DECISION_DEPTH
 from tasker.contracts.plan import StepPlan

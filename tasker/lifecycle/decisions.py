@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.expansion.outcome_forms import DECISION_KEY, DecisionType, decision_form
 from tasker.lifecycle.outcomes import describe, did_you_mean, malformed, outcome_of, refuse_unknown_keys
 

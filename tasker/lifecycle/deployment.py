@@ -6,9 +6,10 @@ Times are monotonic seconds that the caller gives.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.listening import (
     CONNECTION_TIMEOUT_SECONDS,
     DEPLOYMENT_MODE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
 from enum import StrEnum
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.pressure import BUFFER_WARNING_SHARE, COMPLETION_BUFFER, CRITICAL_DEPTH, OVERFLOW_DEPTH
 
 SHORTEST_SECONDS, LONGEST_SECONDS, UNKNOWN_SECONDS = 1, 300, 30

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.retries import MAX_ATTEMPTS
 from tasker.contracts.execution import Failure
 from tasker.contracts.plan import RetryPolicy

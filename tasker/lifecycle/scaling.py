@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
+
+from tasker.contracts.dataclasses import dataclass
 
 FULL = 0.8
 """From this share of their slots on workers are at their limit."""

@@ -12,11 +12,12 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from random import Random
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import Backend
 from tasker.errors import MessagingError, UsageError
 from tasker.messaging.forwarding import ForwardingBackend

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import MessagingError
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.queues import STEP_RESULTS_QUEUE, TASK_FINALIZATIONS_QUEUE, TASK_REQUESTS_QUEUE
 from tasker.contracts.messaging import QUEUE_NAME_MAX, check_queue_name
 from tasker.errors import InvalidQueueName

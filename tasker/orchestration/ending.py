@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.execution import Verdict
 from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused

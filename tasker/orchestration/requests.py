@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
 
 from tasker.contracts.clock import Clock
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import QueuedMessage
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, Overloaded, PlanUnreadable, TaskerError

@@ -8,10 +8,11 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.installed import offered
 
 if TYPE_CHECKING:
@@ -37,9 +38,20 @@ class Installed:
     name: str
     place: str
     optional: bool
-    distribution: str
-    version: str
     point: EntryPoint = field(repr=False)
+
+    @property
+    def distribution(self) -> str:
+        """The name of the distribution that brings it; empty for one that says nothing of itself.
+
+        Each time this is asked for, all its metadata are read: only those who show plugins do.
+        """
+        return self.point.dist.name if self.point.dist else ""
+
+    @property
+    def version(self) -> str:
+        """The version of that distribution; read as `distribution` is."""
+        return self.point.dist.version if self.point.dist else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,13 +71,10 @@ def installed() -> tuple[Installed, ...]:
 @cache
 def _installed(path: tuple[str, ...]) -> tuple[Installed, ...]:
     groups = ((PLUGINS_GROUP, False), (OPTIONAL_GROUP, True))
-    found = [_described(point, optional) for group, optional in groups for point in offered(group)]
+    found = [
+        Installed(point.name, point.value, optional, point) for group, optional in groups for point in offered(group)
+    ]
     return tuple(sorted(found, key=lambda each: (each.name, each.place)))
-
-
-def _described(point: EntryPoint, optional: bool) -> Installed:
-    by = point.dist
-    return Installed(point.name, point.value, optional, by.name if by else "", by.version if by else "", point)
 
 
 def leave_out(names: Iterable[str]) -> None:

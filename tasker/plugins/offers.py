@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.metrics import Metric
 from tasker.contracts.plan import Plan
 from tasker.contracts.template_rules import Finding, RuleFailed

@@ -7,11 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.hook_arguments import CaughtUp
 from tasker.plugins.asking import ANSWER_SECONDS
 
@@ -78,7 +79,7 @@ class PluginThread:
         self,
         plugin: str,
         functions: Mapping[str, Callable[..., Any]],
-        limits: Limits = Limits(),  # frozen
+        limits: Limits = Limits(),  # noqa: B008  # frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.plugin, self.account = plugin, Account()

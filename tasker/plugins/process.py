@@ -6,9 +6,9 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.plugins.asking import NoAnswer, answer_of
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import Hook, Installed, Loaded, installed, load, settings_table

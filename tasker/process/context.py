@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tasker.contracts.dataclasses import dataclass
 from tasker.execution.settings import WorkerSettings
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.schedule import Schedule

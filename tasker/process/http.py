@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import HTTP_BODY_BYTES, HTTP_STREAMS
 from tasker.contracts.defaults.http import (
     HTTP_ACQUIRE_TIMEOUT_SECONDS,

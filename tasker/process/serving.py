@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.awaited import with_servers
 from tasker.process.connections.awaited_broker import open_broker
 from tasker.process.connections.capacity import PROCESSES_VARIABLE, purposes_of, tell_capacity

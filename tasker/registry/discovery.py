@@ -6,11 +6,11 @@ import inspect
 import pkgutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import HandlerLoadError
 from tasker.registry.module_loading import file_of, import_module, load_file
 from tasker.step_handler.base import StepHandler

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import StepPlan, TemplateId
 from tasker.errors import HandlerLoadError
 from tasker.registry.handler_definition import HandlerDefinition

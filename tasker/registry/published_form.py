@@ -6,9 +6,10 @@ import asyncio
 import inspect
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.registry.base_resolver import BaseResolver
 from tasker.registry.handler_definition import HandlerDefinition
 

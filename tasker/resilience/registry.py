@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from tasker.contracts.clock import Clock
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.breakers import (
     BREAKER_SETTLE_SECONDS,
     COMPLETION_TIMEOUT_SECONDS,

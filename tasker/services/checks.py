@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.queries import query
 from tasker.services.engine.calls import Engine
 

@@ -3,9 +3,10 @@ queue of the orchestration."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TypedDict
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.queries import query
 from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
 from tasker.messaging.queues import namespace_of

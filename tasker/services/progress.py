@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from tasker.contracts.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.lifecycle.evaluate import StepCounts, execution_status
 from tasker.lifecycle.machines.step import SATISFYING
 from tasker.lifecycle.machines.task import TERMINAL as TASK_TERMINAL

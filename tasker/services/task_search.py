@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import string
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.services.tasks import names

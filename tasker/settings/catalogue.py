@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.settings.installed import settings_model
 from tasker.settings.layering import covering
 from tasker.settings.model import Settings

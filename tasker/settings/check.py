@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import takewhile
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.settings.catalogue import by_path, tables
 from tasker.settings.installed import settings_model
 from tasker.settings.layering import find, without

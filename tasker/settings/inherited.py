@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.settings import Table
 from tasker.settings.catalogue import parameters
 from tasker.settings.layering import deep_merge, nested

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.settings.catalogue import by_path
 from tasker.settings.redaction import REDACTED, is_secret
 

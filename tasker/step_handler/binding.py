@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticError
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DeclarationMismatch, ValidationError
 from tasker.types import StepContext
 

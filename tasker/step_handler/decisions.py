@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.types import DecisionPointOutcome
 
 

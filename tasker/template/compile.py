@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
 from tasker.contracts.template_rules import TemplateRules
 from tasker.template.build import build_plan

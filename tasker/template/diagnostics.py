@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.template.codes import Severity, severity_of
 
 

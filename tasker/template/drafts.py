@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.template.diagnostics import Place
 from tasker.template.reading import Path, Reading

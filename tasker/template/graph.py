@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.step_types import Creates, Origin
 from tasker.template.diagnostics import listed, near
 from tasker.template.drafts import StepDraft

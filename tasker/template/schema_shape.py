@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.template.reading import Path, Reading
 from tasker.template.schema.check import schema_problems
 from tasker.template.shapes import wrong_type

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.reading import Path, Reading
 from tasker.template.yaml.nodes import Node, describe

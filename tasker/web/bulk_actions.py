@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from tasker.api.program import Program
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.rules.permissions import Permission
 from tasker.errors import StateMachineError
 from tasker.lifecycle.machines.task import TERMINAL

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from fastapi import Request
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 
 MOST_FIELDS = 2000

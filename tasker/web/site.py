@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fastapi import FastAPI
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.rules.permissions import Permission
 from tasker.services.authentication.caller import Caller
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter
@@ -13,6 +12,7 @@ from fastapi.routing import iter_route_contexts
 
 from tasker.api.extending.route import PluginRoute
 from tasker.api.permissions import REQUIRED
+from tasker.contracts.dataclasses import dataclass
 from tasker.plugins.offers import routers_of
 from tasker.plugins.process import Plugins
 

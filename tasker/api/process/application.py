@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fastapi import FastAPI
@@ -14,6 +14,7 @@ from tasker.api.permissions import Gate, open_gate
 from tasker.api.process.observed import Observed
 from tasker.api.process.routes import configuration_routes, routes
 from tasker.api.process.telling import Telling
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.metrics import Metric
 from tasker.services.server.metrics import AccessCounts

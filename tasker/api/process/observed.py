@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.metrics import Histogram
 from tasker.contracts.plan import Plan
 from tasker.lifecycle.breaker import Health as BreakersHealth

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from tasker.api.process.metrics import CATALOGUE, histograms, samples
 from tasker.api.process.observed import Observed
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.metrics import Metric
 from tasker.contracts.plan import Plan

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from tasker.app.configured.plugins import plugin_choice
 from tasker.app.configured.resilience import SINGLE_PROCESS_DEPTH, breaker_policies, depth_limits
 from tasker.app.configured.templates import template_environment
 from tasker.app.configured.worker import worker_settings
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import SEARCH_PATHS, VALUE_LIMIT_BYTES
 from tasker.contracts.messaging import DEFAULT_BACKEND, BackendSettings
 from tasker.contracts.plan import RetryPolicy

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -21,6 +21,7 @@ from tasker.cli.place.options import fleet_options
 from tasker.cli.place.places import DatabasePlace, Place
 from tasker.cli.render.values import counted, duration, echo
 from tasker.cli.worker.options import no_config_option
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DatabaseError, MessagingError, ServerError, UsageError
 
 if TYPE_CHECKING:

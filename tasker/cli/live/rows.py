@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from tasker.cli.render.values import (
     one_line,
     reported_text,
 )
+from tasker.contracts.dataclasses import dataclass
 from tasker.services.progress import StepProgress
 from tasker.template.draw.tree import TreeRow, tree_rows
 

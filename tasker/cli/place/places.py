@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Protocol
 
 from tasker.cli.connection import known_configuration, opened, require_database
 from tasker.cli.options import Database
+from tasker.contracts.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet

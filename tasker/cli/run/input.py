@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 
 INPUT_FILE = "input.json"

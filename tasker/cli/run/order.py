@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from tasker.cli.connection import configured_for
 from tasker.cli.next_commands import resume_command
 from tasker.cli.options import Database
 from tasker.cli.run.input import TaskInput, read_input
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import InputInvalid, UsageError
 
 if TYPE_CHECKING:

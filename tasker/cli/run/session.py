@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from tasker.cli.run.signals import Interruption, interruption
 from tasker.cli.task.covering import covered
 from tasker.cli.task.duplicates import naming_the_existing
 from tasker.cli.task.lookup import find_task
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DatabaseError, DatabaseUnavailable, HandlerNotFound, ResolutionError
 
 if TYPE_CHECKING:

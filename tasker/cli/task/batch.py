@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tasker.cli.connection import actor
 from tasker.cli.render.values import counted, echo
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DuplicateTask, TaskerError, UsageError
 from tasker.services.authoring.targets import RegisteredName, registered_name
 from tasker.services.server.bulk_submission import Order

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
+
+from tasker.contracts.dataclasses import dataclass
 
 Kind = Literal["transition", "progress", "end"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tasker.contracts.backoff import Backoff
+from tasker.contracts.dataclasses import dataclass
 
 SPREAD = 0.2
 

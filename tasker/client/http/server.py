@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.authentication import KEY_HEADER
 from tasker.errors import UsageError
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from tasker.contracts.dataclasses import dataclass
 
 EVERYTHING = "*"
 _WORD = re.compile(r"(?P<resource>[a-z]+):(?P<action>[a-z_]+|\*)(?::(?P<namespace>[^:\s]+))?")

@@ -7,10 +7,10 @@ import pwd
 import stat
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.embedded import become
 from tasker.errors import DatabaseUnavailable
 

@@ -9,10 +9,10 @@ import shutil
 import socket
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.embedded.account import Account
 from tasker.errors import DatabaseUnavailable
 from tasker.version import DISTRIBUTION

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import STARVATION_MS, STEP_GRACE_MS
 from tasker.contracts.metrics import Histogram
 from tasker.execution.attempt import log

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from tasker.contracts.frozen import maker_of
+from tasker.contracts.dataclasses import maker_of
 from tasker.contracts.hook_arguments import AttemptEnded, AttemptStarted, End
 from tasker.execution.attempt.values import Attempt, AttemptEnd, Cancelled, Deferred, Released
 from tasker.services.engine.exchange import Result

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.execution import Claim, Failure, Success
 from tasker.contracts.plan import Plan, StepPlan

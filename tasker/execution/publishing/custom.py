@@ -7,9 +7,9 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.domain_events.declaration import StepEventContext
 from tasker.domain_events.publisher import BasePublisher
 

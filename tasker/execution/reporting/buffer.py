@@ -7,8 +7,8 @@ import itertools
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.execution import Claim
 from tasker.contracts.reporting import LogLine, ProgressReport
 from tasker.execution.reporting.lines import PrintedLines, covered, storable

@@ -7,11 +7,11 @@ is a row here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Final
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.lifecycle.machines.step import OPEN_TO_OPERATORS, SETTLED, StepState
 
 StepPath = tuple[StepState, ...]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.staleness import (
     CHECKPOINT_STALL_MINUTES,
     STALE_SLICE,

@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from typing import Any
 
 from tasker.contracts.clock import Random
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.sweeping import (
     FORGET_WORKERS_SECONDS,
     HINT_GRACE_MS,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.messaging.service import MessagingService
 from tasker.process.supervision.server_guard import keep_running
 

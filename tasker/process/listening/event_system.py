@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from tasker.contracts.clock import Clock, Random
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.hook_arguments import Looked
 from tasker.contracts.messaging import Capabilities
 from tasker.errors import DatabaseError, MessagingError

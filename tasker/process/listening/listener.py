@@ -6,11 +6,11 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 
 from tasker.contracts.backoff import jittered
 from tasker.contracts.clock import Random
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DatabaseError, MessagingError, TaskerError
 from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, Reception, notice
 from tasker.process.supervision.supervisor import is_cancelled

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.rules.permissions import EVERYTHING, Grant, Permission
 from tasker.errors import NotPermitted
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.authentication import (
     JWKS_REFRESH_SECONDS,
     KEY_HEADER,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from time import time
 from typing import TYPE_CHECKING, Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.rules.permissions import grants_of
 from tasker.errors import NotAuthenticated
 from tasker.services.authentication.caller import Caller

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
 from tasker.contracts.template_rules import TemplateRules
 from tasker.errors import UsageError

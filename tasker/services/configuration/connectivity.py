@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import Backend, BackendSettings
 from tasker.db.channel import DatabaseChannel
 from tasker.db.database import connect, describe_url

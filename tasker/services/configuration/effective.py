@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.settings.catalogue import by_path
 from tasker.settings.inherited import resolved
 from tasker.settings.layering import find

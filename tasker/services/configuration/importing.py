@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble
 from tasker.services.configuration.sources import Layer
 from tasker.settings.layering import find, without

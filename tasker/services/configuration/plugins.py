@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import Installed, installed, load, table_or_none

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.settings import Substituted
 from tasker.errors import ConfigurationError
 from tasker.settings.aliases import ALIASES, canonical

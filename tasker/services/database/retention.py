@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.retention import SLICE_STEPS
 from tasker.contracts.retention import RetentionRule
 from tasker.db.connection import Statements

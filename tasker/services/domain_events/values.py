@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 
 MOST = 1000

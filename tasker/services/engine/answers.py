@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.execution import Verdict
 from tasker.contracts.messaging import QueuedMessage
 from tasker.services.engine.claims import Answer

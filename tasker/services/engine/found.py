@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
+
+from tasker.contracts.dataclasses import dataclass
 
 Row = Mapping[str, Any]
 

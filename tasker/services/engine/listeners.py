@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.hook_arguments import ClosedTask, TasksSubmitted, Transition, Written
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Statements

@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import math
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 from tasker.contracts.backoff import Backoff, jittered
 from tasker.contracts.clock import Random
+from tasker.contracts.dataclasses import dataclass
 
 SHORTEST_SECONDS = 0.02
 SPREAD = 0.25

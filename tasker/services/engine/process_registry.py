@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import Statements, SyncConnection
 from tasker.services.engine.found import SilentWorker
 from tasker.version import __version__

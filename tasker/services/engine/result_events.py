@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.json_text import JsonText
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ON_BLOCKED
 from tasker.contracts.defaults.pressure import VISIBILITY_TIMEOUT_SECONDS
 from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.services.explain.reasons import NOBODY_AT_WORK, REASONS, filled
 from tasker.services.explain.wording import again_command, words_of
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from tasker.contracts.dataclasses import dataclass
 
 OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 WORD = re.compile(r"\{(\w+)\}")

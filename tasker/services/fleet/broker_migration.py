@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import QueueStats
 from tasker.db.queries import query
 from tasker.errors import MessagingError, UsageError

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import QueueStats
 from tasker.db.connection import Statements
 from tasker.db.queries import query

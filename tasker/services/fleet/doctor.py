@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.queries import query
 from tasker.services.checks import EXAMPLES, MENDED, WAITED_SECONDS
 from tasker.services.engine.calls import Engine

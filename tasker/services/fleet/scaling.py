@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.errors import UsageError
 from tasker.lifecycle.scaling import BY_DEFAULT, Load, ScalingSettings, recommend_workers

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.expansion.graph import ExistingStep
 from tasker.contracts.plan import Plan
 from tasker.contracts.step_types import StepType

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.execution import Verdict
 from tasker.db.queries import query
 from tasker.errors import IllegalTransition, StateMachineError, StepNotFound

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.metrics import Histogram
 from tasker.errors import TaskerError
 from tasker.lifecycle.breaker import BreakerState

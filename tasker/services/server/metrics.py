@@ -6,9 +6,10 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.metrics import Histogram
 from tasker.db.connection import Statements
 from tasker.db.queries import query

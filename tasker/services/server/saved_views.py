@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import UsageError

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from tasker.contracts.backoff import Backoff
+from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.lifecycle.machines.task import TERMINAL

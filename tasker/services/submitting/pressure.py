@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from dataclasses import dataclass
 
 from tasker.contracts.clock import Clock
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
 from tasker.contracts.rules.limits import MAX_COUNT
 from tasker.errors import Overloaded

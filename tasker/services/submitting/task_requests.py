@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 from uuid import UUID
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.services.submitting.submission import Request, check_priority
 

@@ -7,8 +7,8 @@ with an arrow. Steps that are created while the task runs hang on a dashed line.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.step_types import DEFAULT
 

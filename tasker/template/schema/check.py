@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.template.schema.dialect import MOST_WORK, TooMuchWork, begin, bounded, schema_formats, value_formats
 from tasker.template.schema.messages import SchemaProblem, message_of, places_of
 from tasker.template.schema.patterns import PatternRefused

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.template.diagnostics import Place
 
 BROKEN = object()

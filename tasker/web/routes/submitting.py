@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +11,7 @@ from starlette.responses import Response
 from tasker.api.permissions import Permission, known_caller, needs
 from tasker.api.problems import pointer, problem_of
 from tasker.api.program import program_of
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
 from tasker.errors import DuplicateTask, InputInvalid, TaskerError, UsageError
 from tasker.lifecycle.storable import NotStorable

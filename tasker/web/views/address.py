@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Self
+
+from tasker.contracts.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

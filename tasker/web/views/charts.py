@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.services.fleet.activity import Activity
 from tasker.services.wording import duration, number
 

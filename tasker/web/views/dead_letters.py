@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime, timedelta
 from shlex import quote
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.services.dead_letters.entries import known
 from tasker.services.dead_letters.records import REASONS, STATUSES, ReasonStats

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.services.fleet.brokers import BrokerReport, QueueReport
 from tasker.services.fleet.overview import Overview, Queue
 from tasker.services.fleet.scaling import ScalingAdvice

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
 from tasker.contracts.step_types import Creates, StepType
 from tasker.lifecycle.machines.step import SATISFYING, StepState

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.web.views.texts import compact, pretty
 
 Schema = Mapping[str, Any]

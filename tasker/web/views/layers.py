@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from tasker.contracts.dataclasses import dataclass
 
 GAP_X, GAP_Y, MARGIN = 56, 14, 12
 SWEEPS = 6

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.services.fleet.activity import Activity, NamespaceActivity
 from tasker.services.fleet.overview import Overview, Queue
 from tasker.services.wording import counted, duration, number

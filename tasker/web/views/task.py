@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from shlex import quote
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.lifecycle.machines.step import SATISFYING, StepState
 from tasker.services.folding import folded, span
 from tasker.services.listings import Pause

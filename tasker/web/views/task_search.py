@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from shlex import quote
 from typing import Any
 from urllib.parse import urlencode
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.lifecycle.machines.task import TaskState
 from tasker.services.task_filter import TaskFilter, context_of

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from shlex import quote
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.services.fleet.analytics import StepPace, TemplatePaces
 from tasker.services.fleet.overview import Overview, TemplatePace

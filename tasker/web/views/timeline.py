@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.machines.task import TERMINAL
 from tasker.services.listings import Transition
