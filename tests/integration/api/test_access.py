@@ -168,6 +168,7 @@ async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(
     assert (await guarded.patch(f"/v1/dlq/entry/{hers}", json=notes, headers=by(CONFINED))).status_code == 200
     problem(await guarded.patch(f"/v1/dlq/entry/{entry}", json=notes, headers=by(CONFINED)), 404, "NOT_FOUND")
     problem(await guarded.get(f"/v1/dlq/entry/{entry}", headers=by(CONFINED)), 404, "NOT_FOUND")
+    problem(await guarded.post(f"/v1/dlq/entry/{entry}/retry", json={}, headers=by(CONFINED)), 404, "NOT_FOUND")
     problem(await guarded.get(f"/v1/dlq/task/{other}", headers=by(CONFINED)), 404, "NOT_FOUND")
     opening = await guarded.post("/v1/dlq", json={"task_uuid": other}, headers=by(CONFINED))
     problem(opening, 400, "BAD_REQUEST", "task_not_found")
@@ -181,6 +182,16 @@ async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(
 async def test_what_is_not_of_one_namespace_is_not_for_those_who_are_confined(guarded: httpx.AsyncClient) -> None:
     for path in ("/v1/workers", "/v1/queues", "/v1/pauses", "/v1/dlq/stats", "/v1/analytics/performance", "/config"):
         problem(await guarded.get(path, headers=by(CONFINED)), 403, "FORBIDDEN")
+
+
+async def test_who_lets_a_dead_letter_go_on_must_be_allowed_to_close_it(
+    app: tasker.App, guarded: httpx.AsyncClient
+) -> None:
+    task = (await guarded.post("/v1/tasks", json=order(17), headers=by("everything"))).json()["task_uuid"]
+    url = f"/v1/dlq/entry/{(await app.dead_letters.open(task, actor='ada')).dlq_entry_uuid}/retry"
+    refused = problem(await guarded.post(url, json={}, headers=by("only steps:resolve")), 403, "FORBIDDEN")
+    assert "dlq:update" in refused.detail
+    assert (await guarded.post(url, json={}, headers=by("everything"))).status_code == 200
 
 
 async def test_a_permission_may_count_in_one_namespace_alone(app: tasker.App, guarded: httpx.AsyncClient) -> None:
