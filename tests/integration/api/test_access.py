@@ -74,6 +74,16 @@ async def test_who_is_not_let_through_is_a_warning_without_what_they_showed(
     assert "a-key-that-is-secret" not in caplog.text
 
 
+async def test_who_is_let_through_is_a_line_for_who_looks_for_it(
+    guarded: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "tasker.api")
+    assert (await guarded.get("/v1/tasks", headers=by("everything"))).status_code == 200
+    (line,) = [line for line in caplog.records if line.getMessage().startswith("caller_known")]
+    assert line.getMessage() == "caller_known caller='root' known_by=api_key request='GET /v1/tasks'"
+    assert line.levelname == "DEBUG"
+
+
 async def test_every_route_answers_with_its_permission_and_with_no_other(guarded: httpx.AsyncClient) -> None:
     assert len(GUARDED) > 25
     for route in GUARDED:
