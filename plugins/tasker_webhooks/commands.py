@@ -27,87 +27,102 @@ ENDPOINT = click.argument("endpoint", metavar="ENDPOINT")
 
 def webhook(settings: WebhooksTable) -> click.Group:
     """The commands about the endpoints of these settings, or of a server's."""
+    return click.Group(
+        "webhook",
+        commands=[list_, test, replay, disable, enable, secret],
+        help="Endpoints that durable events are posted to.",
+        context_settings={"obj": settings},  # the first parameter of each command
+    )
 
-    def asked(place: Place, use: Callable[[Endpoints], Awaitable[T]], *, operates: bool = False) -> T:
-        return reached(place, lambda fleet: use(_endpoints_of(fleet, settings)), operates=operates)
 
-    @click.group("webhook")
-    def group() -> None:
-        """Endpoints that durable events are posted to."""
+@click.command("list")
+@click.argument("endpoint", metavar="[ENDPOINT]", required=False)
+@FORMAT
+@fleet_options
+@click.pass_obj
+def list_(settings: WebhooksTable, endpoint: str | None, form: str, place: Place) -> None:
+    """List the endpoints; or, of one, the events that it has not taken.
 
-    @group.command("list")
-    @click.argument("endpoint", metavar="[ENDPOINT]", required=False)
-    @FORMAT
-    @fleet_options
-    def list_(endpoint: str | None, form: str, place: Place) -> None:
-        """List the endpoints; or, of one, the events that it has not taken.
+    \b
+    Examples:
+      tasker webhook list
+      tasker webhook list billing --format json
+    """
+    if endpoint is None:
+        print_as(form, _asked(settings, place, lambda endpoints: endpoints.list()), _status_text)
+    else:
+        print_as(form, _asked(settings, place, lambda endpoints: endpoints.aside(endpoint)), _aside_text)
 
-        \b
-        Examples:
-          tasker webhook list
-          tasker webhook list billing --format json
-        """
-        if endpoint is None:
-            print_as(form, asked(place, lambda endpoints: endpoints.list()), _status_text)
-        else:
-            print_as(form, asked(place, lambda endpoints: endpoints.aside(endpoint)), _aside_text)
 
-    @group.command()
-    @ENDPOINT
-    @FORMAT
-    @fleet_options
-    def test(endpoint: str, form: str, place: Place) -> None:
-        """Post an event of the name `tasker.webhook.test`, from here or from the server that is asked.
+@click.command()
+@ENDPOINT
+@FORMAT
+@fleet_options
+@click.pass_obj
+def test(settings: WebhooksTable, endpoint: str, form: str, place: Place) -> None:
+    """Post an event of the name `tasker.webhook.test`, from here or from the server that is asked.
 
-        Exit code 1 when it is not taken.
-        """
-        if isinstance(place, DatabasePlace):  # nothing of a fleet is read or changed
-            done = asyncio.run(tested(settings, endpoint))
-        else:
-            done = asked(place, lambda endpoints: endpoints.test(endpoint))
-        print_as(form, done, _tested_text)
-        click.get_current_context().exit(0 if done.taken else 1)
+    Exit code 1 when it is not taken.
+    """
+    if isinstance(place, DatabasePlace):  # nothing of a fleet is read or changed
+        done = asyncio.run(tested(settings, endpoint))
+    else:
+        done = _asked(settings, place, lambda endpoints: endpoints.test(endpoint))
+    print_as(form, done, _tested_text)
+    click.get_current_context().exit(0 if done.taken else 1)
 
-    @group.command()
-    @ENDPOINT
-    @click.argument("events", metavar="[EVENT_ID]...", nargs=-1)
-    @FORMAT
-    @fleet_options
-    def replay(endpoint: str, events: tuple[str, ...], form: str, place: Place) -> None:
-        """Post events again that were given up: all, or these.
 
-        What was taken before is posted again by `tasker events replay webhook:ENDPOINT --since 2h`.
-        """
-        done = asked(place, lambda endpoints: endpoints.replay(endpoint, events), operates=True)
-        print_as(form, done, _replayed_text)
+@click.command()
+@ENDPOINT
+@click.argument("events", metavar="[EVENT_ID]...", nargs=-1)
+@FORMAT
+@fleet_options
+@click.pass_obj
+def replay(settings: WebhooksTable, endpoint: str, events: tuple[str, ...], form: str, place: Place) -> None:
+    """Post events again that were given up: all, or these.
 
-    @group.command()
-    @ENDPOINT
-    @click.option("--reason", default="by hand", show_default=True, help="Shown to whoever asks why nothing is sent.")
-    @FORMAT
-    @fleet_options
-    def disable(endpoint: str, reason: str, form: str, place: Place) -> None:
-        """Send nothing to it; events wait until it is enabled."""
-        done = asked(place, lambda these: these.disable(endpoint, by=actor(), reason=reason), operates=True)
-        print_as(form, done, _switched_text)
+    What was taken before is posted again by `tasker events replay webhook:ENDPOINT --since 2h`.
+    """
+    done = _asked(settings, place, lambda endpoints: endpoints.replay(endpoint, events), operates=True)
+    print_as(form, done, _replayed_text)
 
-    @group.command()
-    @ENDPOINT
-    @FORMAT
-    @fleet_options
-    def enable(endpoint: str, form: str, place: Place) -> None:
-        """Send to it again, what has come meanwhile too."""
-        print_as(form, asked(place, lambda these: these.enable(endpoint, by=actor()), operates=True), _switched_text)
 
-    @group.command()
-    @FORMAT
-    def secret(form: str) -> None:
-        """Print a new secret. Put it before the old one, tell the receiver, and take the old one out later."""
-        from tasker_webhooks.signing import new_secret
+@click.command()
+@ENDPOINT
+@click.option("--reason", default="by hand", show_default=True, help="Shown to whoever asks why nothing is sent.")
+@FORMAT
+@fleet_options
+@click.pass_obj
+def disable(settings: WebhooksTable, endpoint: str, reason: str, form: str, place: Place) -> None:
+    """Send nothing to it; events wait until it is enabled."""
+    done = _asked(settings, place, lambda these: these.disable(endpoint, by=actor(), reason=reason), operates=True)
+    print_as(form, done, _switched_text)
 
-        print_as(form, {"secret": new_secret()}, lambda made: made["secret"])
 
-    return group
+@click.command()
+@ENDPOINT
+@FORMAT
+@fleet_options
+@click.pass_obj
+def enable(settings: WebhooksTable, endpoint: str, form: str, place: Place) -> None:
+    """Send to it again, what has come meanwhile too."""
+    done = _asked(settings, place, lambda these: these.enable(endpoint, by=actor()), operates=True)
+    print_as(form, done, _switched_text)
+
+
+@click.command()
+@FORMAT
+def secret(form: str) -> None:
+    """Print a new secret. Put it before the old one, tell the receiver, and take the old one out later."""
+    from tasker_webhooks.signing import new_secret
+
+    print_as(form, {"secret": new_secret()}, lambda made: made["secret"])
+
+
+def _asked(
+    settings: WebhooksTable, place: Place, use: Callable[[Endpoints], Awaitable[T]], *, operates: bool = False
+) -> T:
+    return reached(place, lambda fleet: use(_endpoints_of(fleet, settings)), operates=operates)
 
 
 def _endpoints_of(fleet: Fleet, settings: WebhooksTable) -> Endpoints:

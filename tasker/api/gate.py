@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 from fastapi import Request
 
 from tasker.services.authentication.authenticator import Authenticator
 from tasker.services.authentication.caller import Caller
+
+_log = logging.getLogger("tasker.api")
 
 
 class ClosedGate:
@@ -21,4 +25,16 @@ class ClosedGate:
     async def __call__(self, request: Request) -> Caller:
         """Who calls. Raises `NotAuthenticated`."""
         headers = request.headers
-        return await self._authenticator.caller(headers.get("authorization"), headers.get(self._header))
+        caller = await self._authenticator.caller(headers.get("authorization"), headers.get(self._header))
+        _log.debug("caller_known caller=%r known_by=%s request=%s", caller.name, caller.method, _Request(request))
+        return caller
+
+
+class _Request:
+    """A request as text, which is made where somebody shows it."""
+
+    def __init__(self, request: Request) -> None:
+        self._scope = request.scope
+
+    def __str__(self) -> str:
+        return repr(f"{self._scope['method']} {self._scope['path']}")

@@ -23,7 +23,8 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
         waiting = runner.waiting_since.values()
         waits_ms = (monotonic() - min(waiting)) * 1000 if waiting else 0.0
         busy, given_back = worker.busy, worker.given_back
-        return Load(slots, busy, given_back, held_by, refusals, len(waiting), waits_ms, runner.waits(), buffers)
+        counts = len(waiting), waits_ms, runner.waits(), buffers, _busy_in(runtime), runner.leaked_threads
+        return Load(slots, busy, given_back, held_by, refusals, *counts)
 
     return Observed(
         "worker",
@@ -37,6 +38,10 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
         lambda: _events(runtime),
         worker.plans.cache,
     )
+
+
+def _busy_in(runtime: Runtime) -> dict[str, int]:
+    return {**dict.fromkeys(runtime.namespaces, 0), **runtime.worker.claims.by_namespace()}
 
 
 def _events(runtime: Runtime) -> EventCounts:

@@ -50,8 +50,12 @@ class GuessingGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command. Raises `click.UsageError` with suggestions when there is none."""
         if not ctx.resilient_parsing and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            ctx.fail(no_such_command(ctx, args))
+            ctx.fail(self.unknown(ctx, args))
         return super().resolve_command(ctx, args)
+
+    def unknown(self, ctx: click.Context, args: Sequence[str]) -> str:
+        """The message for `args`, of which the first is none of its commands."""
+        return no_such_command(ctx, args)
 
 
 def explained(error: click.UsageError) -> click.UsageError:

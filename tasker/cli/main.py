@@ -107,6 +107,12 @@ class TaskerGroup(GuessingGroup):
             command: click.Command = getattr(import_module(module), attribute)
         return command
 
+    def unknown(self, ctx: click.Context, args: Sequence[str]) -> str:
+        """The plugin that has the command and is off; else what was probably meant."""
+        from tasker.cli.switched_off import told_of
+
+        return told_of(args[0]) or super().unknown(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands: of ours from the table alone."""
         with formatter.section("Commands"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
@@ -45,6 +46,10 @@ class ClaimsInHand:
     def pairs(self) -> list[tuple[str, int]]:
         """The (step, token) pairs. May be called from another thread."""
         return [(step, running.claim.token) for step, running in list(self._in_hand.items())]
+
+    def by_namespace(self) -> Counter[str]:
+        """How many there are of each namespace."""
+        return Counter(running.claim.namespace for running in self._in_hand.values())
 
     def in_turn(self, loop: asyncio.AbstractEventLoop) -> str | None:
         """The step whose handler the loop runs at this moment. May be called from another thread."""

@@ -35,6 +35,8 @@ _make_stored = maker_of(StoredAttempt)
 class Collector:
     """Empties the worker's buffer in batches; what the engine hands back starts at once.
 
+    `obey_breaker` is to be called when the breaker has changed.
+
     Parameters: `sink` stores results; `release` gives claims back; `breaker` is told how long storing took;
     `on_advanced` sees every answer (tasks that ended, retries to come); `on_lost` is called when an answer of the
     database was lost; `bus` is told of accepted results, for their events, `on_stored` of all that were dealt with.
@@ -58,8 +60,6 @@ class Collector:
         self._on_stored = on_stored
         self._failures = 0
         self._timer: asyncio.TimerHandle | None = None
-        breaker.guard.listeners.append(self._obey_breaker)
-        breaker.guard.notes.append(buffer.describe)
 
     async def run(self) -> None:
         """Write until cancelled. Begun again after a crash, it first writes what the crash left."""
@@ -74,7 +74,7 @@ class Collector:
             self._buffer.settle()
             await asyncio.sleep(0)  # a turn for claims between two writes, which else set aside every slot that is free
 
-    def _obey_breaker(self) -> None:
+    def obey_breaker(self) -> None:
         """Open: claim nothing. Half-open: one step more than now, so that there is a result to try with soon."""
         guard, slots = self._breaker.guard, self._worker.slots
         level = logging.DEBUG if guard.sees_outage else logging.WARNING
@@ -82,7 +82,7 @@ class Collector:
             slots.hold(BREAKER, level=level)
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = asyncio.get_running_loop().call_later(guard.retry_after + 0.001, self._obey_breaker)
+            self._timer = asyncio.get_running_loop().call_later(guard.retry_after + 0.001, self.obey_breaker)
         elif guard.state is BreakerState.HALF_OPEN:
             slots.hold(BREAKER, at_most=slots.running + 1, level=level)
         else:

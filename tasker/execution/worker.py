@@ -34,6 +34,7 @@ from tasker.services.engine.calls import Engine
 from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs, inputs_of
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.engine.plans import PlanStore
+from tasker.services.task_lines import whose
 
 _log = logging.getLogger("tasker.execution")
 Answered = TypeVar("Answered", bound=AdvanceResult)
@@ -145,13 +146,19 @@ class Worker:
             try:
                 plans[template] = await self.plans.get(template)
             except PlanUnreadable as error:
-                for row in (row for row in rows if row.template == template):
+                left = [row for row in rows if row.template == template]
+                for row in left:
                     self._leave_to_newer(row, error)
+                await self._tell_left(left, error)
         return plans
 
+    async def _tell_left(self, rows: Sequence[ClaimRow], error: PlanUnreadable) -> None:
+        tasks = await whose(self._engine.connection, {row.task for row in rows})
+        for row in rows:
+            ids = {"step_uuid": row.step, "step_name": row.name, "attempt": row.attempt}
+            log_line(_log, logging.WARNING, "step_left_to_newer", {**tasks[row.task], **ids, "error": error.message})
+
     def _leave_to_newer(self, row: ClaimRow, error: PlanUnreadable) -> None:
-        ids = {"task_uuid": row.task, "step_uuid": row.step, "step_name": row.name, "attempt": row.attempt}
-        log_line(_log, logging.WARNING, "step_left_to_newer", {**ids, "error": error.message})
         where, attempt = (row.step, row.task, row.name, row.template, row.ordinal), row.attempt
         claim = Claim(*where, "", row.token, attempt, attempt, "", worker=self.identity)
         self.claims.take(Running(claim, row.name, ended=True))

@@ -65,7 +65,7 @@ class MessagingService:
         return queue
 
     async def send_step_message(self, namespace: str, hint: StepHint) -> int:
-        """Send one hint; the queue is made on first use. Returns the message's id."""
+        """Send one hint; the queue is made on first use. Returns the message's id. Published for programs (B-77)."""
         return await self.backend.send_message(await self.ensure_namespace(namespace), hint.encode())
 
     async def send_hints(self, entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -137,7 +137,7 @@ class MessagingService:
         return await self._send_json(self.names.task_requests, request)
 
     async def send_step_result(self, result: Mapping[str, Any]) -> int:
-        """Point to a stored result (step and token)."""
+        """Point to a stored result (step and token). Published for programs (B-77)."""
         return await self._send_json(self.names.step_results, result)
 
     async def send_step_results(self, results: Sequence[Mapping[str, Any]]) -> list[int]:

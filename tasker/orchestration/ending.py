@@ -111,9 +111,7 @@ class Ending:
         self._take(rows, changes, await self._bring(changes))
 
     async def _bring(self, changes: Sequence[Change]) -> AdvanceResult:
-        return await self._processor.apply(
-            changes, self._caller, wait=self._wait, gives_way=True, repairs=self._repairs
-        )
+        return await self._processor.apply(changes, self._caller, wait=self._wait, brought=True, repairs=self._repairs)
 
     async def _expand(self, rows: Sequence[ParkedRow]) -> None:
         """Planned again while the graph changes; in the end the step stays parked, and its turn comes again."""

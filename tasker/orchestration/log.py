@@ -8,9 +8,10 @@ from typing import Any
 
 from tasker.contracts.execution import Claim
 from tasker.contracts.tracing import TraceContext
-from tasker.log_lines import ids_of, ids_of_task, log_line, of_trace
+from tasker.log_lines import ids_of, log_line, of_trace
 from tasker.services.engine.exchange import AdvanceResult, Result
 from tasker.services.engine.found import ParkedRow
+from tasker.services.task_lines import tell_end
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -55,5 +56,4 @@ def _place(row: ParkedRow) -> TraceContext | None:
 def _tell_finished(tasks: Mapping[str, tuple[str, str, TraceContext | None]], finished: Mapping[str, str]) -> None:
     for task, place in tasks.items():
         if task in finished:
-            fields = ids_of_task(task, *place) | {"state": finished[task]}
-            log_line(_log, logging.INFO, f"Task finalized: task_uuid={task}", fields)
+            tell_end(task, finished[task], *place)

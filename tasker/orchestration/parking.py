@@ -27,10 +27,11 @@ from tasker.orchestration.receptions import Receptions, apart, came_too_often
 from tasker.orchestration.results import Processor, not_storable
 from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import ParkAnswer
-from tasker.services.engine.calls import UNKNOWN_STEP, Engine, log_unknown
+from tasker.services.engine.calls import UNKNOWN_STEP, Engine
 from tasker.services.engine.changes import soonest_retry
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.engine.plans import PlanStore
+from tasker.services.task_lines import log_unknown
 
 LATER_SECONDS = 2.0
 """When the message of a step that could not be ended comes again; sooner than a sweep calls it lost."""

@@ -16,7 +16,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import QueuedMessage
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, Overloaded, PlanUnreadable, TaskerError
-from tasker.log_lines import log_line
+from tasker.log_lines import ids_of_task, log_line
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine.answers import SubmitAnswer
@@ -27,6 +27,7 @@ from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission
 from tasker.services.submitting.submission import Draft, Drafts
 from tasker.services.submitting.task_requests import TaskRequest
+from tasker.services.task_lines import trace_of
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -163,11 +164,11 @@ class TaskRequests:
             return
         identities = {"identities": [draft.identity for draft in again]}
         rows = await self._engine.connection.execute(query("tasks", "of_identity"), identities)
-        existing: dict[str, str] = dict(rows)
+        existing = {row[0]: ids_of_task(row[1], row[2], template.plan.namespace, trace_of(row[3])) for row in rows}
         for draft in again:
-            task = existing.get(draft.identity)
-            fields = {"task_uuid": task, "namespace": template.plan.namespace, "template": template.plan.name}
-            log_line(_log, logging.INFO, "task_requested_again", {**fields, "request": draft.task_uuid})
+            unknown = {"namespace": template.plan.namespace}
+            said = {"template": template.plan.name, "request": draft.task_uuid}
+            log_line(_log, logging.INFO, "task_requested_again", existing.get(draft.identity, unknown) | said)
 
     async def _refuse(self, message: QueuedMessage, error: Exception) -> None:
         """Kept first and acknowledged then: a crash in between keeps it twice."""

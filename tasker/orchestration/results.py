@@ -59,13 +59,13 @@ class Processor:
         *,
         slots: int = 0,
         wait: bool = True,
-        gives_way: bool = False,
+        brought: bool = False,
         repairs: str | None = None,
     ) -> AdvanceResult:
         """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as.
 
-        Whoever waits and `gives_way` does not let the others wait for a task that somebody keeps for too long: it is
-        `busy`. Else `LockTimeout` is raised then.
+        Who has `brought` results writes the log lines of the tasks that they end, and does not wait with all of them
+        for a task that somebody keeps for too long: it is `busy`. Else `LockTimeout` is raised then.
         """
         args: dict[str, Any] = {**caller.args(slots), "wait": wait, "items": changes}
         if repairs:
@@ -73,11 +73,11 @@ class Processor:
         if any("ev" in change for change in changes):
             args["events"] = True
         try:
-            answer = await self._engine.call("advance", args)
+            answer = await self._engine.call("advance", args, ends_told=brought)
         except LockTimeout:
-            if not (wait and gives_way):
+            if not (wait and brought):
                 raise
-            answer = await self._engine.call("advance", {**args, "wait": False})
+            answer = await self._engine.call("advance", {**args, "wait": False}, ends_told=brought)
         return AdvanceResult.parse(answer, changes)
 
 
@@ -103,7 +103,7 @@ class BatchWrite:
         """Store results that create no steps, in one write. Raises `DataRefused`."""
         changes = [change_of(result, self._random.random()) for result in results]
         slots = self._free_slots()
-        answer = await self._processor.apply(changes, self._caller, slots=slots, wait=self._wait, gives_way=True)
+        answer = await self._processor.apply(changes, self._caller, slots=slots, wait=self._wait, brought=True)
         self._take(answer, results)
 
     async def expand(self, result: Result) -> None:
@@ -111,9 +111,7 @@ class BatchWrite:
         try:
             for _ in range(MAX_REPLANS):
                 change, slots = await plan_expansion(self._engine, result), self._free_slots()
-                answer = await self._processor.apply(
-                    [change], self._caller, slots=slots, wait=self._wait, gives_way=True
-                )
+                answer = await self._processor.apply([change], self._caller, slots=slots, wait=self._wait, brought=True)
                 if answer.verdicts.get(change["s"]) is not Verdict.REPLAN:
                     break
         except DataRefused as error:

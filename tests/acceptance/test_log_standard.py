@@ -159,6 +159,9 @@ async def test_every_line_says_whose_it_is_in_the_standard_order_and_in_the_publ
         if line.get("step_name") == "worn" and "error" in line
     ]
     assert worn == [(0, 1), (1, 1)]
+    enqueued = [line for line in of_orchestrator if line["message"].startswith("Step enqueued: step_uuid=")]
+    assert {line["step_name"] for line in enqueued} >= {"speaks", "in_a_process", "again", "worn", "refused", "pages"}
+    assert {(line["trace_id"], line["queue"]) for line in enqueued} == {(TRACE, "worker_logs_queue")}
     (made,) = [line for line in of_orchestrator if line["message"] == f"Task initialized: task_uuid={task}"]
     (final,) = [line for line in of_worker + of_orchestrator if line["message"] == f"Task finalized: task_uuid={task}"]
     assert (made["step_count"], final["state"]) == (6, "error")

@@ -40,7 +40,9 @@ async def test_a_plan_with_what_this_version_does_not_know_is_named_with_what_to
     await connection.close()
 
 
-async def test_a_worker_leaves_such_steps_to_newer_ones_and_runs_all_others(database_url: str) -> None:
+async def test_a_worker_leaves_such_steps_to_newer_ones_and_runs_all_others(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """They cost no attempt, hold nobody up, and run once a worker that can read them comes (rule 16)."""
     async with App(database_url, work=False) as program:
         later, now = (compile_text(TEMPLATE.replace("later", name)).plans[0] for name in ("later", "now"))
@@ -54,6 +56,10 @@ async def test_a_worker_leaves_such_steps_to_newer_ones_and_runs_all_others(data
             assert old.runtime is not None
             assert old.runtime.supervisor.crashes == {}
             await reached(program, waiting, "pending", "it takes no room in the queue")
+        left = [message for message in caplog.messages if message.startswith("step_left_to_newer ")]
+        whose = f"correlation_id={waiting} task_uuid={waiting} step_uuid="
+        assert left[0].startswith(f"step_left_to_newer {whose}")
+        assert " namespace=stored error=" in left[0]
         await make_unreadable(database_url, "later", back=True)
         async with App(database_url, registry=handlers(), configuration=UNCONFIGURED) as new:
             await served(new)

@@ -69,8 +69,12 @@ ELSEWHERE = (
     ),
     ("tasks_submitted_per_second", "`tasker_tasks_requests_total`", "the same"),
     ("worker_handler_semaphore_permits_total", "`tasker_steps_slots`", "the name of a gauge does not end in _total"),
-    ("worker_active_tasks", "`tasker_steps_active_executions`", "another name of the same"),
-    ("worker_utilization", "`tasker_steps_active_executions / tasker_steps_slots`", "a share is asked of two gauges"),
+    ("worker_active_tasks", "`tasker_steps_active_executions`", "label `namespace`"),
+    (
+        "worker_utilization",
+        "`sum(tasker_steps_active_executions) / sum(tasker_steps_slots)`",
+        "a share is asked of two gauges",
+    ),
     (
         "worker_errors_per_second, success_rate, retry_rate, task_timeout_rate",
         "`tasker_steps_failures_total`, `tasker_steps_executions_total`",
@@ -94,3 +98,29 @@ ALERTS_ELSEWHERE = (
     ("CheckpointHistoryGrowth", "not applicable", "of a checkpoint's history the last twenty entries are kept"),
 )
 """(published, here, why)."""
+LABELS_LEFT_OUT: tuple[tuple[str, str, str], ...] = (
+    (
+        "`correlation_id`, `step_name`",
+        "all of tasks and steps",
+        "each task would make series of its own, see above",
+    ),
+    ("`worker_id`", "all of workers", "Prometheus tells processes apart itself, by `instance`"),
+    ("`handler_type`", "`tasker_steps_active_executions`", "all handlers are Python"),
+    (
+        "`namespace`",
+        "`tasker_steps_claimed_total`, `tasker_step_claim_duration_milliseconds`",
+        "one claim takes steps of all namespaces that a worker serves, and its answer names their templates alone;"
+        " `tasker_steps_executions_total` has it",
+    ),
+    (
+        "`claim_method` with `event`, `poll`",
+        "the same two",
+        "that is known of the look that found a message, not of its step: `tasker_polling_messages_found_total` counts"
+        " those that nothing had announced",
+    ),
+    (
+        "`result_type` with `cancelled`, `skipped`",
+        "`tasker_step_results_processed_total`, `tasker_step_result_processing_duration_milliseconds`",
+        "such a step brings no result",
+    ),
+)

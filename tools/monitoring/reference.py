@@ -8,7 +8,7 @@ from tasker_prometheus.table import MILLISECONDS
 from tools.monitoring.alert import Alert
 from tools.monitoring.alerts import ALERTS
 from tools.monitoring.catalogue import METRICS, Told
-from tools.monitoring.published import ALERTS_ELSEWHERE, ELSEWHERE
+from tools.monitoring.published import ALERTS_ELSEWHERE, ELSEWHERE, LABELS_LEFT_OUT
 
 HEAD = """# Metrics and alerts
 
@@ -62,7 +62,16 @@ thresholds.
 
 def reference() -> str:
     """The page."""
-    parts = [HEAD, *map(_group, GROUPS), _buckets(), ONE_TASK, _elsewhere(), ALERTS_HEAD, *map(_alert, ALERTS)]
+    parts = [
+        HEAD,
+        *map(_group, GROUPS),
+        _buckets(),
+        ONE_TASK,
+        _labels_left_out(),
+        _elsewhere(),
+        ALERTS_HEAD,
+        *map(_alert, ALERTS),
+    ]
     return "\n".join(parts)
 
 
@@ -81,6 +90,11 @@ def _row(metric: Told) -> Sequence[str]:
 def _buckets() -> str:
     ends = ", ".join(f"{each:,g}" for each in MILLISECONDS)
     return f"The buckets of its histograms end at {ends} milliseconds, also where they are told in seconds.\n"
+
+
+def _labels_left_out() -> str:
+    said = "Every other label that a metric was published with is there, with the values that the tables say."
+    return f"## Labels that are left out\n\n{said}\n\n{_table(('label', 'of', 'because'), LABELS_LEFT_OUT)}"
 
 
 def _elsewhere() -> str:

@@ -64,14 +64,19 @@ begin
 end $$;
 
 -- Runs tasker.FN(args) and sends what it answers, in one transaction. `fn` is a versioned name, nothing else. The two that
--- most calls are for stand here by name: what is built in each call is planned in each call.
+-- most calls are for stand here by name: what is built in each call is planned in each call. Where args.tell_enqueued is there,
+-- the answer tells of the steps that went to the queues (tasker.enqueued_v1).
 create or replace function tasker_pgmq.call_v1(fn text, args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
+  tells constant boolean := args ? 'tell_enqueued';
   answer jsonb;
 begin
+  if tells then
+    args := args - 'tell_enqueued';
+  end if;
   if fn = 'advance_v1' then
     answer := tasker.advance_v1(args);
   elsif fn = 'submit_v1' then
@@ -81,6 +86,9 @@ begin
       using errcode = 'invalid_parameter_value', hint = 'expected a name such as advance_v1';
   else
     execute format('select tasker.%I($1)', fn) using args into answer;
+  end if;
+  if tells then
+    return tasker_pgmq.deliver(answer) || tasker.enqueued_v1(answer);
   end if;
   return tasker_pgmq.deliver(answer);
 end $$;
@@ -131,6 +139,9 @@ begin
 
   answer := tasker.claim_v1(args || jsonb_build_object('steps', to_jsonb(steps)));
   perform tasker_pgmq.set_aside_unknown(answer->'verdicts', steps, sources);
+  if args ? 'tell_enqueued' then
+    return tasker_pgmq.deliver(answer) || jsonb_build_object('popped', total) || tasker.enqueued_v1(answer);
+  end if;
   return tasker_pgmq.deliver(answer) || jsonb_build_object('popped', total);
 end $$;
 

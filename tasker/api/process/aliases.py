@@ -33,7 +33,7 @@ CATALOGUE: Catalogue = {
     "tasker_channel_completion_saturation": Described("gauge", 'mpsc_channel_saturation{channel="completion"}.'),
     "domain_events_dropped_total": Described("counter", 'mpsc_channel_full_events_total{channel="domain_events"}.'),
     "worker_handler_semaphore_permits_available": Described(
-        "gauge", "tasker_steps_slots without tasker_steps_active_executions."
+        "gauge", "tasker_steps_slots without the sum of tasker_steps_active_executions."
     ),
     "tasker_ffi_pending_events": Described("gauge", "Claimed steps that wait for a thread or a child process."),
     "tasker_ffi_oldest_event_age_ms": Described("gauge", "worker_handler_semaphore_wait_oldest_ms."),

@@ -39,7 +39,10 @@ CATALOGUE: Catalogue = {
     "tasker_plugin_waiting": Described("gauge", "Events that wait until a plugin hears them.", ("plugin",)),
     "tasker_plugin_off": Described("gauge", "1 for a plugin that this process has switched off.", ("plugin",)),
     "tasker_steps_slots": Described("gauge", "Steps that this worker can run at the same time."),
-    "tasker_steps_active_executions": Described("gauge", "Steps that this worker has in hand."),
+    "tasker_steps_active_executions": Described("gauge", "Steps that this worker has in hand.", ("namespace",)),
+    "tasker_steps_threads_left_behind": Described(
+        "gauge", "Threads of this worker that still run a handler whose attempt has ended, such as at its time limit."
+    ),
     "tasker_steps_given_back_total": Described("counter", "Steps that this worker gave back without an attempt."),
     "tasker_circuit_breaker_state": Described(
         "gauge", "A circuit breaker of this process: 0 closed, 1 half-open, 2 open.", ("component",)
@@ -83,7 +86,11 @@ CATALOGUE: Catalogue = {
     "tasker_polling_messages_found_total": Described(
         "counter", "Those of them that nothing had announced; few where listeners work."
     ),
-    "tasker_staleness_detection_runs_total": Described("counter", "Searches for stale tasks by this process."),
+    "tasker_staleness_detection_runs_total": Described(
+        "counter",
+        "Searches for stale tasks by this process, since it started. One process at a time searches for all: of what is"
+        " counted of it the sum over all processes is that of the fleet.",
+    ),
     "tasker_staleness_tasks_detected_total": Described("counter", "Stale tasks that they have found."),
     "tasker_staleness_tasks_transitioned_to_error_total": Described("counter", "Those of them that they have ended."),
     "tasker_staleness_detection_duration_milliseconds": Described(
@@ -116,7 +123,9 @@ def samples(observed: Observed) -> Iterator[Sample]:
     if observed.kind == "worker":
         load = observed.load()
         yield Sample("tasker_steps_slots", load.slots)
-        yield Sample("tasker_steps_active_executions", load.busy)
+        for namespace, busy in load.busy_in.items():
+            yield Sample("tasker_steps_active_executions", busy, {"namespace": namespace})
+        yield Sample("tasker_steps_threads_left_behind", load.left_behind)
         yield Sample("tasker_steps_given_back_total", load.given_back)
         yield Sample("ffi_completion_slow_sends_total", observed.process.breakers.slow_results)
         yield Sample("worker_handler_semaphore_wait_oldest_ms", load.waits_ms)

@@ -51,6 +51,8 @@ class Load:
 
     `refusals` are how often it took on nothing, by reason. `waiting` are the steps that wait for a thread or a child
     process, `waits_ms` is how long the one that has waited longest does so, `waits` how long all steps have waited.
+    `busy_in` are those in hand by namespace, of all that it serves; `left_behind` are the threads that still run a
+    handler whose attempt has ended.
     """
 
     slots: int = 0
@@ -62,6 +64,8 @@ class Load:
     waits_ms: float = 0.0
     waits: Histogram | None = None
     buffers: Sequence[Buffer] = ()
+    busy_in: Mapping[str, int] = field(default_factory=dict)
+    left_behind: int = 0
 
 
 class EventCounts(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tasks that need a person (D-12 to D-18). Nothing here moves a task."""
+"""Tasks that need a person (D-12 to D-18). Only `retry` moves a task and its steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi import Path, Query, Request
 
 from tasker.api.covering import covered_failures
 from tasker.api.json_response import Json
-from tasker.api.permissions import Permission, actor_of, namespaces_of, needs
+from tasker.api.permissions import Permission, actor_of, caller_of, namespaces_of, needs
 from tasker.api.routes.route import program_of, require_task, router
 from tasker.api.routes.tasks import TaskUuid
 from tasker.api.shapes.dead_letters import (
@@ -22,9 +22,11 @@ from tasker.api.shapes.dead_letters import (
     UpdateInvestigationRequest,
     UpdateInvestigationResponse,
 )
+from tasker.api.shapes.observed import RetryRequest
 from tasker.api.shapes.problems import refusals
 from tasker.services.dead_letters.entries import missing
 from tasker.services.dead_letters.records import DeadLetter, FailureGroup
+from tasker.services.operators.steps import Retried
 
 routes = router("dlq")
 READ = needs(Permission.DLQ_READ, confines=True)
@@ -143,6 +145,28 @@ async def update_entry(
     )
     message = f"the investigation is {updated.resolution_status}"
     return Json({"success": True, "message": message, "dlq_entry_uuid": updated.dlq_entry_uuid})
+
+
+@routes.post(
+    "/v1/dlq/entry/{dlq_entry_uuid}/retry",
+    response_model=Retried,
+    responses=refusals(404),
+    **needs(Permission.STEPS_RESOLVE, confines=True, operates=True),
+)
+async def retry_entry(request: Request, dlq_entry_uuid: EntryUuid, body: RetryRequest) -> Json:
+    """Let every failed step of its task run again, and close the entry, all or none; `dlq:update` is needed, too.
+
+    Where nothing runs again the entry stays as it is. 400 for a task that was cancelled.
+    """
+    await may_close(request, dlq_entry_uuid)
+    actor = actor_of(request, body.actor)
+    return Json(await program_of(request).dead_letters.retry(dlq_entry_uuid, actor=actor, reason=body.reason))
+
+
+async def may_close(request: Request, entry_uuid: str) -> None:
+    """Raises `NotPermitted` where the caller may not close this entry, and as `own_entry`."""
+    found = await own_entry(request, entry_uuid)
+    caller_of(request).require_in(Permission.DLQ_UPDATE, (found.task_snapshot or {}).get("namespace", ""))
 
 
 async def own_entry(request: Request, entry_uuid: str) -> DeadLetter:

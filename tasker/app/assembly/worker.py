@@ -251,15 +251,19 @@ class WorkerAssembly(Assembly):
 
     @cached_property
     def collector(self) -> Collector:
-        """What brings results."""
-        return Collector(
+        """What brings results, and hears of its breaker."""
+        breaker = self.context.breakers.completion
+        collector = Collector(
             self.buffer,
             self.executor,
             self.sink,
             self.releases.give_back,
-            self.context.breakers.completion,
+            breaker,
             on_advanced=self.follow_up.advanced,
             on_lost=self.context.schedule.suspect,
             bus=self.bus,
             on_stored=self.context.plugins.listener("tasker_attempts_stored"),
         )
+        breaker.guard.listeners.append(collector.obey_breaker)
+        breaker.guard.notes.append(self.buffer.describe)
+        return collector

@@ -11,7 +11,9 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.dead_letters import text
+from tasker.cli.dead_letters.finding import found_entry
 from tasker.cli.dead_letters.replay import replay, replays
+from tasker.cli.dead_letters.retry import retry
 from tasker.cli.guessing import GuessingGroup
 from tasker.cli.place.naming import or_unknown
 from tasker.cli.place.options import fleet_options, reached
@@ -45,8 +47,8 @@ METADATA = click.option("--metadata", metavar="JSON|@FILE|-", help="Anything wor
 def dlq() -> None:
     """Tasks that need a person: they failed, or nothing moves them any more.
 
-    An entry is a record and moves no task: mend its task by `tasker task retry` or
-    `tasker task step`, then close the entry.
+    An entry is a record and moves no task: `tasker dlq retry` lets the task go on and closes
+    the entry. Or mend the task by `tasker task step`, then close the entry.
     """
 
 
@@ -84,7 +86,7 @@ def show(uuid: str, show_sensitive: bool, form: str, place: Place) -> None:
     """Show the newest entry of a task, or one entry, with what the task was doing."""
 
     async def read(app: Fleet) -> DeadLetter:
-        entry = await _found(app, uuid)
+        entry = await found_entry(app, uuid)
         deleted = entry.current_state is None
         return entry if deleted else await covered(app, entry.task_uuid, entry, show_sensitive)
 
@@ -93,19 +95,6 @@ def show(uuid: str, show_sensitive: bool, form: str, place: Place) -> None:
 
 def _to_the_screen(render: Callable[..., str]) -> Callable[[Any], str]:
     return partial(render, width=screen_width())
-
-
-async def _found(app: Fleet, uuid: str) -> DeadLetter:
-    from tasker.errors import DeadLetterNotFound, TaskNotFound
-
-    try:
-        return await app.dead_letters.entry(uuid)
-    except (DeadLetterNotFound, UsageError) as missing:
-        try:
-            task = await find_task(app.tasks, uuid)
-        except TaskNotFound:
-            raise missing from None
-        return await app.dead_letters.of_task(task)
 
 
 @dlq.command()
@@ -191,7 +180,7 @@ def update(
         raise UsageError("nothing is to be kept", hint="give --status, --notes, --by or --metadata")
 
     async def act(app: Fleet) -> DeadLetter:
-        return await app.dead_letters.update((await _found(app, entry)).dlq_entry_uuid, **more)
+        return await app.dead_letters.update((await found_entry(app, entry)).dlq_entry_uuid, **more)
 
     print_as(form, reached(place, act, operates=True), text.changed_text)
 
@@ -202,5 +191,6 @@ def _object(metadata: str | None) -> Any:
     return None if metadata is None else read_object(metadata, "--metadata", read_stdin=sys.stdin.read)
 
 
+dlq.add_command(retry)
 dlq.add_command(replay)
 dlq.add_command(replays)

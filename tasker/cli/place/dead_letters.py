@@ -14,6 +14,7 @@ from tasker.services.dead_letters.records import (
     TaskHealth,
 )
 from tasker.services.dead_letters.replays import Group, Replay, ReplayPlan, Steered
+from tasker.services.operators.steps import Retried
 
 
 class DeadLetterService(Protocol):
@@ -43,6 +44,7 @@ class DeadLetterService(Protocol):
         by: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> DeadLetter: ...
+    async def retry(self, entry_uuid: str, *, actor: str, reason: str) -> Retried: ...
     async def list(
         self,
         *,

@@ -45,11 +45,12 @@ def retry(task_uuid: str, reason: str, form: str, place: Place) -> None:
         return {"task_uuid": found, "status": state, "finished": final, "reset": retried.reset, "left": retried.left}
 
     done = reached(place, act, operates=True)
-    print_as(form, done, lambda done: "\n".join(_told(done, place)))
+    print_as(form, done, lambda done: "\n".join(told(done, place)))
     raise SystemExit(1 if done["left"] and not done["reset"] else 0)
 
 
-def _told(done: dict[str, Any], place: Place) -> list[str]:
+def told(done: dict[str, Any], place: Place) -> list[str]:
+    """What became of the failed steps of a task, and what to do next."""
     task, reset, left = done["task_uuid"], done["reset"], done["left"]
     lines = [f"{counted(len(reset), 'step')} {'runs' if len(reset) == 1 else 'run'} again: {names_text(reset)}"]
     if not reset:

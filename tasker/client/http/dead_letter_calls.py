@@ -73,6 +73,15 @@ class DeadLetterCalls:
         given = {"resolution_status": status, "resolution_notes": notes, "resolved_by": by, "metadata": metadata}
         await self.connection.send("PATCH", path(ENTRIES, "entry", entry_uuid), body=given)
 
+    async def retry_dead_letter(self, entry_uuid: str, *, reason: str = "", by: str | None = None) -> dict[str, Any]:
+        """Let every failed step of its task run again, and close the entry, all or none: the names in `reset`, and in
+        `left` those that may run only once. Where nothing runs again the entry stays as it is.
+
+        Raises `DeadLetterNotFound`, and `StateMachineError` for a task that was cancelled.
+        """
+        body = {"reason": reason, "actor": by or self.initiator}
+        return dict(await self.connection.send("POST", path(ENTRIES, "entry", entry_uuid, "retry"), body=body))
+
     async def dead_letter_stats(self) -> list[dict[str, Any]]:
         """Counts for each reason that has entries."""
         return list(await self.connection.get(f"{ENTRIES}/stats"))

@@ -102,6 +102,7 @@ class SyncHttpClient(Twin[HttpClient]):
     list_dead_letters = waiting(HttpClient.list_dead_letters)
     get_dead_letter = waiting(HttpClient.get_dead_letter)
     update_dead_letter = waiting(HttpClient.update_dead_letter)
+    retry_dead_letter = waiting(HttpClient.retry_dead_letter)
     dead_letter_stats = waiting(HttpClient.dead_letter_stats)
     investigation_queue = waiting(HttpClient.investigation_queue)
     staleness = waiting(HttpClient.staleness)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from time import perf_counter
 from typing import Any
@@ -25,6 +25,7 @@ from tasker.errors import LockTimeout, StatementTimeout
 from tasker.log_lines import log_line
 from tasker.services.engine.answers import StaleAnswer
 from tasker.services.engine.calls import Engine
+from tasker.services.task_lines import whose
 
 SEARCH_BOUNDS_MS = (10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
 """The upper ends of the buckets of the durations of searches."""
@@ -107,21 +108,25 @@ class StalenessSearch:
         }
         answer = await self._engine.move("stale", args, StaleAnswer)
         self.counts["detection_runs"] += answer.searched and "every_ms" in more
-        for task in answer.stale:
-            self._tell(task)
+        self._count(answer.stale)
+        await self._tell(answer.stale)
         return answer
 
-    def _tell(self, task: Mapping[str, Any]) -> None:
-        self.counts["tasks_detected"] += 1
-        if not self._settings.dry_run:
+    def _count(self, stale: Sequence[Mapping[str, Any]]) -> None:
+        self.counts["tasks_detected"] += len(stale)
+        for task in stale if not self._settings.dry_run else ():
             self.counts["entries_created"] += task["moved_to_dlq"]
             self.counts["tasks_transitioned_to_error"] += task["transition_success"]
-        log_line(_log, logging.WARNING, "stale_task", _fields(task) | {"dry_run": self._settings.dry_run})
+
+    async def _tell(self, stale: Sequence[Mapping[str, Any]]) -> None:
+        ids = await whose(self._engine.connection, [task["task_uuid"] for task in stale])
+        for task in stale:
+            said = ids[task["task_uuid"]] | _fields(task) | {"dry_run": self._settings.dry_run}
+            log_line(_log, logging.WARNING, "stale_task", said)
 
 
 def _fields(task: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "task_uuid": task["task_uuid"],
         "namespace": task["namespace_name"],
         "state": task["current_state"],
         "template": task["task_name"],

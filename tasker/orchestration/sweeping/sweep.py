@@ -45,6 +45,7 @@ from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.found import Found, FoundStep, Orphan, UnservedStep
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
+from tasker.services.task_lines import whose
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -216,7 +217,7 @@ class Sweeper:
             settled += answer.settled
             advanced.append(answer)
 
-        await halved(unfinished, settle, _refused)
+        await halved(unfinished, settle, self._refused)
         return settled
 
     async def _lost(self, orphan: Orphan) -> Change | None:
@@ -243,7 +244,7 @@ class Sweeper:
             advanced.append(answer)
             done.update({change["s"] for change in part} - answer.verdicts.keys())
 
-        await halved(changes, write, _refused)
+        await halved(changes, write, self._refused)
         return done
 
     async def _hint(self, rows: Sequence[FoundStep], advanced: list[AdvanceResult]) -> int:
@@ -270,11 +271,11 @@ class Sweeper:
         advanced.append(answer)
         return sum(answer.sent.values())
 
-
-async def _refused(item: Change | str, error: DataRefused) -> None:
-    """It stays as it is, is said at every pass, and holds up no other."""
-    ids = {"task_uuid": item} if isinstance(item, str) else {"task_uuid": item["t"], "step_uuid": item["s"]}
-    log_line(_log, logging.ERROR, "sweep_refused", {**ids, "error": str(error)})
+    async def _refused(self, item: Change | str, error: DataRefused) -> None:
+        """It stays as it is, is said at every pass, and holds up no other."""
+        task, step = (item, {}) if isinstance(item, str) else (item["t"], {"step_uuid": item["s"]})
+        ids = (await whose(self._engine.connection, [task]))[task]
+        log_line(_log, logging.ERROR, "sweep_refused", {**ids, **step, "error": str(error)})
 
 
 def _namespace(row: FoundStep) -> str:

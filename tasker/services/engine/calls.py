@@ -29,6 +29,7 @@ from tasker.services.engine.end_notices import EndNotices
 from tasker.services.engine.listeners import Listeners
 from tasker.services.engine.rules import DEFAULT_RULES, beyond_defaults
 from tasker.services.engine.rules import Rules as Rules  # offered with the engine
+from tasker.services.task_lines import enqueued, enqueued_are_told, log_unknown, tell_enqueued
 
 Answer = dict[str, Any]
 Args = Mapping[str, Any]
@@ -87,37 +88,49 @@ class Engine:
         """Call a function that moves steps; what it answered, as `answer` says it."""
         return answer.parse(await self.call(function, args))
 
-    async def call(self, function: str, args: Args) -> Answer:
+    async def call(self, function: str, args: Args, *, ends_told: bool = False) -> Answer:
         """Call `tasker.FUNCTION_v1`, send the hints that it answers, and have told who waits for what it ended.
 
         In the middle of somebody's transaction (`Lending.together`) others hear of it behind the commit, not before.
+        `ends_told`: the caller writes the log lines of the tasks that it ends.
         """
         began = perf_counter()
-        text = to_json({**args, **self._rules})
+        text = self._text_of({**args, **self._rules})
         if self._joined:
             answer = await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", text)
         else:
             answer = await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", text)
         if self._lending is not None and (transaction := self._lending.transaction) is not None:
-            transaction.after_commit(partial(self._committed, function, args, answer, began))
+            transaction.after_commit(partial(self._committed, function, args, answer, began, ends_told))
         else:
-            await self._committed(function, args, answer, began)
+            await self._committed(function, args, answer, began, ends_told)
         return answer
 
-    async def _committed(self, function: str, args: Args, answer: Answer, began: float) -> None:
+    def _text_of(self, args: Args) -> str:
+        """The arguments of a function that sends hints. Where it does so itself, it is asked to tell of the steps."""
+        return to_json({**args, "tell_enqueued": True} if self._joined and enqueued_are_told() else args)
+
+    async def _committed(self, function: str, args: Args, answer: Answer, began: float, ends_told: bool) -> None:
         """Do and tell what follows from an answer, which must not be taken back any more."""
         if not self._joined and (hints := answer.pop("send", None)):
             answer["sent"] = sent = await self._send_committed(hints)
             answer["unsent"] = 0 if sent else len(hints)
+            if sent and enqueued_are_told():
+                answer |= await enqueued(self.connection, hints)
         if waiters := answer.pop("waiters", None):
             self._notices.note(waiters)
             if self._tells:
                 await self._notices.tell()
-        if self.listeners.on_closed is not None:
-            await self.listeners.closed(args, answer, self.connection)
-        if self._on_finished is not None:
-            for task_uuid, state in (answer.get("finished") or {}).items():
-                self._on_finished(task_uuid, state)
+        if finished := answer.get("finished"):
+            await self.listeners.closed(args, answer, self.connection, told=ends_told)
+            if self._on_finished is not None:
+                for task_uuid, state in finished.items():
+                    self._on_finished(task_uuid, state)
+        self._answered(function, args, answer, began)
+
+    def _answered(self, function: str, args: Args, answer: Answer, began: float) -> None:
+        if "enqueued" in answer:
+            tell_enqueued(answer, self.messaging.names, began)
         self.listeners.answered(function, args, answer, began)
 
     async def submit(self, args: Args) -> SubmitAnswer:
@@ -144,8 +157,8 @@ class Engine:
     async def submit_and_wake(self, joined: str, args: Args) -> Answer:
         """Submit and wake in one statement; `joined` is the backend's function that sends in the transaction."""
         statement, began = "call tasker.submit_and_wake_v1(%s, %s::jsonb, null)", perf_counter()
-        ((answer,),) = await self.connection.execute(statement, (joined, to_json(args)))
-        self.listeners.answered("submit", args, answer, began)
+        ((answer,),) = await self.connection.execute(statement, (joined, self._text_of(args)))
+        self._answered("submit", args, answer, began)
         return dict(answer)
 
     async def _send_committed(self, hints: Sequence[dict[str, Any]]) -> dict[str, int]:
@@ -174,8 +187,8 @@ class Engine:
     async def pop_and_claim(self, joined: str, args: Args) -> Answer:
         """Take hints and claim in one transaction; `joined` is the backend's function for that."""
         began = perf_counter()
-        answer = await self.connection.call(f"{joined}(%s::jsonb)", to_json(args))
-        self.listeners.answered("claim", args, answer, began)
+        answer = await self.connection.call(f"{joined}(%s::jsonb)", self._text_of(args))
+        self._answered("claim", args, answer, began)
         return answer
 
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
@@ -279,13 +292,3 @@ class Engine:
                 "reason": reason.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0"),
             },
         )
-
-
-def log_unknown(source: str, step: str) -> None:
-    """Say that a message pointed to a step of another database: two fleets that share a broker must notice (rule 6)."""
-    _log.warning(
-        "message_of_unknown_step from=%s step=%s reason=this database has no such step; if another database's fleet "
-        "uses this broker, give each a prefix of its own (tasker task refused shows what was set aside)",
-        source,
-        step,
-    )

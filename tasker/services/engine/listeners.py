@@ -17,6 +17,7 @@ from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.transitions import closed_elsewhere, transitions_of
 from tasker.services.engine.written import written
+from tasker.services.task_lines import ends_are_told, tell_closed
 
 _log = logging.getLogger("tasker.engine")
 
@@ -37,16 +38,26 @@ class Listeners:
         if self.on_written is not None:
             self.on_written(written(function, args, answer, began))
 
-    async def closed(self, args: Mapping[str, Any], answer: Mapping[str, Any], connection: Statements) -> None:
-        """Tell of tasks that this write ended with nothing that this process has run. A failure must hide nothing."""
-        if self.on_closed is None or not (tasks := closed_elsewhere(args, answer)):
+    async def closed(
+        self, args: Mapping[str, Any], answer: Mapping[str, Any], connection: Statements, *, told: bool
+    ) -> None:
+        """Tell of tasks that this write ended with nothing that this process has run. A failure must hide nothing.
+
+        Those that it ended get their line in the log, unless that is `told` by who brought the results.
+        """
+        elsewhere = closed_elsewhere(args, answer) if self.on_closed is not None else {}
+        untold = answer["finished"] if ends_are_told() and not told else {}
+        if not (tasks := {**elsewhere, **untold}):
             return
         try:
             rows = await connection.execute(query("tasks", "closed"), {"tasks": [*tasks]})
         except DatabaseError as error:
             _log.log(level_of(error), "closed_tasks_not_told count=%s reason=%s", len(tasks), error)
-        else:
-            self.on_closed(tuple(ClosedTask(task, tasks[task], *more) for task, *more in rows))
+            return
+        closed = [ClosedTask(task, tasks[task], *more) for task, *more in rows]
+        if self.on_closed is not None and elsewhere:
+            self.on_closed(tuple(task for task in closed if task.task_uuid in elsewhere))
+        tell_closed(task for task in closed if task.task_uuid in untold)
 
     def submitted(self, plan: Plan, answer: SubmitAnswer, began: float) -> None:
         """Tasks of this template were asked for from `began` on, and answered so."""

@@ -12,7 +12,7 @@ from tasker.api.failures import status_of
 from tasker.api.permissions import Permission, actor_of, caller_of, needs
 from tasker.api.problems import problem_of
 from tasker.api.program import program_of
-from tasker.api.routes.dead_letters import covered_entries, own_entry
+from tasker.api.routes.dead_letters import covered_entries, may_close, own_entry
 from tasker.api.routes.route import require_task
 from tasker.errors import TaskerError
 from tasker.services.dead_letters.records import REASONS, STATUSES, DeadLetter
@@ -65,7 +65,7 @@ async def retry(request: Request, entry: str) -> Response:
 
     async def act(form: Form, found: DeadLetter) -> str:
         reason, letters = form.required("reason", "a reason"), program_of(request).dead_letters
-        caller_of(request).require_in(Permission.DLQ_UPDATE, (found.task_snapshot or {}).get("namespace", ""))
+        await may_close(request, entry)
         done = await letters.retry(entry, actor=actor_of(request), reason=reason)
         left = f" Left, to be run only once: {', '.join(done.left)}." if done.left else ""
         if not done.reset:
@@ -118,7 +118,7 @@ async def _page(request: Request, found: DeadLetter, status: int = 200, **told: 
         report=await _task(request, found),
         statuses=STATUSES,
         reasons=REASONS,
-        commands=entry_commands(found.dlq_entry_uuid, found.task_uuid),
+        commands=entry_commands(found.dlq_entry_uuid),
         problem=told.get("problem"),
         typed=told.get("typed", {}),
     )

@@ -186,10 +186,10 @@ def failing_steps(snapshot: Mapping[str, Any] | None) -> list[Mapping[str, Any]]
     return sorted(found, key=lambda step: not step.get("last_error"))
 
 
-def entry_commands(entry: str, task: str) -> dict[str, str]:
+def entry_commands(entry: str) -> dict[str, str]:
     """What does the same from a shell."""
     return {
         "show": f"tasker dlq show {entry}",
         "keep": f"tasker dlq update {entry} --status manually_resolved --notes '...'",
-        "retry": f"tasker task retry {task} --reason '...'",
+        "retry": f"tasker dlq retry {entry} --reason '...'",
     }

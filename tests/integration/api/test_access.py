@@ -74,6 +74,16 @@ async def test_who_is_not_let_through_is_a_warning_without_what_they_showed(
     assert "a-key-that-is-secret" not in caplog.text
 
 
+async def test_who_is_let_through_is_a_line_for_who_looks_for_it(
+    guarded: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "tasker.api")
+    assert (await guarded.get("/v1/tasks", headers=by("everything"))).status_code == 200
+    (line,) = [line for line in caplog.records if line.getMessage().startswith("caller_known")]
+    assert line.getMessage() == "caller_known caller='root' known_by=api_key request='GET /v1/tasks'"
+    assert line.levelname == "DEBUG"
+
+
 async def test_every_route_answers_with_its_permission_and_with_no_other(guarded: httpx.AsyncClient) -> None:
     assert len(GUARDED) > 25
     for route in GUARDED:
@@ -168,6 +178,7 @@ async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(
     assert (await guarded.patch(f"/v1/dlq/entry/{hers}", json=notes, headers=by(CONFINED))).status_code == 200
     problem(await guarded.patch(f"/v1/dlq/entry/{entry}", json=notes, headers=by(CONFINED)), 404, "NOT_FOUND")
     problem(await guarded.get(f"/v1/dlq/entry/{entry}", headers=by(CONFINED)), 404, "NOT_FOUND")
+    problem(await guarded.post(f"/v1/dlq/entry/{entry}/retry", json={}, headers=by(CONFINED)), 404, "NOT_FOUND")
     problem(await guarded.get(f"/v1/dlq/task/{other}", headers=by(CONFINED)), 404, "NOT_FOUND")
     opening = await guarded.post("/v1/dlq", json={"task_uuid": other}, headers=by(CONFINED))
     problem(opening, 400, "BAD_REQUEST", "task_not_found")
@@ -181,6 +192,16 @@ async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(
 async def test_what_is_not_of_one_namespace_is_not_for_those_who_are_confined(guarded: httpx.AsyncClient) -> None:
     for path in ("/v1/workers", "/v1/queues", "/v1/pauses", "/v1/dlq/stats", "/v1/analytics/performance", "/config"):
         problem(await guarded.get(path, headers=by(CONFINED)), 403, "FORBIDDEN")
+
+
+async def test_who_lets_a_dead_letter_go_on_must_be_allowed_to_close_it(
+    app: tasker.App, guarded: httpx.AsyncClient
+) -> None:
+    task = (await guarded.post("/v1/tasks", json=order(17), headers=by("everything"))).json()["task_uuid"]
+    url = f"/v1/dlq/entry/{(await app.dead_letters.open(task, actor='ada')).dlq_entry_uuid}/retry"
+    refused = problem(await guarded.post(url, json={}, headers=by("only steps:resolve")), 403, "FORBIDDEN")
+    assert "dlq:update" in refused.detail
+    assert (await guarded.post(url, json={}, headers=by("everything"))).status_code == 200
 
 
 async def test_a_permission_may_count_in_one_namespace_alone(app: tasker.App, guarded: httpx.AsyncClient) -> None:

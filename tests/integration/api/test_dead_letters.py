@@ -15,8 +15,12 @@ UNKNOWN = "00000000-0000-7000-8000-000000000000"
 @pytest.fixture
 async def failed(app: tasker.App) -> str:
     """A task that has failed for good."""
+    return await failing(app, "dead letter")
+
+
+async def failing(app: tasker.App, key: str) -> str:
     plan = (await app.plans.find("shop", "orders", "1.0.0")).plan
-    task = await app.submit_request(plan, Request({"amount": -1}, idempotency_key="dead letter"), on_duplicate="return")
+    task = await app.submit_request(plan, Request({"amount": -1}, idempotency_key=key), on_duplicate="return")
     await app.finished(task.task_uuid, timeout=20)
     return task.task_uuid
 
@@ -54,6 +58,19 @@ async def test_an_investigation_is_kept_and_closed(client: httpx.AsyncClient, fa
     assert entry in [each["dlq_entry_uuid"] for each in resolved]
 
 
+async def test_a_task_goes_on_and_its_entry_is_closed_in_one_request(
+    app: tasker.App, client: httpx.AsyncClient
+) -> None:
+    entry = (await client.get(f"/v1/dlq/task/{await failing(app, 'goes on')}")).json()["dlq_entry_uuid"]
+
+    done = await client.post(f"/v1/dlq/entry/{entry}/retry", json={"reason": "the price is right", "actor": "ann"})
+
+    assert (done.status_code, done.json()) == (200, {"reset": ["check"], "left": []})
+    after = DlqEntry(**(await client.get(f"/v1/dlq/entry/{entry}")).json())
+    assert (after.resolution_status, after.resolved_by) == ("ManuallyResolved", "ann")
+    assert after.resolution_notes == "retried: the price is right"
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -83,6 +100,7 @@ async def test_open_tasks_are_told_with_their_health(app: tasker.App, client: ht
         ("GET", f"/v1/dlq/task/{UNKNOWN}", 404),
         ("GET", "/v1/dlq/task/nonsense", 400),
         ("PATCH", f"/v1/dlq/entry/{UNKNOWN}", 404),
+        ("POST", f"/v1/dlq/entry/{UNKNOWN}/retry", 404),
         ("GET", "/v1/dlq?resolution_status=solved", 400),
         ("GET", "/v1/dlq?limit=0", 400),
     ],
@@ -90,7 +108,7 @@ async def test_open_tasks_are_told_with_their_health(app: tasker.App, client: ht
 async def test_what_is_not_there_or_makes_no_sense_is_refused(
     client: httpx.AsyncClient, method: str, url: str, status: int
 ) -> None:
-    answer = await client.request(method, url, json={"resolution_notes": "x"} if method == "PATCH" else None)
+    answer = await client.request(method, url, json={"PATCH": {"resolution_notes": "x"}, "POST": {}}.get(method))
 
     assert answer.status_code == status
     assert answer.json()["error"]["message"]

@@ -13,6 +13,7 @@ import pytest
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
+from tasker.app.observing import observed_worker
 from tasker.errors import DatabaseUnavailable
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
@@ -85,7 +86,8 @@ async def test_a_handler_that_blocks_its_thread_does_not_keep_a_fenced_worker_fr
             for each in (first, second):
                 assert (await app.wait(each.task_uuid, timeout=120)).status == "complete"
             assert runtime.worker.identity != former
-            assert runtime.execution.runner.leaked_threads == 1, "it blocks its thread still"
+            left_behind = observed_worker(runtime, registry, []).load().left_behind
+            assert left_behind == 1, "it blocks its thread still"
             with psycopg.connect(database_url) as admin:
                 rows = admin.execute("select worker_uuid::text from tasker.workers where stopped_at is null").fetchall()
             assert rows == [(runtime.worker.identity,)], "the registry knows that the former one is gone"

@@ -133,6 +133,7 @@ BY_HTTP: dict[str, tuple[str, dict[str, Any] | None]] = {
     "DELETE /v1/pauses": ("/v1/pauses?task={waiting}", None),
     "POST /v1/dlq": ("/v1/dlq", {"task_uuid": "{waiting}", "notes": "odd"}),
     "PATCH /v1/dlq/entry/{dlq_entry_uuid}": ("/v1/dlq/entry/{entry}", {"resolution_notes": "seen"}),
+    "POST /v1/dlq/entry/{dlq_entry_uuid}/retry": ("/v1/dlq/entry/{entry}/retry", {"reason": "mended"}),
     "POST /v1/dlq/replays": ("/v1/dlq/replays", {"all": True, "note": "mended"}),
     "PATCH /v1/dlq/replays/{replay_uuid}": ("/v1/dlq/replays/{replay}", {"state": "paused"}),
     "POST /v1/events/subscribers/{name}/replay": ("/v1/events/subscribers/{subscriber}/replay", {"after": 0}),
@@ -193,6 +194,7 @@ BY_COMMANDS: dict[str, list[str]] = {
     "tasker resume": ["--task", "{waiting}"],
     "tasker dlq open": ["{waiting}"],
     "tasker dlq update": ["{entry}", "--notes", "seen"],
+    "tasker dlq retry": ["{entry}"],
     "tasker dlq replays pause": ["{replay}"],
     "tasker events replay": ["{subscriber}", "--after", "0"],
 }

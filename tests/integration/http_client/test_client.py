@@ -144,6 +144,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.list_dead_letters(),
         client.get_dead_letter(NOBODY),
         client.update_dead_letter(NOBODY, notes="x"),
+        client.retry_dead_letter(NOBODY, reason="x"),
         client.dead_letter_stats(),
         client.investigation_queue(),
         client.staleness(),

@@ -73,7 +73,7 @@ async def _fill(found: Served) -> None:
             await app.plans.register(plan)
         await app.plan(plans["orders"])
         found.tasks["complete"] = [(await app.run(plans["orders"], SHOWN, tags=["a"])).task_uuid]
-        for purpose in ("failed", "reset", "resolve", "complete step", "retry", "opened"):
+        for purpose in ("failed", "reset", "resolve", "complete step", "retry", "retry and close", "opened"):
             for _ in range(EACH):
                 report = await app.run(plans["orders"], {"amount": -1})
                 found.tasks.setdefault(purpose, []).append(report.task_uuid)

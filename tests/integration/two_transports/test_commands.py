@@ -127,6 +127,11 @@ CHANGING = {
         "pause --task TASK --format json",
         "resume --task TASK",
     ],
+    "retry and close": [
+        "dlq retry TASK --reason again --format json",
+        "dlq retry TASK",
+        "dlq retry 01900000-0000-7000-8000-000000000000",
+    ],
     "opened": ["dlq open TASK --notes look", "dlq show TASK --format json"],
     "request": [
         "task request shop/orders --set amount=7 --priority 3 --format json",

@@ -96,6 +96,7 @@ async def test_an_entry_shows_what_was_known_and_what_failed(site: Site, entry: 
     assert "permanent_error: less than nothing" in text
     assert f"/ui/tasks/{entry.task_uuid}?step=check" in text
     assert f"tasker dlq show {entry.dlq_entry_uuid}" in text
+    assert f"tasker dlq retry {entry.dlq_entry_uuid} --reason" in text
     assert '"workflow_steps"' in text
     found = await site.get(f"dead-letters/tasks/{entry.task_uuid}")
     assert found.headers["location"] == f"/ui/dead-letters/entries/{entry.dlq_entry_uuid}"

@@ -42,6 +42,23 @@ def test_it_is_guessed(line: str, meant: str, tmp_path: Path, monkeypatch: pytes
     assert meant in result.stderr.partition("Did you mean ")[2].replace("cli ", "tasker "), result.stderr
 
 
+@pytest.mark.parametrize("line", ["webhook", "webhook list", "webhook --help"])
+def test_a_command_of_a_plugin_that_is_off_names_the_plugin_and_how_to_turn_it_on(line: str) -> None:
+    result = invoke(*line.split())
+
+    assert result.exit_code == 2
+    assert "No such command 'webhook': it is of the plugin webhooks, which is off; name it" in result.stderr
+    assert '[plugins] enabled = ["webhooks"]' in result.stderr
+    assert "TASKER_PLUGINS_ENABLED" in result.stderr
+
+
+def test_a_plugin_that_the_configuration_disables_is_to_be_taken_out_of_that_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TASKER_PLUGINS_DISABLED", "webhooks")
+    assert "which is off; take it out of plugins.disabled and name it in" in invoke("webhook").stderr
+
+
 def test_what_resembles_nothing_gets_no_guess() -> None:
     assert "Error: No such command 'zzzzzz'.\n" in invoke("zzzzzz").stderr
 

@@ -84,6 +84,8 @@ class Rig:
             on_lost=lambda: None,
             bus=nothing,
         )
+        breakers.completion.guard.listeners.append(self.collector.obey_breaker)
+        breakers.completion.guard.notes.append(self.buffer.describe)
 
     async def _release(self, given_back: object) -> None:
         raise AssertionError("nothing is given back here")

@@ -74,6 +74,7 @@ class Rig:
             on_lost=self._on_lost,
             bus=NOTHING,
         )
+        breakers.completion.guard.listeners.append(self.collector.obey_breaker)
         self.worker.accept = self._accept  # type: ignore[method-assign]
 
     async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:

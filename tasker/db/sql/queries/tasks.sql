@@ -241,8 +241,8 @@ left join tasker.tasks t on t.task_uuid = w.task where t.complete is not false
 select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[])
 
 -- name: of_identity
--- The tasks that have these identities.
-select d.identity_hash, d.task_uuid::text from tasker.task_details d where d.identity_hash = any (%(identities)s)
+-- The tasks that have these identities, with what a log line says of them.
+select d.identity_hash, d.task_uuid::text, d.correlation_id::text, d.trace from tasker.task_details d where d.identity_hash = any (%(identities)s)
 
 -- name: duplicated
 -- The tasks that have these identities, with their states and how many steps they have.
@@ -275,10 +275,17 @@ select t.template_id, t.priority, d.context, coalesce((
 from tasker.tasks t join tasker.task_details d using (task_uuid)
 where t.task_uuid = %(task)s
 
+-- name: whose
+-- What log lines about these tasks say of them.
+select t.task_uuid::text, d.correlation_id::text, ns.name, d.trace
+from tasker.tasks t join tasker.task_details d using (task_uuid) join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+where t.task_uuid = any (%(tasks)s::uuid[])
+
 -- name: closed
 -- What an attempt of these tasks would tell of them, and when they ended.
-select t.task_uuid::text, ns.name, nt.name, d.correlation_id::text, coalesce(t.completed_at, t.updated_at), d.trace->>'traceparent',
-  d.trace->>'tracestate'
+select t.task_uuid::text, ns.name as namespace, nt.name as template, d.correlation_id::text,
+  coalesce(t.completed_at, t.updated_at) as ended_at, d.trace->>'traceparent' as traceparent,
+  d.trace->>'tracestate' as tracestate
 from tasker.tasks t
 join tasker.task_details d using (task_uuid)
 join tasker.named_tasks nt using (named_task_uuid)

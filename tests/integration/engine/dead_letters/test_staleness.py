@@ -343,6 +343,20 @@ def test_a_step_whose_checkpoints_stop_is_recorded_unless_it_reports_progress(al
     assert (found["signal"], found["step"]) == ("checkpoint_stalled", "b")
 
 
+async def test_the_lines_of_a_stale_task_say_whose_it_is(alone: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    task, _ = alone.running(declared(alone, Spec("a"), **TWO_MINUTES))
+    at(alone, 3)
+    engine = Engine(Direct(alone.two), MessagingService(load_backend("pgmq", {})))
+
+    with caplog.at_level("INFO", "tasker.orchestration"):
+        await StalenessSearch(engine, StalenessSettings()).look(alone.two.worker)
+
+    whose = f"correlation_id={task} task_uuid={task} namespace={alone.namespace}"
+    ended, stale = caplog.messages
+    assert ended == f"Task finalized: task_uuid={task} {whose} state=error"
+    assert stale.startswith(f"stale_task {whose} state=steps_in_process template=")
+
+
 async def test_a_search_counts_what_it_has_found_and_how_long_it_took(alone: Lab) -> None:
     alone.running(declared(alone, Spec("a"), **TWO_MINUTES))
     at(alone, 3)

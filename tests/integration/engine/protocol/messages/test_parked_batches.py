@@ -24,7 +24,7 @@ from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, resul
 from tests.support.engine_fixture import Item, Lab, ok
 from tests.support.random_plans import Spec, StepType, create_steps
 
-FIELD = re.compile(r"(operation|task_uuid|step_uuid)=(\S+)")
+FIELD = re.compile(r"(operation|correlation_id|task_uuid|step_uuid|namespace)=(\S+)")
 REFUSED = '{"a":"x\\u0000y"}'
 """JSON that PostgreSQL does not store."""
 
@@ -194,6 +194,8 @@ async def test_a_sweep_goes_on_after_rows_that_the_database_refuses(
     assert {lab.states(orphan["task"])["s0"] for orphan in orphans[1:]} == {"waiting_for_retry"}
     said = [whom(line) for line in caplog.messages]
     assert ("sweep_refused", orphans[0]["task"], orphans[0]["step"]) in said
+    (told,) = [dict(FIELD.findall(line)) for line in caplog.messages if line.startswith("sweep_refused")]
+    assert (told["correlation_id"], told["namespace"]) == (orphans[0]["task"], lab.namespace), "it is its own"
     assert ("parked_result_stuck", parked["task"], parked["step"]) in said
 
 
@@ -212,7 +214,8 @@ async def test_a_sweep_settles_the_others_when_the_database_refuses_one_task(
     assert await queued.sweep() == {"not_finished": 2}
 
     assert [lab.task(task).complete for task in tasks] == [True, False, True]
-    assert f"sweep_refused task_uuid={tasks[1]} error=" in caplog.text
+    whose = f"correlation_id={tasks[1]} task_uuid={tasks[1]} namespace={lab.namespace}"
+    assert f"sweep_refused {whose} error=" in caplog.text
     lab.observer.execute("alter table tasker.task_moves drop constraint refused")
     assert await queued.sweep() == {"not_finished": 1}
 

@@ -126,7 +126,9 @@ async def test_a_request_for_a_task_that_exists_names_that_task_in_the_log(
 ) -> None:
     """Whoever asked knows an identifier that will never exist: in one batch with the first, and later."""
     plan = await registered(desk)
-    first, second, third = (asking(plan, options={"idempotency_key": "order-7"}) for _ in range(3))
+    correlation = "0199c1f4-8a52-7000-8000-00000000c0de"
+    options = {"idempotency_key": "order-7", "correlation_id": correlation}
+    first, second, third = (asking(plan, options=options) for _ in range(3))
     await desk.send(first, second)
     with caplog.at_level("INFO", "tasker.orchestration"):
         await desk.receive()
@@ -136,7 +138,8 @@ async def test_a_request_for_a_task_that_exists_names_that_task_in_the_log(
     (task,) = desk.tasks()
     other = ({first["request_id"], second["request_id"]} - {task}).pop()
     assert caplog.messages == [
-        f"task_requested_again task_uuid={task} namespace={plan.namespace} template={plan.name} request={request}"
+        f"task_requested_again correlation_id={correlation} task_uuid={task} namespace={plan.namespace} "
+        f"template={plan.name} request={request}"
         for request in (other, third["request_id"])
     ]
     assert (desk.refused(), await desk.waiting()) == ([], 0)

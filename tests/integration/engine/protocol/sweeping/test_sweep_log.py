@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from tests.integration.engine.protocol.conftest import Orchestra
+from tests.support.random_plans import RetryPolicy, Spec
 
 
 async def test_a_sweep_that_takes_steps_away_says_from_whom_how_many_and_why(
@@ -41,6 +42,22 @@ async def test_a_sweep_that_takes_an_overdue_step_says_so(
     await orchestra.sweep()
 
     assert "steps=1 reason='overdue steps'" in caplog.text
+
+
+async def test_a_task_that_a_sweep_ends_is_told_and_whose_it_is(
+    orchestra: Orchestra, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No worker has brought a result of it: its step was lost, and may not be tried again."""
+    lab = orchestra.lab
+    lab.one.start_worker(lease_ms=10_000_000)
+    task, _ = lab.running(lab.plan(Spec("once", retry=RetryPolicy(max_attempts=1))))
+    lab.one.execute("update tasker.workflow_steps set deadline_at = pg_catalog.now() - interval '1 ms'")
+
+    with caplog.at_level("INFO", "tasker.orchestration"):
+        assert await orchestra.sweep() == {"lost_worker": 1}
+
+    whose = f"correlation_id={task} task_uuid={task} namespace={lab.namespace}"
+    assert f"Task finalized: task_uuid={task} {whose} state={lab.task(task).state}" in caplog.messages
 
 
 async def test_a_worker_that_is_silent_for_two_thirds_of_its_lease_is_named_once(

@@ -1,0 +1,53 @@
+"""`tasker dlq retry`: everything that failed runs again, and the entry is closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.connection import FORMAT, actor, print_as
+from tasker.cli.dead_letters.finding import found_entry
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
+from tasker.cli.task.retry import told
+
+if TYPE_CHECKING:
+    from tasker.cli.place.fleet import Fleet
+
+
+@click.command()
+@click.argument("entry", metavar="ENTRY|TASK_UUID")
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history and with the entry.")
+@FORMAT
+@fleet_options
+def retry(entry: str, reason: str, form: str, place: Place) -> None:
+    """Let all failed steps of its task run again, and close the entry, or the newest one of a task: all or none.
+
+    As `tasker task retry`, with which the entry would stay pending. If the task fails again it gets another entry.
+    Where nothing runs again the entry stays as it is.
+
+    \b
+    Example:
+      tasker dlq retry 0199c1f4-8a52 --reason "the provider is back"
+
+    \b
+    Exit codes:
+      0  failed steps run again, or none had failed
+      1  nothing runs again: every failed step was left alone, or the task was cancelled
+    """
+
+    async def act(app: Fleet) -> dict[str, Any]:
+        found = (await found_entry(app, entry)).dlq_entry_uuid
+        retried = await app.dead_letters.retry(found, actor=actor(), reason=reason)
+        now = await app.dead_letters.entry(found)
+        names = {"dlq_entry_uuid": found, "task_uuid": now.task_uuid, "resolution_status": now.resolution_status}
+        return {**names, "status": now.current_state, "reset": retried.reset, "left": retried.left}
+
+    done = reached(place, act, operates=True)
+    print_as(form, done, lambda done: "\n".join([_entry_told(done), *told(done, place)]))
+    raise SystemExit(1 if done["left"] and not done["reset"] else 0)
+
+
+def _entry_told(done: dict[str, Any]) -> str:
+    return f"entry {done['dlq_entry_uuid']} is {done['resolution_status']}"
