@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy
 
 import tasker
 from tasker.contracts.plan import Plan
+from tasker.db.queries import query
 from tasker.errors import UsageError
 from tests.integration.embedded_api.program import (
     count,
@@ -63,6 +65,26 @@ def test_a_commit_that_fails_sends_nothing(memory_app: tasker.SyncApp, engine: s
 
     memory_app.wait(kept.task_uuid)
     assert sent.tasks == [kept.task_uuid]
+
+
+def test_a_commit_during_a_look_does_not_pass_for_a_rollback(
+    memory_app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan
+) -> None:
+    with engine.connect() as connection, psycopg.connect(memory_app.database_url) as looking:
+        task = memory_app.submit_in(connection, plan, {"name": "Ada"}).task_uuid
+        transaction = connection.exec_driver_sql("select pg_current_xact_id()::text").scalar()
+        looking.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        looking.execute("select")  # from here on it sees what was there before the commit
+        connection.commit()
+
+        assert look(looking, transaction, task) == (True, [])
+        looking.rollback()
+        assert look(looking, transaction, task) == (False, [task])
+
+
+def look(connection: psycopg.Connection[Any], transaction: Any, task: str) -> Any:
+    """Whether the transaction is open, and which tasks it made."""
+    return connection.execute(query("submission", "outcome"), {"transaction": transaction, "tasks": [task]}).fetchone()
 
 
 def test_a_psycopg_connection_is_refused_there(
