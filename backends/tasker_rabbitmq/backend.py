@@ -11,7 +11,7 @@ from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, Q
 from tasker.errors import MessagingError
 from tasker_rabbitmq.link import REPLY_SECONDS, Link
 from tasker_rabbitmq.polling import poll
-from tasker_rabbitmq.received import Feed, Receipt, UnsettledMessages, forced_delay, new_ids, receipt_of
+from tasker_rabbitmq.received import Feed, Receipt, UnsettledMessages, acknowledge, forced_delay, new_ids, receipt_of
 from tasker_rabbitmq.sending import Messages, publish
 from tasker_rabbitmq.settings import RabbitmqSettings
 from tasker_rabbitmq.topology import Topology
@@ -174,13 +174,13 @@ class RabbitmqBackend:
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
         """Done with it. False also when the connection that it came by was lost."""
-        if (receipt := self._unsettled.take(check_queue_name(queue), message_id)) is not None:
-            await receipt.acknowledge(self._link)
-        return receipt is not None
+        return (await self.ack_messages(queue, [message_id]))[0]
 
     async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
-        """One by one: nothing is waited for between them."""
-        return [await self.ack_message(queue, message_id) for message_id in message_ids]
+        """Done with all of them, in as few frames as what else is received allows."""
+        receipts = [self._unsettled.take(check_queue_name(queue), message_id) for message_id in message_ids]
+        await acknowledge(self._link, [receipt for receipt in receipts if receipt is not None])
+        return [receipt is not None for receipt in receipts]
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
         """Give it back. One that comes back often waits longer each time, and ends with the dead letters."""

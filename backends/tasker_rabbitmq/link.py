@@ -16,6 +16,7 @@ from aiormq.exceptions import AMQPError, AuthenticationError, ChannelInvalidStat
 
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker_rabbitmq.settings import RabbitmqSettings
+from tasker_rabbitmq.settling import Settlements
 
 REPLY_SECONDS = 15.0
 """How long the broker may take to answer or to confirm; in an alarm state it confirms nothing."""
@@ -39,6 +40,7 @@ class Link:
         self._endings: set[asyncio.Task[None]] = set()
         self._lock = asyncio.Lock()
         self._admin = asyncio.Lock()
+        self.settlements = Settlements()
         self.consuming = asyncio.Lock()
         """Held while a consumer and its limit are set up."""
 

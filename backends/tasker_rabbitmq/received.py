@@ -55,14 +55,23 @@ class Receipt:
 
     async def acknowledge(self, link: Link) -> None:
         """Done with it."""
-        async with link.answered(self.channel):
-            await self.channel.basic_ack(self.tag, wait=False)
+        await acknowledge(link, [self])
 
     async def give_back(self, link: Link, *, requeue: bool = True) -> None:
         """To its place in the queue, or else to the dead letters."""
         async with link.answered(self.channel):
             if not self.void:
-                await self.channel.basic_reject(self.tag, requeue=requeue, wait=False)
+                await link.settlements.reject(self.channel, self.tag, requeue=requeue)
+
+
+async def acknowledge(link: Link, receipts: Sequence[Receipt]) -> None:
+    """Done with all of them, in few frames."""
+    tags: dict[AbstractChannel, list[int]] = {}
+    for receipt in receipts:
+        tags.setdefault(receipt.channel, []).append(receipt.tag)
+    for channel, of_channel in tags.items():
+        async with link.answered(channel):
+            await link.settlements.acknowledge(channel, of_channel)
 
 
 def receipt_of(delivered: DeliveredMessage, ids: Iterator[int]) -> Receipt:
@@ -155,6 +164,8 @@ class Feed:
 
     async def start(self, prefetch: int) -> None:
         """Let the broker push up to `prefetch` unsettled messages, unless it does so already. The queue must exist."""
+        if self.running and prefetch <= self.prefetch:
+            return
         channel = await self._link.channel(RECEIVE)
         async with self._link.answered(channel), self._link.consuming:
             if self.running and prefetch <= self.prefetch:
@@ -229,5 +240,4 @@ class Feed:
             for receipt in receipts:
                 await receipt.give_back(self._link)
             raise
-        for receipt in receipts:
-            await receipt.acknowledge(self._link)
+        await acknowledge(self._link, receipts)

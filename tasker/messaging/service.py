@@ -12,6 +12,7 @@ from typing import Any
 from tasker.contracts.messaging import Available, Backend, Capabilities, QueuedMessage, QueueStats
 from tasker.errors import MessagingError
 from tasker.messaging.hints import StepHint
+from tasker.messaging.pointers import POINTED_AT, pointers_to
 from tasker.messaging.queues import QueueNames
 from tasker.resilience.outage import Outage
 
@@ -140,9 +141,9 @@ class MessagingService:
         """Point to a stored result (step and token). Published for programs (B-77)."""
         return await self._send_json(self.names.step_results, result)
 
-    async def send_step_results(self, results: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Point to many stored results, in order."""
-        return await self.backend.send_messages(self.names.step_results, [_encode(result) for result in results])
+    async def send_step_results(self, results: Sequence[Mapping[str, Any]], together: int = POINTED_AT) -> list[int]:
+        """Point to many stored results, in order, up to `together` with one message; the messages' ids."""
+        return await self.backend.send_messages(self.names.step_results, [*pointers_to(results, together)])
 
     async def send_task_finalization(self, finalization: Mapping[str, Any]) -> int:
         """Ask for a task to be looked at again."""

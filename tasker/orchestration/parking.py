@@ -6,12 +6,10 @@ truth, and a parked step whose message was lost is found by the sweep.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
-from typing import Any
-from uuid import UUID
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from tasker.contracts.clock import Random
 from tasker.contracts.execution import Verdict
@@ -19,11 +17,12 @@ from tasker.contracts.messaging import QueuedMessage
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, MessagingError
+from tasker.messaging.pointers import pointed_at, pointers_to
 from tasker.orchestration.changes import change_of
 from tasker.orchestration.ending import Ended, Ending
 from tasker.orchestration.halving import halved
 from tasker.orchestration.log import tell_completed
-from tasker.orchestration.receptions import Receptions, apart, came_too_often
+from tasker.orchestration.receptions import Receptions, apart, came_before, came_too_often
 from tasker.orchestration.results import Processor, not_storable
 from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import ParkAnswer
@@ -35,7 +34,43 @@ from tasker.services.task_lines import log_unknown
 
 LATER_SECONDS = 2.0
 """When the message of a step that could not be ended comes again; sooner than a sweep calls it lost."""
+MOST_MESSAGES = 100
+"""Messages taken together at most, each of which may point to several steps."""
 _log = logging.getLogger("tasker.orchestration")
+
+
+@dataclass(frozen=True, slots=True)
+class Pointed:
+    """A message of the results queue, and the steps that it points to: none where `problem` says why."""
+
+    message: QueuedMessage
+    steps: Sequence[str] = ()
+    problem: str = ""
+
+    @classmethod
+    def of(cls, message: QueuedMessage) -> Self:
+        """What the message says."""
+        try:
+            return cls(message, pointed_at(message.payload))
+        except ValueError as error:
+            return cls(message, problem=str(error))
+
+    @property
+    def came_before_with_others(self) -> bool:
+        """Whoever took it did not deal with it, and nobody knows over which of its steps."""
+        return len(self.steps) > 1 and came_before(self.message)
+
+
+def parts_of(messages: Sequence[QueuedMessage], limit: int) -> list[list[Pointed]]:
+    """What is dealt with in one write each: up to `limit` steps, and what came before alone."""
+    parts = list[list[Pointed]]()
+    for together in apart(messages):
+        parts.append([])
+        for pointed in map(Pointed.of, together):
+            if parts[-1] and sum(len(each.steps) for each in parts[-1]) + len(pointed.steps) > limit:
+                parts.append([])
+            parts[-1].append(pointed)
+    return parts
 
 
 class Parking:
@@ -88,55 +123,63 @@ class ParkedResults:
         return LATER_SECONDS if self._put_off else self._engine.rules.hidden_seconds
 
     async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
-        """Take messages of the results queue and end their steps; how many messages there were.
+        """Take messages of the results queue and end their steps, up to `limit` in one write; to how many they pointed.
 
         What points to no step is set aside (RT-49); what cannot be ended now comes again after `LATER_SECONDS`. A step
         over which each process ended fails. Raises `DatabaseError`, after which all messages come again.
         """
-        messages, advanced = await self._receptions.take(limit), list[AdvanceResult]()
-        parts, later = apart(messages), False
+        messages, advanced = await self._receptions.take(min(limit, MOST_MESSAGES)), list[AdvanceResult]()
+        parts, later = parts_of(messages, limit), False
+        found = sum(max(1, len(pointed.steps)) for part in parts for pointed in part)
         try:
             while parts:
                 later |= await self._end_of(parts[0], caller, advanced)
                 parts.pop(0)
         except DatabaseError:
-            await self._receptions.give_back([message for part in parts for message in part])
+            await self._receptions.give_back([pointed.message for part in parts for pointed in part])
             raise
         self._put_off = later or (self._put_off and not messages)
-        return len(messages), AdvanceResult.merged(advanced)
+        return found, AdvanceResult.merged(advanced)
 
-    async def _end_of(self, messages: Sequence[QueuedMessage], caller: Caller, advanced: list[AdvanceResult]) -> bool:
+    async def _end_of(self, part: Sequence[Pointed], caller: Caller, advanced: list[AdvanceResult]) -> bool:
         """End the steps of these messages and settle them; True when some come again later."""
-        pointed = [(message, await self._step_of(message)) for message in messages]
-        worn = {step for message, step in pointed if step and came_too_often(message)}
-        ended = await self.end([step for _, step in pointed if step], caller, worn=worn)
+        if part[0].came_before_with_others:
+            return await self._point_apart(part[0])
+        worn = {step for pointed in part for step in pointed.steps if came_too_often(pointed.message)}
+        ended = await self.end([step for pointed in part for step in pointed.steps], caller, worn=worn)
         advanced += ended.advanced
-        for message, step in pointed:
-            if step in ended.unknown:
-                await self._keep(message, step)
+        for pointed in part:
+            await self._set_aside(pointed, ended.unknown)
         await self._still_parked(ended.later)
-        later = [message for message, step in pointed if step in ended.later]
+        later = [pointed.message for pointed in part if not ended.later.isdisjoint(pointed.steps)]
         await self._receptions.give_back(later, LATER_SECONDS)
-        await self._engine.messaging.ack_messages([message for message in messages if message not in later])
+        await self._engine.messaging.ack_messages([each.message for each in part if each.message not in later])
         return bool(later)
 
-    async def _keep(self, message: QueuedMessage, step: str) -> None:
-        log_unknown(message.queue, step)
-        await self._engine.set_aside(message.queue, message.message_id, message.payload, UNKNOWN_STEP)
+    async def _point_apart(self, pointed: Pointed) -> bool:
+        """One of its steps may have ended who took it: a message for each, so that it takes no other with it.
+
+        A crash in between leaves both, and those of steps that have moved on find nothing.
+        """
+        await self._engine.messaging.send_step_results([{"step": step} for step in pointed.steps], together=1)
+        await self._engine.messaging.ack_messages([pointed.message])
+        return False
+
+    async def _set_aside(self, pointed: Pointed, unknown: Set[str]) -> None:
+        """Keep where a person can see it what points to no step, and each that this database has never had."""
+        message = pointed.message
+        if pointed.problem:
+            _log.warning("step_result_refused id=%s reason=%s", message.message_id, pointed.problem)
+            await self._engine.set_aside(message.queue, message.message_id, message.payload, pointed.problem)
+        for step in unknown & set(pointed.steps):
+            log_unknown(message.queue, step)
+            (payload,) = pointers_to([{"step": step}])
+            await self._engine.set_aside(message.queue, message.message_id, payload, UNKNOWN_STEP)
 
     async def _still_parked(self, steps: set[str]) -> None:
         """Their messages are not lost: sweeps are patient with them once more."""
         if steps:
             await self._engine.connection.execute(query("tasks", "still_parked"), {"steps": sorted(steps)})
-
-    async def _step_of(self, message: QueuedMessage) -> str | None:
-        try:
-            return str(UUID(json.loads(message.payload)["step"]))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            reason = f"the message points to no parked step: {error!r:.200}"
-            _log.warning("step_result_refused id=%s reason=%s", message.message_id, reason)
-            await self._engine.set_aside(message.queue, message.message_id, message.payload, reason)
-            return None
 
     async def end(
         self,

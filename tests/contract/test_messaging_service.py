@@ -84,7 +84,7 @@ async def test_orchestration_messages_travel_on_the_configured_queues() -> None:
     await service.ensure_orchestration_queues()
     await service.send_task_request({"name": "a"})
     await service.send_step_result({"step": "b"})
-    await service.send_step_results([{"step": "c"}, {"step": "d"}])
+    await service.send_step_results([{"step": "c"}, {"step": "d"}, {"step": "f"}], together=2)
     await service.send_task_finalization({"task": "e"})
     assert await service.list_queues() == ["orchestration_task_finalizations", "orchestration_task_requests", "results"]
     bodies = [
@@ -95,7 +95,7 @@ async def test_orchestration_messages_travel_on_the_configured_queues() -> None:
             await service.receive_task_finalizations(5, 30),
         )
     ]
-    assert bodies == [[{"name": "a"}], [{"step": "b"}, {"step": "c"}, {"step": "d"}], [{"task": "e"}]]
+    assert bodies == [[{"name": "a"}], [{"step": "b"}, {"steps": ["c", "d"]}, {"step": "f"}], [{"task": "e"}]]
 
 
 @given(st.uuids(), st.uuids())

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,12 @@ def test_a_difference_is_told_when_it_is_more_than_what_is_on_its_way(
 ) -> None:
     remark = QueueReport("q", QueueStats("q", depth, None, unseen=unseen), expected, 0).remark()
     assert remark is None if said is None else said in str(remark)
+
+
+def test_a_message_that_may_stand_for_several_results_is_taken_for_as_many() -> None:
+    some = QueueReport("q", QueueStats("q", 2, None), 64, 0, per_message=32)
+    assert some.remark() is None
+    assert "200 of 264" in str(replace(some, expected=264).remark())
 
 
 def test_a_missing_queue_lacks_everything_that_waits() -> None:

@@ -58,7 +58,7 @@ class HandlerListResponse(BaseModel):
 
 
 class QueueInfo(BaseModel):
-    """A queue; numbers that the provider does not know are null."""
+    """A queue; numbers that the provider does not know are null. One message stands for up to `per_message` steps."""
 
     queue: str
     depth: int
@@ -69,6 +69,7 @@ class QueueInfo(BaseModel):
     readers: int
     in_database: int | None
     paused: str | None
+    per_message: int
 
 
 class QueuesResponse(BaseModel):

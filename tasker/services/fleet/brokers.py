@@ -11,6 +11,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import QueueStats
 from tasker.db.connection import Statements
 from tasker.db.queries import query
+from tasker.messaging.pointers import POINTED_AT
 from tasker.messaging.service import MessagingService
 
 TOLERANCE = 20
@@ -44,6 +45,8 @@ class QueueReport:
     """Live processes that take messages from it."""
     paused: str | None = None
     """Since when, by whom and why nobody takes messages from it; None when it is not paused."""
+    per_message: int = 1
+    """Of what waits in the database, so many one message may stand for."""
 
     def remark(self) -> str | None:
         """What a person should know: it is paused, or provider and database differ by more than what is on its way."""
@@ -53,7 +56,7 @@ class QueueReport:
             return None
         depth, unseen = (self.stats.depth, self.stats.unseen) if self.stats else (0, 0)
         tolerance = max(TOLERANCE, self.expected // 10)
-        if (missing := self.expected - depth - unseen) > tolerance:
+        if (missing := self.expected - (depth + unseen) * self.per_message) > tolerance:
             return (
                 f"{self.queue}: {missing} of {self.expected} that wait in the database have no message here. Sweeps "
                 "send them again; if the number stays, processes use another provider (tasker broker migrate)"
@@ -72,6 +75,7 @@ class QueueReport:
             "readers": self.readers,
             "in_database": self.expected,
             "paused": self.paused,
+            "per_message": self.per_message,
         }
 
 
@@ -123,7 +127,8 @@ async def broker_report(messaging: MessagingService, connection: Statements) -> 
     for queue in names.orchestration():
         parked = await _parked(connection) if queue == names.step_results else None
         report = await _report(messaging, queue, parked, orchestrators)
-        reports.append(replace(report, paused=paused.get(queue)))
+        per_message = POINTED_AT if queue == names.step_results else 1
+        reports.append(replace(report, paused=paused.get(queue), per_message=per_message))
     return BrokerReport(
         provider=provider,
         healthy=await messaging.health_check(),

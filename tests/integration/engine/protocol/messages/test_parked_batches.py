@@ -13,6 +13,7 @@ from tasker.contracts.execution import Failure, Success, Verdict
 from tasker.contracts.json_text import JsonText
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
+from tasker.messaging.pointers import POINTED_AT
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.parking import LATER_SECONDS, ParkedResults, Parking
@@ -108,6 +109,28 @@ async def test_a_result_that_the_database_refuses_is_parked_as_a_failure_and_the
     assert list(states.values()).count("complete") == 5
     error = lab.observer.value("select error from tasker.step_failures where task_uuid = %s", claims[2]["task"])
     assert (error["error_type"], "cannot be stored" in error["message"]) == ("not_storable", True)
+    lab.check()
+
+
+async def test_results_that_are_parked_together_are_pointed_at_with_few_messages_and_ended_in_writes_of_so_many_steps(
+    queued: Queued,
+) -> None:
+    lab = queued.lab
+    claims = parked_tasks(queued, POINTED_AT + 3)
+    await queued.park(*(result_of(lab.chain(1), claim) for claim in claims))
+    assert await waiting(queued) == 2
+
+    found, advanced = await queued.results.receive(queued.caller(), POINTED_AT)
+
+    assert found == len(claims)
+    assert set(advanced.finished.values()) == {"complete"}
+    assert len(advanced.finished) == len(claims)
+    assert await waiting(queued) == 0
+    writes = lab.observer.rows(
+        "select count(distinct updated_at) as writes, max(n) as most from (select updated_at,"
+        " count(*) as n from tasker.tasks group by updated_at) t"
+    )
+    assert [(row.writes, row.most) for row in writes] == [(2, POINTED_AT)]
     lab.check()
 
 
@@ -262,7 +285,8 @@ async def test_the_message_of_a_task_that_somebody_keeps_comes_again_and_counts_
     assert queued.results.longest_pause() == LATER_SECONDS
 
     queued.due("0 seconds")
-    assert await queued.receive() == 1
+    assert await queued.receive() == 2, "they have one message, and get one each"
+    assert await queued.receive() == 2, "that of the other one finds nothing"
 
     assert lab.task(held["task"]).state == "complete"
     assert (await waiting(queued), queued.results.longest_pause()) == (0, 36_000)

@@ -7,6 +7,7 @@ import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -71,7 +72,11 @@ async def tray(lab: Lab) -> AsyncIterator[Tray]:
 
 
 @pytest.mark.parametrize(
-    "wrong", [b"\xff no json", b"[" * 100_000, [1], {"token": 1}, {"step": 7}, {"step": None}, {"step": "abc"}]
+    "wrong",
+    [
+        *(b"\xff no json", b"[" * 100_000, [1], 7, {"token": 1}, {"step": 7}, {"step": None}, {"step": "abc"}),
+        *({"steps": []}, {"steps": None}, {"steps": "abc"}, {"steps": [str(UUID(int=7)), "abc"]}),
+    ],
 )
 async def test_a_message_that_points_to_no_step_is_kept_with_the_reason_and_holds_nobody_up(
     tray: Tray, wrong: Any
@@ -85,6 +90,19 @@ async def test_a_message_that_points_to_no_step_is_kept_with_the_reason_and_hold
     (kept,) = tray.lab.observer.rows("select queue_name, reason from tasker.poison_messages")
     assert kept.queue_name == tray.messaging.names.step_results
     assert "points to no parked step" in kept.reason
+    assert await tray.waiting() == 0
+
+
+async def test_of_a_message_to_several_steps_the_unknown_one_is_kept_and_the_others_are_ended(tray: Tray) -> None:
+    pointed = [tray.parked(), tray.parked()]
+    stranger = str(UUID(int=7))
+    await tray.messaging.send_step_results([pointed[0][1], {"step": stranger}, pointed[1][1]])
+
+    assert await tray.receive() == 3
+
+    assert [tray.lab.task(task).state for task, _ in pointed] == ["complete", "complete"]
+    (kept,) = tray.lab.observer.rows("select message->>'raw' as raw, reason from tasker.poison_messages")
+    assert (json.loads(kept.raw), kept.reason) == ({"step": stranger}, "unknown step")
     assert await tray.waiting() == 0
 
 
@@ -131,11 +149,13 @@ def breaks(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     monkeypatch.setattr(ending, "plan_growth", planned)
 
 
+@pytest.mark.parametrize(("together", "receptions"), [(1, 5), (7, 6)])
 async def test_a_result_that_ends_every_process_fails_its_step_in_the_end_and_those_beside_it_are_ended(
-    tray: Tray, monkeypatch: pytest.MonkeyPatch
+    tray: Tray, monkeypatch: pytest.MonkeyPatch, together: int, receptions: int
 ) -> None:
+    """One message may point to all of them: it is taken once, and then each has its own."""
     pointed = parked_decisions(tray, *("good",) * 3, KILLS, *("good",) * 3)
-    await tray.send(*(message for _, message in pointed))
+    await tray.messaging.send_step_results([message for _, message in pointed], together)
     breaks(monkeypatch, _Killed())
     deaths = 0
     for _ in range(30):
@@ -146,7 +166,7 @@ async def test_a_result_that_ends_every_process_fails_its_step_in_the_end_and_th
             deaths += 1
             tray.lab.observer.execute("update pgmq.q_orchestration_step_results set vt = clock_timestamp()")
 
-    assert deaths == 5
+    assert deaths == receptions
     states = [tray.lab.task(task).state for task, _ in pointed]
     assert states == [*("complete",) * 3, "error", *("complete",) * 3]
     (error,) = tray.lab.observer.rows(
