@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
+from tasker.contracts.events.publishing import KEPT_EVENTS, HandlerEvent
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.tracing import TraceContext, TraceOf
 
@@ -47,6 +48,11 @@ class Claim:
         return f"{self.template}:{self.ordinal}"
 
     @property
+    def position(self) -> dict[str, Any] | None:
+        """The checkpoint as its handler sees it: without the events that are kept with it. None: there is none."""
+        return {name: value for name, value in (self.checkpoint or {}).items() if name != KEPT_EVENTS} or None
+
+    @property
     def carried(self) -> TraceContext | None:
         """The place in a trace that its handler carries on: where its task was submitted, or what a plugin says."""
         if self.trace_of is None:
@@ -61,6 +67,8 @@ class Success:
     value: Any
     encoded: JsonText
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    events: Sequence[HandlerEvent] = ()
+    """What the handler published itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,8 @@ class Failure:
     retry_after: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     handler: str | None = None
+    events: Sequence[HandlerEvent] = ()
+    """What the handler published itself, where it came back."""
 
 
 class Verdict(StrEnum):

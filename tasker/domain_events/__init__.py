@@ -5,6 +5,7 @@ from __future__ import annotations
 from tasker.domain_events.declaration import EventDeclaration, PublishContext, StepEventContext, StepResult
 from tasker.domain_events.poller import DomainEventCallback, ErrorCallback, InProcessDomainEventPoller
 from tasker.domain_events.publisher import BasePublisher, DefaultPublisher
+from tasker.domain_events.publishing import publish_domain_event
 from tasker.domain_events.reference import LoggingSubscriber, MetricsSubscriber
 from tasker.domain_events.registries import PublisherRegistry, SubscriberRegistry
 from tasker.domain_events.subscriber import BaseSubscriber
@@ -24,4 +25,5 @@ __all__ = [
     "StepEventContext",
     "StepResult",
     "SubscriberRegistry",
+    "publish_domain_event",
 ]

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from threading import Thread, current_thread
 from typing import Any, Final, TypeAlias
 
-from tasker.contracts.subscribing import SubscriberLimits
+from tasker.contracts.events.subscribing import SubscriberLimits
 
 Waiting: TypeAlias = tuple[str, Any] | None
 """The name of an event, and itself as the callback gets it; None ends the thread."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, TypeAlias
 
-from tasker.contracts.subscribing import LIMITS, SubscriberLimits
+from tasker.contracts.events.subscribing import LIMITS, SubscriberLimits
 from tasker.domain_events.channel import InProcessChannel, shared
 from tasker.domain_events.listening import Listener
 from tasker.domain_events.polling_thread import PollingThread

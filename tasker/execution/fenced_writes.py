@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tasker.contracts.events.publishing import KEPT_EVENTS
 from tasker.execution.attempt.values import Attempt, Checkpoint
 from tasker.execution.settings import WorkerSettings
 from tasker.services.engine.calls import Engine
@@ -23,11 +24,13 @@ class FencedWrites:
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
         """Save a position (see `tasker.checkpoint_v1`)."""
         self._on_saved(attempt.claim.task_uuid)
-        saved = {
+        saved: dict[str, Any] = {
             "cursor": position.cursor,
             "items_processed": position.items_processed,
             "accumulated_results": position.accumulated_results,
         }
+        if position.events:
+            saved[KEPT_EVENTS] = [event.to_json() for event in position.events]
         answer = await self._engine.read("checkpoint", {**self._fence(attempt), **saved})
         return answer.get("checkpoint")
 

@@ -25,7 +25,7 @@ from tasker.contracts.defaults.workers import (
     SEEN_EVENTS,
     THREADS,
 )
-from tasker.contracts.subscribing import LIMITS, SubscriberLimits
+from tasker.contracts.events.subscribing import LIMITS, SubscriberLimits
 from tasker.lifecycle.deployment import WORKER_EVENTS, EventSettings
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.services.engine.rules import DEFAULT_RULES, Rules

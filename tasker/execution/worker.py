@@ -228,7 +228,7 @@ class Worker:
             end = Result(attempt.claim, attempt.plan, 0, failed_here(error))
         if self._teller is not None and told is not None:
             self._teller.ended(told, end)
-        if attempt.step.publishes_events and isinstance(end, Result):
+        if isinstance(end, Result) and (attempt.step.publishes_events or end.outcome.events):
             end = await self.events.with_events(end, attempt.step)
         running.ended = True
         self.slots.finish()

@@ -70,7 +70,7 @@ class Ending:
     async def end(self, steps: Sequence[str], worn: Set[str] = frozenset()) -> Ended:
         """Complete, retry or fail them; those that are not parked any more are left alone. Those that are `worn` fail:
         nobody is to try it again."""
-        found = ParkedAnswer.parse(await self._engine.read("parked", {"steps": list(steps)}))
+        found = ParkedAnswer.parse(await self._engine.read("parked", {"steps": list(steps), "events": True}))
         self._ended.unknown |= found.unknown
         plain: list[ParkedRow] = []
         expanding: list[ParkedRow] = []
@@ -164,7 +164,7 @@ def _parked_change(row: ParkedRow, plan: Plan) -> Change:
     change = simple_change(row.kind, row.step, row.task, row.token, row.worker)
     if row.kind == "retry":
         change["d"] = row.delay_ms
-    if plan.steps[row.ordinal].publishes_events:
+    if row.publishes or plan.steps[row.ordinal].publishes_events:
         change["ev"] = None  # the database has what the worker made of them
     return change
 

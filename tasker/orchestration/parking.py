@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from tasker.contracts.clock import Random
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.execution import Verdict
 from tasker.contracts.messaging import QueuedMessage
 from tasker.db.connection import DataRefused

@@ -12,6 +12,7 @@ from tasker.contracts.rules.limits import (
     MAX_MULTIPLIER,
     MAX_SECONDS,
 )
+from tasker.contracts.rules.names import MAX_NAME, NAME, NAME_RULE
 from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
 from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES
@@ -20,8 +21,6 @@ from tasker.template.mapping import Key, Mapping
 from tasker.template.schema_shape import Schema
 from tasker.template.shapes import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
 
-NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
-NAME_RULE = "use letters, digits, `_`, `-` and `.`, without spaces"
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
 NAMESPACE_RULE = (
     "use lower-case letters, digits, `_` and single `-`: queues are named after it; "
@@ -36,7 +35,7 @@ SECONDS = Number(above=0, maximum=MAX_SECONDS)
 DELAY_SECONDS = Number(minimum=0, maximum=MAX_SECONDS)
 DELAY_MS = Number(whole=True, minimum=0, maximum=MAX_MILLISECONDS)
 ATTEMPTS = Number(whole=True, minimum=0, maximum=MAX_ATTEMPTS)
-NAME_TEXT = Text(NAME, NAME_RULE, max_length=128)
+NAME_TEXT = Text(NAME, NAME_RULE, max_length=MAX_NAME)
 PROSE = Text(may_be_empty=True)
 
 STEP_TYPES = Choice(

@@ -1,10 +1,14 @@
-"""Contexts for tests of handlers, made the way a worker makes them."""
+"""Contexts for tests of handlers, made the way a worker makes them, and what handlers publish in them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.events.publishing import HandlerEvent, publishing
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import HandlerRef, Plan, StepPlan
 from tasker.contracts.step_types import DEFAULT
@@ -52,6 +56,36 @@ def step_context(
         task_context=values or {},
         dependency_results=results or {},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedEvent:
+    """What a handler has published itself; `withheld` says why it would not be published, and has no payload then."""
+
+    name: str
+    payload: Mapping[str, Any] | None
+    condition: str
+    delivery_mode: str
+    withheld: str | None
+
+
+@contextmanager
+def published_events() -> Iterator[list[PublishedEvent]]:
+    """What handlers publish themselves in this block, in their order; the list is filled at its end (X-3)."""
+    from tasker.execution.publishing.from_handler import EventBuffer
+
+    buffer, found = EventBuffer(), list[PublishedEvent]()
+    token = publishing.set(buffer)
+    try:
+        yield found
+    finally:
+        publishing.reset(token)
+        found += map(_published, buffer.taken())
+
+
+def _published(event: HandlerEvent) -> PublishedEvent:
+    payload = json.loads(event.payload.text) if event.payload else None
+    return PublishedEvent(event.name, payload, event.condition, event.delivery_mode, event.withheld)
 
 
 def _batch_inputs(start: Any, end: Any) -> dict[str, Any]:

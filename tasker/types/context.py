@@ -10,17 +10,16 @@ from uuid import UUID
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
 from tasker.contracts.defaults.retries import MAX_ATTEMPTS
+from tasker.contracts.events.publishing import HandlerEvents
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import Plan, StepPlan
-from tasker.contracts.reporting import reporter
 from tasker.types.dependency_results import dig, names_with_prefix, unwrap, unwrap_all
 from tasker.types.legacy_event import FfiStepEvent, event_for
 from tasker.types.model import Model
-from tasker.types.progress import progress_report
+from tasker.types.telling import Telling
 
 if TYPE_CHECKING:
     from tasker.models import TaskSequenceStepWrapper, TaskWrapper
-    from tasker.step_handler.step_log import StepLog
 
 
 _MADE_WHEN_READ = ("event", "task_uuid", "step_uuid", "correlation_id")
@@ -34,7 +33,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(Model):
+class StepContext(Telling, Model):
     """Everything a handler may read. No accessor raises for something that is not there (F-1).
 
     `input_data` is the task's context, `step_inputs` the inputs of this step instance (a batch worker's cursor),
@@ -58,6 +57,7 @@ class StepContext(Model):
     _template: tuple[str, str, str] | None = PrivateAttr(None)
     _step: StepPlan | None = PrivateAttr(None)
     _cancel_flag: CancelFlag | None = PrivateAttr(None)
+    _events: HandlerEvents | None = PrivateAttr(None)
 
     @classmethod
     def build(
@@ -69,6 +69,7 @@ class StepContext(Model):
         task_context: Mapping[str, Any],
         dependency_results: Mapping[str, Any],
         cancel_flag: CancelFlag | None = None,
+        events: HandlerEvents | None = None,
     ) -> StepContext:
         """The context of a claimed step, made without validation: the worker's values are right already.
 
@@ -100,6 +101,7 @@ class StepContext(Model):
                 "_template": (plan.namespace, plan.name, plan.version),
                 "_step": step,
                 "_cancel_flag": cancel_flag,
+                "_events": events,
             },
         )
         return self
@@ -143,41 +145,15 @@ class StepContext(Model):
         return plain
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Everything but the cancel flag, which belongs to the process that made it."""
+        """Everything but the cancel flag and the published events, which belong to the process that made them."""
         state = super().__getstate__()
-        private = dict(state["__pydantic_private__"] or {}, _cancel_flag=None)
+        private = dict(state["__pydantic_private__"] or {}, _cancel_flag=None, _events=None)
         return {**state, "__pydantic_private__": private}
 
     @property
     def cancelled(self) -> bool:
         """True once the task was cancelled, the attempt timed out or the worker is stopping: a long loop looks here."""
         return self._cancel_flag is not None and self._cancel_flag.is_set()
-
-    def report_progress(
-        self,
-        percent: float | None = None,
-        *,
-        done: float | None = None,
-        total: float | None = None,
-        message: str | None = None,
-    ) -> None:
-        """Say how far this attempt is: views, the API and events show it, with an estimate of what is left.
-
-        Parameters: `percent` from 0 to 100, or how many of `total` are `done`; `message` says what is being done. May
-        be called as often as one likes: at most once a second the latest is stored, and nothing waits for that. The
-        next attempt begins with none. Counts as a sign of life where a step's checkpoints are watched (C-114).
-        Raises `ValueError` for numbers that contradict each other.
-        """
-        report = progress_report(percent, done, total, message)
-        if (to := reporter.get()) is not None:
-            to.progress(report)
-
-    @property
-    def log(self) -> StepLog:
-        """Writes lines that are kept with the step: `context.log.info("charged", amount=12)`."""
-        from tasker.step_handler.step_log import StepLog
-
-        return StepLog()
 
     @property
     def trace_headers(self) -> dict[str, str]:
@@ -248,7 +224,7 @@ class StepContext(Model):
     def checkpoint(self) -> dict[str, Any] | None:
         """What the last `checkpoint_yield` of this step stored (C-102); None without one."""
         if self._claim is not None:
-            return dict(self._claim.checkpoint) if self._claim.checkpoint else None
+            return self._claim.position
         stored = (self.event.task_sequence_step.get("workflow_step") or {}).get("checkpoint")
         return dict(stored) if stored else None
 

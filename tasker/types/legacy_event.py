@@ -71,7 +71,7 @@ def _workflow_step(claim: Claim, step: StepPlan) -> dict[str, Any]:
         "attempts": claim.attempt - 1,
         "inputs": dict(claim.inputs or {}),
         "results": {},
-        "checkpoint": dict(claim.checkpoint) if claim.checkpoint else None,
+        "checkpoint": claim.position,
     }
 
 

@@ -8,7 +8,7 @@ from tasker.app.configured.engine import rules
 from tasker.app.configured.events import worker_events
 from tasker.app.configured.resilience import completion_buffer
 from tasker.app.configured.unset import is_set
-from tasker.contracts.subscribing import SubscriberLimits
+from tasker.contracts.events.subscribing import SubscriberLimits
 from tasker.execution.settings import WorkerSettings
 from tasker.step_output import LEVELS
 

@@ -7,12 +7,14 @@ import os
 from contextvars import Token
 from typing import Any
 
+from tasker.contracts.events.publishing import KEPT_EVENTS, publishing
 from tasker.contracts.reporting import reporter
 from tasker.contracts.running import covering, running
 from tasker.execution.attempt.covering import Cover
 from tasker.execution.attempt.modes.copies import end_copy
 from tasker.execution.attempt.outcome import raised, settle, yielded
-from tasker.execution.attempt.values import Attempt, Ending
+from tasker.execution.attempt.values import Attempt, Ending, with_events
+from tasker.execution.publishing.from_handler import EventBuffer
 from tasker.registry.invocation import ResolvedHandler
 from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.types.context import StepContext
@@ -20,55 +22,67 @@ from tasker.types.context import StepContext
 
 async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     """Call an async handler. Only a `CancelledError` gets out: the caller knows who cancelled."""
-    process, entered = os.getpid(), _enter(attempt)
+    process, events = os.getpid(), _events(attempt)
+    entered = _enter(attempt, events)
     try:
-        value = await handler.call(_context(attempt))
-        return settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
+        value = await handler.call(_context(attempt, events))
+        ending: Ending = settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
     except asyncio.CancelledError:
         raise
     except CheckpointYield as signal:
-        return yielded(signal, handler.name)
+        ending = yielded(signal, handler.name)
     except BaseException as error:  # SystemExit too: a handler must not end the worker (B-146)
-        return raised(error, handler.name)
+        ending = raised(error, handler.name)
     finally:
         _leave(attempt, entered)
         end_copy(process, handler.name)
+    return with_events(ending, events.taken())
 
 
 def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     """Call a handler of either kind and wait for it here, in a thread or a process that may block. Never raises."""
-    process, entered = os.getpid(), _enter(attempt)
+    process, events = os.getpid(), _events(attempt)
+    entered = _enter(attempt, events)
     try:
         if handler.kind == "async":
             return asyncio.run(call_async(attempt, handler))
-        return settle(handler.call(_context(attempt)), attempt.step, handler.name, attempt.result_limit_bytes)
+        value = handler.call(_context(attempt, events))
+        ending: Ending = settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
     except CheckpointYield as signal:
-        return yielded(signal, handler.name)
+        ending = yielded(signal, handler.name)
     except BaseException as error:
-        return raised(error, handler.name)
+        ending = raised(error, handler.name)
     finally:
         _leave(attempt, entered)
         end_copy(process, handler.name)
+    return with_events(ending, events.taken())
 
 
-Entered = tuple[Token[Any], Token[Any], Token[Any]]
+Entered = tuple[Token[Any], Token[Any], Token[Any], Token[Any]]
 
 
-def _enter(attempt: Attempt) -> Entered:
+def _events(attempt: Attempt) -> EventBuffer:
+    """For what this call publishes, behind what the step's checkpoint has kept."""
+    return EventBuffer((attempt.claim.checkpoint or {}).get(KEPT_EVENTS, ()))
+
+
+def _enter(attempt: Attempt, events: EventBuffer) -> Entered:
     """From here on this context is the attempt's."""
-    return running.set(attempt.claim), reporter.set(attempt.reporter), covering.set(Cover(attempt).over)
+    cover = Cover(attempt).over
+    return running.set(attempt.claim), reporter.set(attempt.reporter), covering.set(cover), publishing.set(events)
 
 
 def _leave(attempt: Attempt, entered: Entered) -> None:
     if attempt.reporter is not None:
         attempt.reporter.flush()
-    claim, report, cover = entered
+    claim, report, cover, events = entered
     running.reset(claim)
     reporter.reset(report)
     covering.reset(cover)
+    publishing.reset(events)
 
 
-def _context(attempt: Attempt) -> StepContext:
+def _context(attempt: Attempt, events: EventBuffer) -> StepContext:
     return StepContext.build(
         claim=attempt.claim,
         plan=attempt.plan,
@@ -76,4 +90,5 @@ def _context(attempt: Attempt) -> StepContext:
         task_context=attempt.task_context,
         dependency_results=attempt.dependency_results,
         cancel_flag=attempt.cancel,
+        events=events,
     )

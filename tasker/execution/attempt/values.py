@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
+from tasker.contracts.events.publishing import HandlerEvent
 from tasker.contracts.execution import Claim, Failure, Success
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.reporting import Reporter
@@ -23,6 +25,8 @@ class Checkpoint:
     cursor: Any
     items_processed: int
     accumulated_results: Any = None
+    events: Sequence[HandlerEvent] = ()
+    """What the handler published itself up to here; kept with the position."""
 
 
 class ClaimWrites(Protocol):
@@ -55,6 +59,11 @@ class Attempt:
 
 Ending: TypeAlias = Success | Failure | Checkpoint
 """What one call of a handler came to."""
+
+
+def with_events(ending: Ending, events: Sequence[HandlerEvent]) -> Ending:
+    """The same, together with the events that the handler published itself."""
+    return replace(ending, events=events) if events else ending
 
 
 @dataclass(frozen=True, slots=True)

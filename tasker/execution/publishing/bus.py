@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from tasker.contracts.defaults.workers import SEEN_EVENTS
+from tasker.contracts.events.subscribing import LIMITS, SubscriberLimits
 from tasker.contracts.execution import Claim
 from tasker.contracts.hook_arguments import EventPublished
-from tasker.contracts.subscribing import LIMITS, SubscriberLimits
 from tasker.domain_events.channel import CAPACITY, InProcessChannel, shared
 from tasker.domain_events.listening import Listener
 from tasker.domain_events.poller import InProcessDomainEventPoller

@@ -6,6 +6,7 @@ accepted. What is for this process is told by `Bus` behind that.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,8 +14,9 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
+from tasker.contracts.events.publishing import HandlerEvent
 from tasker.contracts.hook_arguments import EventPublished
-from tasker.contracts.plan import StepPlan
+from tasker.contracts.plan import Plan, StepPlan
 from tasker.domain_events.declaration import StepEventContext
 from tasker.domain_events.publisher import BasePublisher
 from tasker.domain_events.registries import PublisherRegistry
@@ -56,7 +58,37 @@ class EventMaker:
                 except Exception as defect:  # one of ours: the step is not to be lost for it
                     _log.exception("event_not_made event=%s", declared["name"])
                     events = events.and_(Announced(withheld=repr(defect)), number, declared["delivery_mode"])
+        if result.outcome.events:
+            events = self._published(result, step, outcome, events)
         return replace(result, events=events)
+
+    def _published(self, result: Result, step: StepPlan, outcome: str, events: Events) -> Events:
+        """Those of before and what the handler published itself, behind them."""
+        for number, event in enumerate(result.outcome.events, len(step.publishes_events)):
+            if event.carried and outcome == "retryable_failure":
+                continue  # it stays with the position that the next attempt goes on from
+            told = fires(event.condition, outcome)
+            try:
+                made = self._of_handler(result, step, event, told=told)
+            except Exception as defect:  # one of ours, as above
+                _log.exception("event_not_made event=%s", event.name)
+                made = Announced(withheld=repr(defect))
+            events = events.and_published(made, number, event, told=told)
+        return events
+
+    def _of_handler(self, result: Result, step: StepPlan, event: HandlerEvent, *, told: bool) -> Announced:
+        began = perf_counter()
+        payload = None if event.payload is None else json.loads(event.payload.text)
+        schema = _schema_of(event.name, step, result.plan)
+        said = Said(payload, None, event.withheld or _misfit(schema, payload))
+        made = self._announced(result, event.name, event.delivery_mode, said, step.handler.callable)
+        made = replace(made, took_ms=(perf_counter() - began) * 1000)
+        if told and made.withheld is not None:
+            self._count_withheld(result, step, event.name, event.delivery_mode, made.withheld)
+            if self._on_published is not None:
+                mode, namespace = event.delivery_mode, result.claim.namespace
+                self._on_published(EventPublished(event.name, namespace, mode, True, made.took_ms))
+        return made
 
     async def _timed(self, result: Result, step: StepPlan, declared: Mapping[str, Any]) -> Announced:
         if self._on_published is None:
@@ -77,32 +109,24 @@ class EventMaker:
         said = (
             said if said.withheld else Said(said.payload, said.metadata, _misfit(declared.get("schema"), said.payload))
         )
-        plain = publisher is None and says_all(result, step)
-        made = self._announced(result, declared, said, publisher, plain=plain)
+        name, mode = declared["name"], declared["delivery_mode"]
+        made = self._announced(result, name, mode, said, publisher.publisher_name if publisher else GENERIC)
         if made.withheld is not None:
-            self.refused += declared["delivery_mode"] != "fast" and not made.withheld.endswith(LEFT_OUT)
-            self._tell_withheld(result, step, declared["name"], made.withheld)
-        return made
+            self._count_withheld(result, step, name, mode, made.withheld)
+            return made
+        plain = publisher is None and says_all(result, step)
+        return replace(made, publisher=publisher, payload=None if plain else made.payload)
 
-    def _announced(
-        self,
-        result: Result,
-        declared: Mapping[str, Any],
-        said: Said,
-        publisher: BasePublisher | None,
-        *,
-        plain: bool,
-    ) -> Announced:
+    def _announced(self, result: Result, name: str, mode: str, said: Said, fired_by: str) -> Announced:
         if said.withheld is not None:
             return Announced(withheld=said.withheld)
-        event = _event(result, declared["name"], said, publisher.publisher_name if publisher else GENERIC)
+        event = _event(result, name, said, fired_by)
         event["event_id"] = self._new_uuid()
         more = dict(said.metadata or {})
-        if declared["delivery_mode"] == "broadcast":  # the same event on both ways
+        if mode == "broadcast":  # the same event on both ways
             more["fired_at"] = event["metadata"]["fired_at"]
         try:
-            payload = encode(said.payload)
-            return Announced(event, publisher, None if plain else payload, encode(more) if more else None)
+            return Announced(event, payload=encode(said.payload), metadata=encode(more) if more else None)
         except NotStorable as problem:
             return Announced(withheld=f"its payload cannot be stored: {problem}")
 
@@ -114,7 +138,8 @@ class EventMaker:
             _log.warning("publisher_unknown publisher=%s event=%s; the result is published", name, declared["name"])
         return found
 
-    def _tell_withheld(self, result: Result, step: StepPlan, event: str, why: str) -> None:
+    def _count_withheld(self, result: Result, step: StepPlan, event: str, mode: str, why: str) -> None:
+        self.refused += mode != "fast" and not why.endswith(LEFT_OUT)
         level = logging.INFO if why.endswith(LEFT_OUT) else logging.WARNING
         fields = ids_of(result.claim) | {"error": why, "event_name": event, "handler": step.handler.callable}
         log_line(_log, level, "Failed to publish domain event - step will continue", fields)
@@ -187,6 +212,15 @@ def _execution(result: Result) -> dict[str, Any]:
 
 def _value(result: Result) -> dict[str, Any] | None:
     return dict(result.success.value) if result.success and isinstance(result.success.value, Mapping) else None
+
+
+def _schema_of(name: str, step: StepPlan, plan: Plan) -> Mapping[str, Any] | None:
+    """What the template says of the payload of events of this name."""
+    for listed in (*step.publishes_events, *plan.domain_events):
+        if listed["name"] == name and listed.get("schema") is not None:
+            schema: Mapping[str, Any] = listed["schema"]
+            return schema
+    return None
 
 
 def _misfit(schema: Mapping[str, Any] | None, payload: Any) -> str | None:

@@ -136,6 +136,8 @@ class ParkedRow:
     correlation: str
     trace: Mapping[str, Any] | None
     """The place in a trace that its task was submitted at."""
+    publishes: bool = False
+    """What a worker made of its events is stored with it."""
 
 
 @dataclass(frozen=True, slots=True)

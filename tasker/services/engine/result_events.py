@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from tasker.contracts.dataclasses import dataclass
+from tasker.contracts.events.publishing import HandlerEvent
 from tasker.contracts.json_text import JsonText
 
 if TYPE_CHECKING:
@@ -40,11 +41,24 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The events of one result: `stored` by the numbers of their declarations, `here` those to tell in this process."""
+    """The events of one result: `stored` by their numbers, `here` those to tell in this process.
+
+    Those that the handler published itself are numbered behind those that its step declares.
+    """
 
     stored: Mapping[str, Any] = field(default_factory=dict)
     here: tuple[tuple[str, Announced], ...] = ()
-    """With their delivery modes, in the order of the template."""
+    """With their delivery modes, in the order of their numbers."""
+
+    def and_published(self, announced: Announced, number: int, event: HandlerEvent, *, told: bool) -> Events:
+        """These and one that the handler published itself; it is for this process where it is `told`.
+
+        The engine gets each with its condition: it is the one that knows which outcome is accepted.
+        """
+        said = {"n": event.name, "d": event.delivery_mode, "c": event.condition}
+        stored = {} if event.delivery_mode == "fast" else {str(number): {**(announced.stored("durable") or {}), **said}}
+        here = ((event.delivery_mode, announced),) if told and announced.event is not None else ()
+        return Events({**self.stored, **stored}, (*self.here, *here))
 
     def and_(self, announced: Announced, number: int, delivery_mode: str) -> Events:
         """These and one more."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasker.template.diagnostics import Place, did_you_mean, listed
+from tasker.template.diagnostics import Place, did_you_mean
 from tasker.template.drafts import StepDraft
 from tasker.template.graph import Graph
 
@@ -28,7 +28,10 @@ def names_differ(graph: Graph) -> None:
 
 
 def every_event_is_published(graph: Graph, document: Mapping[str, Any]) -> None:
-    """What the template lists, a step publishes; and once."""
+    """What the template lists is listed once, and is no other spelling of what a step publishes.
+
+    What no step declares may be what a handler publishes itself: its schema counts for that.
+    """
     published = {event["name"] for step in graph.steps.values() for event, _ in _published(step)}
     first: set[str] = set()
     for number, event in enumerate(document.get("domain_events", ())):
@@ -39,9 +42,9 @@ def every_event_is_published(graph: Graph, document: Mapping[str, Any]) -> None:
         place = reading.value("domain_events", number, "name")
         if name in first:
             reading.report.add("T039", f"the event `{name}` is listed twice", place, "remove one of them")
-        elif name not in published:
-            near = did_you_mean(name, published) or f"published are {listed(sorted(published)) or 'none'}"
-            reading.report.add("T076", f"no step publishes `{name}`", place, near)
+        elif name not in published and (near := did_you_mean(name, published)):
+            hint = f"{near} Where a handler publishes it itself, all is well"
+            reading.report.add("T076", f"no step publishes `{name}`", place, hint)
         first.add(name)
 
 

@@ -57,6 +57,7 @@ class Saver:
             "items_processed": position.items_processed,
             "accumulated_results": position.accumulated_results,
             "history": [{"cursor": earlier.cursor} for earlier in self.saved],
+            "events": [event.to_json() for event in position.events],
         }
 
 

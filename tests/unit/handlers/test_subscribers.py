@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.subscribing import SubscriberLimits
+from tasker.contracts.events.subscribing import SubscriberLimits
 from tasker.domain_events import (
     BaseSubscriber,
     InProcessDomainEventPoller,

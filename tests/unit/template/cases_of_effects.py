@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.unit.template.cases import BATCH, GOOD, Case, changed
 from tests.unit.template.support import step, steps, top
 
+PUBLISHES = step("publishes_events: [{name: order.paid}]")
 EFFECTS = (
     Case("T027", top("«schedule»: '0 4 * * *'"), "tasker task submit", top("description: at four")),
     Case("T027", top("«on»: {push: {}}"), "no task starts by itself", GOOD),
@@ -26,7 +27,12 @@ EFFECTS = (
         "remove one of them",
         GOOD,
     ),
-    Case("T076", top("domain_events: [{name: «a.b»}]"), "published are none", GOOD),
+    Case(
+        "T076",
+        changed(PUBLISHES, "steps:", "domain_events: [{name: «order.piad»}]\nsteps:"),
+        "did you mean `order.paid`",
+        changed(PUBLISHES, "steps:", "domain_events: [{name: stock.low}]\nsteps:"),
+    ),
     Case("T085", top("«system_dependencies»: {primary: shop}"), "circuit_breaker", GOOD),
     Case("T085", step("«system_dependency»: default"), "circuit_breaker", GOOD),
     Case(

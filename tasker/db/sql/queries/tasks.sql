@@ -207,7 +207,7 @@ order by l.logged_at, l.workflow_step_uuid, l.claim_token, l.line limit %(limit)
 
 -- name: kept
 -- What a step has beside its result: the batch that it was given, its checkpoint and when that was written, each null without.
-select i.inputs, k.checkpoint, k.updated_at
+select i.inputs, k.checkpoint - 'events', k.updated_at
 from tasker.workflow_steps s
 left join tasker.step_inputs i using (workflow_step_uuid) left join tasker.step_checkpoints k using (workflow_step_uuid)
 where s.task_uuid = %(task)s and s.name = %(step)s

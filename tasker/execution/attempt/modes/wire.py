@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, TypeAlias
 
+from tasker.contracts.events.publishing import HandlerEvent
 from tasker.contracts.execution import Claim, Failure, Success
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
 from tasker.contracts.reporting import LogLine, ProgressReport, Reporter
 from tasker.contracts.tracing import TraceContext
 from tasker.execution.attempt.cancel import CancelFlag
-from tasker.execution.attempt.values import Attempt, Checkpoint, Ending
+from tasker.execution.attempt.values import Attempt, Checkpoint, Ending, with_events
 from tasker.registry.invocation import ResolvedHandler
 
 MARK = b"TSKR"
@@ -109,16 +110,22 @@ def _claim(fields: Mapping[str, Any]) -> Claim:
 def answer(call: CallId, ending: Ending) -> dict[str, Any]:
     """What the handler came to, as a message. A result travels as the text that will be stored."""
     if isinstance(ending, Success):
-        fields = {"text": ending.encoded.text, "metadata": ending.metadata}
-        return {"call": call, "type": "success", "fields": fields}
-    kind = "failure" if isinstance(ending, Failure) else "checkpoint"
-    return {"call": call, "type": kind, "fields": asdict(ending)}
+        kind, fields = "success", {"text": ending.encoded.text, "metadata": ending.metadata}
+    else:
+        kind = "failure" if isinstance(ending, Failure) else "checkpoint"
+        fields = {name: value for name, value in asdict(replace(ending, events=())).items() if name != "events"}
+    message = {"call": call, "type": kind, "fields": fields}
+    return message | ({"events": [event.to_json() for event in ending.events]} if ending.events else {})
 
 
 def ending_from(message: Mapping[str, Any]) -> Ending:
     """The value that `answer` was given."""
-    fields = message["fields"]
-    match message["type"]:
+    events = [HandlerEvent.from_json(fields) for fields in message.get("events", ())]
+    return with_events(_ending(message["type"], message["fields"]), tuple(events))
+
+
+def _ending(kind: str, fields: Mapping[str, Any]) -> Ending:
+    match kind:
         case "success":
             return Success(json.loads(fields["text"]), JsonText(fields["text"]), fields["metadata"])
         case "failure":

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tasker.contracts.execution import Success
+from tasker.domain_events import publish_domain_event
 from tasker.errors import PermanentError
 from tasker.execution.attempt.modes.wire import answer, frame
 from tasker.lifecycle.storable import encode
@@ -242,3 +243,21 @@ def speak(context: StepContext) -> None:
     context.log.info("told", n=1)
     context.report_progress(25, message="a quarter")
     print("begun", end="")
+
+
+class PublishesAndYields(StepHandler):
+    """Publishes an event on each side of a checkpoint, and one that belongs to a failure."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        if not context.has_checkpoint():
+            context.publish_domain_event("item.began", {"number": 1})
+            checkpoint_yield(1, 1)
+        context.publish_domain_event("item.failed", {}, condition="failure", delivery_mode="fast")
+        publish_domain_event("item.ended", {"number": 2}, delivery_mode="broadcast")
+        return self.success({"shown": sorted(context.checkpoint or {})})
+
+
+class PublishesAndFails(StepHandler):
+    def call(self, context: StepContext) -> StepHandlerResult:
+        context.publish_domain_event("item.failed", {}, condition="failure")
+        raise PermanentError("no")

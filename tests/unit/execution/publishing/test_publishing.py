@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tasker.contracts.events.publishing import HandlerEvent
 from tasker.contracts.execution import Claim, Failure, Success
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
@@ -220,3 +221,68 @@ async def test_a_publisher_is_told_once_its_event_is_accepted() -> None:
     assert not publisher.accepted.is_set()
     Bus(CustomPublishers(1), channel=InProcessChannel()).accepted([result])
     assert await asyncio.to_thread(publisher.accepted.wait, 60)
+
+
+def own(name: str, payload: str | None = '{"order":7}', **more: Any) -> HandlerEvent:
+    return HandlerEvent(name, payload and JsonText(payload), **more)
+
+
+def success(*events: HandlerEvent) -> Success:
+    return Success({"order": 7}, JsonText('{"order":7}'), events=events)
+
+
+async def test_what_a_handler_published_itself_stands_behind_what_its_step_declares() -> None:
+    events = own("mine"), own("here", delivery_mode="fast"), own("both", delivery_mode="broadcast")
+
+    result = await made({"name": "paid"}, {"name": "seen", "delivery_mode": "fast"}, outcome=success(*events))
+
+    found = stored(result)
+    assert {number: (entry["n"], entry["d"], entry["c"]) for number, entry in found.items()} == {
+        "2": ("mine", "durable", "success"),
+        "4": ("both", "broadcast", "success"),
+    }
+    assert (found["2"]["p"].text, found["2"]["by"]) == ('{"order":7}', "noop")
+    assert result.events is not None
+    assert [each.event and each.event["event_name"] for _, each in result.events.here] == [
+        "paid",
+        "seen",
+        "mine",
+        "here",
+        "both",
+    ]
+    assert len({each.event["event_id"] for _, each in result.events.here if each.event}) == 5
+
+
+async def test_the_engine_gets_those_of_every_outcome_and_this_process_those_of_this_one() -> None:
+    events = own("ended"), own("broken", condition="failure"), own("any", condition="always")
+
+    result = await made(outcome=replace(FAILURE, events=events))
+
+    assert [entry["n"] for entry in stored(result).values()] == ["ended", "broken", "any"]
+    assert result.events is not None
+    assert [each.event and each.event["event_name"] for _, each in result.events.here] == ["broken", "any"]
+
+
+async def test_what_a_checkpoint_carries_stays_with_it_while_the_step_is_tried_again() -> None:
+    events = own("before", condition="always", carried=True), own("after", condition="always")
+
+    again = await made(outcome=replace(FAILURE, events=events), attempt=1)
+    last = await made(outcome=replace(FAILURE, events=events), attempt=2)
+
+    assert [entry["n"] for entry in stored(again).values()] == ["after"]
+    assert [entry["n"] for entry in stored(last).values()] == ["before", "after"]
+
+
+async def test_what_the_template_says_of_a_name_counts_for_handlers_too(caplog: pytest.LogCaptureFixture) -> None:
+    plan, step = planned({"name": "paid", "condition": "failure", "schema": SCHEMA})
+    plan = replace(plan, domain_events=({"name": "listed", "schema": {"type": "object", "required": ["nope"]}},))
+    claim = Claim("s", "t", "charge", 1, 0, "shop", 1, 1, 2, "c", worker="w")
+    events = own("paid"), own("paid", "{}"), own("listed"), own("unknown", "{}"), own("bad", None, withheld="no JSON")
+    maker = EventMaker(CustomPublishers(1), lambda: "id")
+
+    result = await maker.with_events(Result(claim, plan, 5, success(*events)), step)
+
+    why = [str(entry.get("w")) for entry in stored(result).values()]
+    assert ["$.order" in why[1], "$.nope" in why[2], why[0], *why[3:]] == [True, True, "None", "None", "no JSON"]
+    assert maker.refused == 3
+    assert caplog.text.count("Failed to publish domain event - step will continue") == 3

@@ -1,7 +1,8 @@
 -- Stores a checkpoint of a running step and moves its deadline; the step stays in progress (C-100). The history of
 -- positions is appended here, so repeated saves never lose it; the last twenty are kept, which show where a step is and how
 -- fast it goes, because the row is written anew by each save and goes with every claim. Only the worker that holds
--- the current token may save. p_args: {worker, step, token, cursor, items_processed, accumulated_results, timeout_ms, grace_ms}.
+-- the current token may save. p_args: {worker, step, token, cursor, items_processed, accumulated_results, timeout_ms, grace_ms,
+-- events (what its handler has published up to here, which goes with the position; left out where there are none)}.
 -- Answer: {checkpoint} or {lost: true}.
 create or replace function tasker.checkpoint_v1(p_args jsonb) returns jsonb
 language plpgsql
@@ -24,7 +25,8 @@ begin
   insert into tasker.step_checkpoints as c (workflow_step_uuid, checkpoint, updated_at)
   values (v_step, jsonb_build_object('cursor', p_args->'cursor', 'items_processed', p_args->'items_processed', 'timestamp', v_stamp,
     'accumulated_results', p_args->'accumulated_results',
-    'history', jsonb_build_array(jsonb_build_object('cursor', p_args->'cursor', 'timestamp', v_stamp))), v_now)
+    'history', jsonb_build_array(jsonb_build_object('cursor', p_args->'cursor', 'timestamp', v_stamp)))
+    || case when p_args ? 'events' then jsonb_build_object('events', p_args->'events') else '{}' end, v_now)
   on conflict (workflow_step_uuid) do update set updated_at = v_now,
     checkpoint = excluded.checkpoint || jsonb_build_object('history', case
       when jsonb_array_length(c.checkpoint->'history') < v_kept then c.checkpoint->'history'

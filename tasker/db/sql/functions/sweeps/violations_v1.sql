@@ -112,6 +112,18 @@ as $$
     and not exists (select from tasker.domain_events d
       where d.workflow_step_uuid = m.step and d.sort_key = m.sort_key and d.number = e.number)
   union all
+  select 'events that a handler published are missing', d.workflow_step_uuid, format('%s of %s', count(*), max(d.published_with))
+  from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
+  where d.published_with is not null
+    and d.created_at >= coalesce((select max(p.before) from tasker.domain_events_pruned p), '-infinity')
+  group by d.workflow_step_uuid, d.sort_key having count(*) <> max(d.published_with)
+  union all
+  select 'event that nobody published', d.workflow_step_uuid, d.name
+  from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
+  join steps s on s.workflow_step_uuid = d.workflow_step_uuid
+  where d.published_with is null and not exists (select from tasker.template_events e where e.template_id = s.template_id
+    and e.ordinal = s.ordinal and e.number = d.number and e.name = d.name)
+  union all
   select 'event of what was not accepted', d.workflow_step_uuid, d.name
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
   where not exists (select from tasker.step_moves l where l.workflow_step_uuid = d.workflow_step_uuid

@@ -1,0 +1,1 @@
+"""Domain events on their way from handlers to subscribers."""
