@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
+from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.events.publishing import HandlerEvent, publishing
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import HandlerRef, Plan, StepPlan
