@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasker.domain_events.declaration import EventDeclaration, PublishContext, StepEventContext, StepResult
+from tasker.domain_events.event_bus import EventHandler, InProcessEventBus
 from tasker.domain_events.poller import DomainEventCallback, ErrorCallback, InProcessDomainEventPoller
 from tasker.domain_events.publisher import BasePublisher, DefaultPublisher
 from tasker.domain_events.publishing import publish_domain_event
@@ -17,7 +18,9 @@ __all__ = [
     "DomainEventCallback",
     "ErrorCallback",
     "EventDeclaration",
+    "EventHandler",
     "InProcessDomainEventPoller",
+    "InProcessEventBus",
     "LoggingSubscriber",
     "MetricsSubscriber",
     "PublishContext",

@@ -38,7 +38,11 @@ class StepResult(Model):
 
 
 class StepEventContext(Model):
-    """The step that an event is about; `result` holds the handler's own keys (D-152)."""
+    """The step that an event is about; `result` holds the handler's own keys (D-152).
+
+    A publisher finds beside it what a template declares of the event, what the attempt came to with the metadata that
+    the handler gave it, and what the handler was called with: `step_context` is a `StepContext` (A-109).
+    """
 
     task_uuid: str
     step_uuid: str
@@ -47,6 +51,9 @@ class StepEventContext(Model):
     correlation_id: str
     result: dict[str, Any] | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
+    declaration: EventDeclaration | None = Field(default=None, exclude=True, repr=False)
+    step_result: StepResult | None = Field(default=None, exclude=True, repr=False)
+    step_context: Any = Field(default=None, exclude=True, repr=False)
 
     @classmethod
     def from_step_context(

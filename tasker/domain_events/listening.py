@@ -11,6 +11,7 @@ from threading import Thread, current_thread
 from typing import Any, Final, TypeAlias
 
 from tasker.contracts.events.subscribing import SubscriberLimits
+from tasker.domain_events.awaiting import awaited, one_loop
 
 Waiting: TypeAlias = tuple[str, Any] | None
 """The name of an event, and itself as the callback gets it; None ends the thread."""
@@ -19,15 +20,16 @@ log = logging.getLogger("tasker.domain_events")
 
 
 class Listener:
-    """Brings events to one callback, in their order. `heard`, `failed`, `dropped` and `late` count since the start.
+    """Brings events to one callback, plain or async, in their order.
 
+    `heard`, `failed`, `dropped` and `late` count since the start.
     `wants` says by its name whether it gets an event, `on_error` is called with what it raises.
     """
 
     def __init__(
         self,
         name: str,
-        callback: Callable[[Any], None],
+        callback: Callable[[Any], object],
         wants: Callable[[str], bool],
         on_error: Callable[[Exception], None],
         limits: SubscriberLimits,
@@ -91,18 +93,19 @@ class Listener:
         self._waiting = SimpleQueue()  # one that hangs keeps the former
 
     def _live(self, waiting: SimpleQueue[Waiting]) -> None:
-        while (told := waiting.get()) is not END:
-            try:
-                name, event = told
-                self._hear(name, deepcopy(event))  # what one does to it is nobody else's business
-            except BaseException:  # also sys.exit: what a subscriber wants ends nothing of ours
-                self.failed += 1
-                log.exception("subscriber_failed subscriber=%s", self.name)
+        with one_loop():
+            while (told := waiting.get()) is not END:
+                try:
+                    name, event = told
+                    self._hear(name, deepcopy(event))  # what one does to it is nobody else's business
+                except BaseException:  # also sys.exit: what a subscriber wants ends nothing of ours
+                    self.failed += 1
+                    log.exception("subscriber_failed subscriber=%s", self.name)
 
     def _hear(self, name: str, event: Any) -> None:
         self._call = (self._clock(), name)
         try:
-            self._callback(event)
+            awaited(self._callback(event), self._limits.timeout_ms / 1000)
             self.heard += 1
         except Exception as error:
             self.failed += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ from tasker.domain_events.polling_thread import PollingThread
 
 log = logging.getLogger("tasker.domain_events")
 
-DomainEventCallback: TypeAlias = Callable[[dict[str, Any]], None]
+DomainEventCallback: TypeAlias = Callable[[dict[str, Any]], Awaitable[None] | None]
 ErrorCallback: TypeAlias = Callable[[Exception], None]
 Wants: TypeAlias = Callable[[str], bool]
 
@@ -130,6 +130,8 @@ class InProcessDomainEventPoller(PollingThread):
 
 
 def _name_of(callback: DomainEventCallback) -> str:
-    """What the log calls it: the class of a method's object, or the function."""
+    """What the log calls it: the object of a method by its name or class, or the function."""
     owner = getattr(callback, "__self__", None)
-    return getattr(callback, "__qualname__", repr(callback)) if owner is None else type(owner).__name__
+    if owner is None:
+        return getattr(callback, "__qualname__", repr(callback))
+    return str(getattr(owner, "subscriber_name", type(owner).__name__))

@@ -89,13 +89,18 @@ class SubscriberRegistry(SharedInstance):
 
     def register_instance(self, subscriber: BaseSubscriber, name: str | None = None) -> None:
         """Register a ready subscriber, under its class's name unless given another."""
-        self._subscribers[name or type(subscriber).__name__] = subscriber
+        self._subscribers = {**self._subscribers, name or type(subscriber).__name__: subscriber}
+
+    def unregister_instance(self, subscriber: BaseSubscriber) -> None:
+        """Stop a subscriber that was registered as an instance, and forget it."""
+        subscriber.stop()
+        self._subscribers = {name: each for name, each in self._subscribers.items() if each is not subscriber}
 
     def start_all(self, poller: InProcessDomainEventPoller) -> int:
         """Start every subscriber that is not active; how many were started."""
         for cls in self._classes:
             if cls.__name__ not in self._subscribers:
-                self._subscribers[cls.__name__] = cls()
+                self.register_instance(cls())
         idle = [subscriber for subscriber in self._subscribers.values() if not subscriber.active]
         for subscriber in idle:
             subscriber.start(poller)

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable
 from fnmatch import fnmatchcase
 from typing import Any
 
+from tasker.contracts.events.subscribing import LIMITS
+from tasker.domain_events.awaiting import awaited
 from tasker.domain_events.poller import InProcessDomainEventPoller
 
 log = logging.getLogger("tasker.domain_events")
 
 
 class BaseSubscriber(ABC):
-    """Handles the events whose name fits one of its patterns (`payment.*`, `order.completed`)."""
+    """Handles the events whose name fits one of its patterns (`payment.*`, `order.completed`).
+
+    `handle` and the hooks around it may be async: they run in the subscriber's own thread, all in one event loop, and
+    are cancelled when one takes longer than `dispatch_timeout_ms` (A-110, A-112).
+    """
 
     failed = 0
     """How many events it could not handle."""
@@ -28,8 +35,13 @@ class BaseSubscriber(ABC):
         """The patterns; `*` stands for anything."""
 
     @abstractmethod
-    def handle(self, event: dict[str, Any]) -> None:
+    def handle(self, event: dict[str, Any]) -> Awaitable[None] | None:
         """Do something about an event."""
+
+    @property
+    def subscriber_name(self) -> str:
+        """What the log calls it: its class, unless overridden."""
+        return type(self).__name__
 
     @property
     def active(self) -> bool:
@@ -41,17 +53,18 @@ class BaseSubscriber(ABC):
         """The patterns."""
         return list(self.subscribes_to())
 
-    def before_handle(self, event: dict[str, Any]) -> bool:
+    def before_handle(self, event: dict[str, Any]) -> Awaitable[bool] | bool:
         """Called before `handle`; False leaves the event out."""
         return True
 
-    def after_handle(self, event: dict[str, Any]) -> None:  # noqa: B027 (an optional hook)
+    def after_handle(self, event: dict[str, Any]) -> Awaitable[None] | None:  # noqa: B027 (an optional hook)
         """Called after `handle`."""
 
-    def on_handle_error(self, event: dict[str, Any], error: Exception) -> None:
+    def on_handle_error(self, event: dict[str, Any], error: Exception) -> Awaitable[None] | None:
         """Called when `handle` or one of its neighbours raised; logs unless overridden, or told not to."""
         if self._poller is None or self._poller.limits.log_errors:
-            log.error("%s failed at %s", type(self).__name__, event.get("event_name"), exc_info=error)
+            log.error("%s failed at %s", self.subscriber_name, event.get("event_name"), exc_info=error)
+        return None
 
     def matches(self, event_name: str) -> bool:
         """True when a pattern fits."""
@@ -79,15 +92,19 @@ class BaseSubscriber(ABC):
     def handle_event_safely(self, event: dict[str, Any]) -> None:
         """Handle one event with its hooks. Never raises."""
         try:
-            if self.before_handle(event):
-                self.handle(event)
-                self.after_handle(event)
+            if self._awaited(self.before_handle(event)):
+                self._awaited(self.handle(event))
+                self._awaited(self.after_handle(event))
         except Exception as error:
             self.failed += 1
             self._report(event, error)
 
     def _report(self, event: dict[str, Any], error: Exception) -> None:
         try:
-            self.on_handle_error(event, error)
+            self._awaited(self.on_handle_error(event, error))
         except Exception:
-            log.exception("on_handle_error of %s failed", type(self).__name__)
+            log.exception("on_handle_error of %s failed", self.subscriber_name)
+
+    def _awaited(self, returned: Any) -> Any:
+        limits = LIMITS if self._poller is None else self._poller.limits
+        return awaited(returned, limits.timeout_ms / 1000)

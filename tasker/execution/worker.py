@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from tasker.contracts.execution import Claim
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.tracing import TraceOf
 from tasker.errors import PlanUnreadable
+from tasker.execution.attempt.call import context_of
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.told import AttemptTeller
 from tasker.execution.attempt.values import Attempt, Deferred, Released, Unplaced, Unreported
@@ -229,7 +231,7 @@ class Worker:
         if self._teller is not None and told is not None:
             self._teller.ended(told, end)
         if isinstance(end, Result) and (attempt.step.publishes_events or end.outcome.events):
-            end = await self.events.with_events(end, attempt.step)
+            end = await self.events.with_events(end, attempt.step, partial(context_of, attempt))
         running.ended = True
         self.slots.finish()
         if self._left_to_others is not None and not self._runner.crowded:

@@ -25,7 +25,7 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     process, events = os.getpid(), _events(attempt)
     entered = _enter(attempt, events)
     try:
-        value = await handler.call(_context(attempt, events))
+        value = await handler.call(context_of(attempt, events))
         ending: Ending = settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
     except asyncio.CancelledError:
         raise
@@ -46,7 +46,7 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     try:
         if handler.kind == "async":
             return asyncio.run(call_async(attempt, handler))
-        value = handler.call(_context(attempt, events))
+        value = handler.call(context_of(attempt, events))
         ending: Ending = settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
     except CheckpointYield as signal:
         ending = yielded(signal, handler.name)
@@ -82,7 +82,8 @@ def _leave(attempt: Attempt, entered: Entered) -> None:
     publishing.reset(events)
 
 
-def _context(attempt: Attempt, events: EventBuffer) -> StepContext:
+def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepContext:
+    """What the attempt's handler is called with; what it publishes goes to `events`."""
     return StepContext.build(
         claim=attempt.claim,
         plan=attempt.plan,

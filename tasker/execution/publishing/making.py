@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 from tasker.contracts.events.publishing import HandlerEvent
 from tasker.contracts.hook_arguments import EventPublished
 from tasker.contracts.plan import Plan, StepPlan
-from tasker.domain_events.declaration import StepEventContext
+from tasker.domain_events.declaration import EventDeclaration, StepEventContext, StepResult
 from tasker.domain_events.publisher import BasePublisher
 from tasker.domain_events.registries import PublisherRegistry
 from tasker.execution.publishing.bus import OnPublished
@@ -29,10 +29,16 @@ from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.result_events import Announced, Events
 from tasker.template.schema.check import check_result
+from tasker.types.context import StepContext
 
+Given: TypeAlias = Callable[[], StepContext | None]
 GENERIC = "generic_publisher"
 NO_EVENTS = Events()
 _log = logging.getLogger("tasker.domain_events")
+
+
+def nothing_given() -> None:
+    """Where nobody has what the handler was called with."""
 
 
 class EventMaker:
@@ -46,14 +52,14 @@ class EventMaker:
         self.refused = 0
         """Events that were to be kept in the database and are withheld, with a defect of their publisher or payload."""
 
-    async def with_events(self, result: Result, step: StepPlan) -> Result:
-        """The result together with the events that it publishes."""
+    async def with_events(self, result: Result, step: StepPlan, given: Given = nothing_given) -> Result:
+        """The result together with the events that it publishes. `given` makes what the handler was called with."""
         events = NO_EVENTS
         outcome = _outcome(result, step)
         for number, declared in enumerate(step.publishes_events):
             if fires(declared["condition"], outcome):
                 try:
-                    made = await self._timed(result, step, declared)
+                    made = await self._timed(result, step, declared, given)
                     events = events.and_(made, number, declared["delivery_mode"])
                 except Exception as defect:  # one of ours: the step is not to be lost for it
                     _log.exception("event_not_made event=%s", declared["name"])
@@ -90,22 +96,22 @@ class EventMaker:
                 self._on_published(EventPublished(event.name, namespace, mode, True, made.took_ms))
         return made
 
-    async def _timed(self, result: Result, step: StepPlan, declared: Mapping[str, Any]) -> Announced:
+    async def _timed(self, result: Result, step: StepPlan, declared: Mapping[str, Any], given: Given) -> Announced:
         if self._on_published is None:
-            return await self._made(result, step, declared)
+            return await self._made(result, step, declared, given)
         began = perf_counter()
-        made = replace(await self._made(result, step, declared), took_ms=(perf_counter() - began) * 1000)
+        made = replace(await self._made(result, step, declared, given), took_ms=(perf_counter() - began) * 1000)
         if made.withheld is not None and not made.withheld.endswith(LEFT_OUT):
             mode, namespace = declared["delivery_mode"], result.claim.namespace
             self._on_published(EventPublished(declared["name"], namespace, mode, True, made.took_ms))
         return made
 
-    async def _made(self, result: Result, step: StepPlan, declared: Mapping[str, Any]) -> Announced:
+    async def _made(self, result: Result, step: StepPlan, declared: Mapping[str, Any], given: Given) -> Announced:
         publisher = self._publisher(declared)
         if publisher is None:
             said = Said(own_payload(result, step, declared.get("schema")))
         else:
-            said = await self._custom.ask(publisher, _context(result, step, declared), declared["name"])
+            said = await self._custom.ask(publisher, _context(result, step, declared, given), declared["name"])
         said = (
             said if said.withheld else Said(said.payload, said.metadata, _misfit(declared.get("schema"), said.payload))
         )
@@ -157,7 +163,7 @@ def _outcome(result: Result, step: StepPlan) -> str:
     return "permanent_failure" if isinstance(decision, Fail) else "retryable_failure"
 
 
-def _context(result: Result, step: StepPlan, declared: Mapping[str, Any]) -> StepEventContext:
+def _context(result: Result, step: StepPlan, declared: Mapping[str, Any], given: Given) -> StepEventContext:
     claim, failure = result.claim, result.failure
     said: dict[str, Any] = {
         "event_name": declared["name"],
@@ -176,6 +182,18 @@ def _context(result: Result, step: StepPlan, declared: Mapping[str, Any]) -> Ste
         correlation_id=claim.correlation_id,
         result=_value(result),
         metadata=said,
+        declaration=EventDeclaration(**declared),
+        step_result=_step_result(result),
+        step_context=given(),
+    )
+
+
+def _step_result(result: Result) -> StepResult:
+    said: dict[str, Any] = {"execution_time_ms": result.duration_ms}
+    if result.failure is not None:
+        said |= {"error_type": result.failure.error_type, "error_code": result.failure.error_code}
+    return StepResult(
+        success=result.failure is None, result=_value(result), metadata={**result.outcome.metadata, **said}
     )
 
 

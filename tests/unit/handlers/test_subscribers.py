@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from tasker.contracts.events.subscribing import SubscriberLimits
 from tasker.domain_events import (
     BaseSubscriber,
     InProcessDomainEventPoller,
+    InProcessEventBus,
     LoggingSubscriber,
     MetricsSubscriber,
     SubscriberRegistry,
@@ -52,6 +54,14 @@ class Raises(Subscriber):
         super().handle(event)
         event["spoiled"] = True
         raise RuntimeError("no") if len(self.seen) % 2 else SystemExit("no")
+
+
+@pytest.fixture
+def registry() -> Iterator[SubscriberRegistry]:
+    """That of this process, which is empty again behind the test."""
+    SubscriberRegistry.reset()
+    yield SubscriberRegistry.instance()
+    SubscriberRegistry.reset()
 
 
 class Heard:
@@ -137,6 +147,106 @@ def test_whom_nothing_fits_gets_no_thread() -> None:
     listener.tell("n.1", {})
     assert (listener.waiting, made) == (0, [])
     assert not [each for each in threading.enumerate() if each.name == "tasker subscriber x"]
+
+
+class Async(Subscriber):
+    """Hears in a loop, with hooks in it; the first event takes for ever."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loops: set[int] = set()
+        self.errors: list[str] = []
+
+    async def before_handle(self, event: dict[str, Any]) -> bool:
+        self.loops.add(id(asyncio.get_running_loop()))
+        return event["event_name"] != "n.3"
+
+    async def handle(self, event: dict[str, Any]) -> None:
+        self.loops.add(id(asyncio.get_running_loop()))
+        if event["event_name"] == "n.0":
+            await asyncio.Event().wait()
+        super().handle(event)
+        if event["event_name"] == "n.2":
+            raise RuntimeError("no")
+
+    async def after_handle(self, event: dict[str, Any]) -> None:
+        self.seen.append("after")
+
+    async def on_handle_error(self, event: dict[str, Any], error: Exception) -> None:
+        self.errors.append(str(error))
+
+
+def test_an_async_subscriber_hears_in_one_loop_and_is_cancelled_where_it_takes_too_long() -> None:
+    hears, good = Async(), Subscriber()
+    heard = Heard(hears, good, limits=SubscriberLimits(timeout_ms=20))
+    heard.poller.start()
+    heard.publish(0, 1, 2, 3, 4)
+    until(lambda: len(hears.seen) == 5, "it goes on behind the one that was cancelled")
+    heard.poller.stop(60)
+    assert hears.seen == ["n.1", "after", "n.2", "n.4", "after"]
+    assert hears.errors == ["Subscriber timeout: it was cancelled after 0.02 seconds", "no"]
+    assert (hears.failed, len(hears.loops), len(good.seen)) == (2, 1, 5)
+
+
+async def test_a_program_that_polls_in_its_own_loop_waits_for_async_subscribers() -> None:
+    hears, called = Async(), list[str]()
+
+    async def callback(event: dict[str, Any]) -> None:
+        called.append(event["event_name"])
+
+    heard = Heard(hears, limits=SubscriberLimits())
+    heard.poller.on_event(callback)
+    heard.publish(1)
+    assert heard.poller.poll() == 1
+    assert (hears.seen, called) == (["n.1", "after"], ["n.1"])
+
+
+def test_functions_hear_of_what_fits_their_pattern_until_they_have_enough(registry: SubscriberRegistry) -> None:
+    seen: dict[str, list[str]] = {"*": [], "payment.*": [], "payment.made": []}
+    channel = InProcessChannel()
+    poller = InProcessDomainEventPoller(1, channel=channel)
+
+    def plain(event: dict[str, Any]) -> None:
+        seen["*"].append(event["event_name"])
+
+    async def some(event: dict[str, Any]) -> None:
+        seen["payment.*"].append(event["event_name"])
+
+    async def one(event: dict[str, Any]) -> None:
+        seen["payment.made"].append(event["event_name"])
+
+    bus = InProcessEventBus()
+    enough = bus.subscribe("*", plain)
+    bus.subscribe("payment.*", some)
+    bus.subscribe("payment.made", one)
+    for name in ("order.made", "payment.made", "payment.card.made", "last"):
+        registry.start_all(poller)  # as the worker does with each event
+        channel.send({"event_name": name})
+        poller.poll()
+        if name == "payment.card.made":
+            enough()
+    assert seen == {
+        "*": ["order.made", "payment.made", "payment.card.made"],
+        "payment.*": ["payment.made", "payment.card.made"],
+        "payment.made": ["payment.made"],
+    }
+    assert list(registry.list_registered().values()) == [["payment.*"], ["payment.made"]]
+
+
+def test_a_function_that_raises_is_named_in_the_log(
+    registry: SubscriberRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def breaks(event: dict[str, Any]) -> None:
+        raise RuntimeError("no")
+
+    channel = InProcessChannel()
+    poller = InProcessDomainEventPoller(1, channel=channel)
+    InProcessEventBus().subscribe("*", breaks)
+    registry.start_all(poller)
+    channel.send({"event_name": "n.1"})
+    poller.poll()
+    assert "breaks failed at n.1" in caplog.text
+    assert (registry.failed, poller.listeners[0].name.split(".")[-1]) == (1, "breaks")
 
 
 EVENT = {

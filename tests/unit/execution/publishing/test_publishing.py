@@ -21,6 +21,7 @@ from tasker.execution.publishing.bus import Bus
 from tasker.execution.publishing.custom import MOST_STUCK, CustomPublishers
 from tasker.execution.publishing.making import EventMaker
 from tasker.services.engine.exchange import Result
+from tasker.testing.contexts import step_context
 from tests.support.random_plans import Spec, build_plan
 
 SCHEMA = {"type": "object", "required": ["order"]}
@@ -132,6 +133,31 @@ async def test_a_publisher_makes_payload_and_metadata() -> None:
     assert entry["p"].text == '{"order":7,"on":"paid"}'
     assert '"provider":"x"' in entry["m"].text
     assert entry["by"] == "pay"
+
+
+async def test_a_publisher_finds_what_its_event_declares_what_came_of_the_step_and_what_it_was_given() -> None:
+    seen: list[StepEventContext] = []
+    PublisherRegistry.instance().register(Pay(lambda ctx: seen.append(ctx) or {}))
+    plan, step = planned({"name": "paid", "publisher": "pay", "schema": {"type": "object"}})
+    claim = Claim("s", "t", "charge", 1, 0, "shop", 1, 1, 2, "c", worker="w")
+    outcome = Success({"order": 7}, JsonText('{"order":7}'), {"payment_provider": "x"})
+    context = step_context({"amount": 5})
+    maker = EventMaker(CustomPublishers(60), lambda: "id")
+
+    await maker.with_events(Result(claim, plan, 5, outcome), step, lambda: context)
+    await maker.with_events(Result(claim, plan, 5, FAILURE), step)
+
+    paid, failed = seen
+    assert paid.declaration is not None
+    assert (paid.declaration.name, paid.declaration.schema) == ("paid", {"type": "object"})
+    assert paid.step_result is not None
+    assert paid.step_result.metadata == {"payment_provider": "x", "execution_time_ms": 5}
+    assert (paid.step_result.success, paid.step_result.result) == (True, {"order": 7})
+    assert paid.step_context.get_input("amount") == 5
+    assert "payment_provider" not in paid.metadata, "that would publish it"
+    assert failed.step_result is not None
+    assert failed.step_result.metadata == {"execution_time_ms": 5, "error_type": "declined", "error_code": "E1"}
+    assert failed.step_context is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,81 @@
+"""What async subscribers return, brought to its end in the thread that hears for them."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Awaitable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+class _Kept(threading.local):
+    """The event loop of a thread that keeps one; it is made when the first coroutine comes."""
+
+    keeps = False
+    runner: asyncio.Runner | None = None
+
+
+_kept = _Kept()
+
+
+@contextmanager
+def one_loop() -> Iterator[None]:
+    """In this block all coroutines of this thread run in one event loop, so that clients may be kept in it."""
+    _kept.keeps = True
+    try:
+        yield
+    finally:
+        _kept.keeps, runner, _kept.runner = False, _kept.runner, None
+        if runner is not None:
+            runner.close()
+
+
+def awaited(value: Any, limit: float) -> Any:
+    """A plain value as it is; of an awaitable what it comes to, within `limit` seconds.
+
+    Raises `TimeoutError` for one that takes longer: it is cancelled.
+    """
+    if not inspect.isawaitable(value):
+        return value
+    import asyncio
+
+    coroutine = _within(value, limit)
+    if _kept.keeps:
+        _kept.runner = _kept.runner or asyncio.Runner()
+        return _kept.runner.run(coroutine)
+    return _run_in_a_thread(coroutine) if _has_running_loop() else asyncio.run(coroutine)
+
+
+def _has_running_loop() -> bool:
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _run_in_a_thread(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Whoever called waits here, with the loop that it has."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
+
+
+async def _within(value: Awaitable[Any], limit: float) -> Any:
+    import asyncio
+
+    try:
+        async with asyncio.timeout(limit) as allowed:
+            return await value
+    except TimeoutError:
+        if allowed.expired():
+            raise TimeoutError(f"Subscriber timeout: it was cancelled after {limit:g} seconds") from None
+        raise
