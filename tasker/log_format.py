@@ -17,7 +17,7 @@ from tasker.contracts.running import covering, running
 from tasker.log_lines import Line, as_text, ids_of
 
 LEVEL_VARIABLE, FORMAT_VARIABLE = "TASKER_LOG_LEVEL", "TASKER_LOG_FORMAT"
-LEVELS, FORMATS = ("DEBUG", "INFO", "WARNING", "ERROR"), ("text", "json")
+LEVELS, FORMATS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR"), ("text", "json")
 TEXT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
@@ -118,5 +118,10 @@ def write_as(form: str) -> None:
 def log_as_parent(environ: Mapping[str, str] = os.environ) -> None:
     """In a child process: as its parent was told to, which it says by the variables."""
     if environ.get(LEVEL_VARIABLE) or environ.get(FORMAT_VARIABLE):
-        level = getattr(logging, environ.get(LEVEL_VARIABLE, "").strip().upper() or "WARNING")
-        log_to_stderr(level, environ.get(FORMAT_VARIABLE, "text"))
+        log_to_stderr(level_named(environ) or logging.WARNING, environ.get(FORMAT_VARIABLE, "text"))
+
+
+def level_named(environ: Mapping[str, str]) -> int | None:
+    """The level that `TASKER_LOG_LEVEL` names; None where it names none."""
+    name = environ.get(LEVEL_VARIABLE, "").strip().upper()
+    return logging.getLevelNamesMapping()[name] if name in LEVELS else None

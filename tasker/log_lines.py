@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 from tasker.contracts.execution import Claim
 from tasker.contracts.tracing import TraceContext
 
+TRACE = 5
+"""The level below DEBUG, of which `logging` has none (E-104)."""
+logging.addLevelName(TRACE, "TRACE")
 ORDER = (
     *("correlation_id", "task_uuid", "step_uuid", "namespace"),
     *("operation", "state", "status", "from_state", "to_state"),

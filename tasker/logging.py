@@ -6,10 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from tasker.log_lines import TRACE as TRACE  # offered here
 from tasker.types import LogContext
-
-TRACE = 5
-logging.addLevelName(TRACE, "TRACE")
 
 _logger = logging.getLogger("tasker.handlers")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenTelemetry"]
 FLUSH_SECONDS = 3.0
+STARTED = "OpenTelemetry initialized opentelemetry_enabled=true otlp_endpoint=%s service_name=%s sample_rate=%g"
+_log = logging.getLogger("tasker.plugins.otel")
 
 
 class OpenTelemetry:
     """The plugin. What is told says `tasker_otel.spans`."""
 
     def __init__(self) -> None:
-        self._share = 1.0
+        self._share, self._service = 1.0, ""
         self._spans: Spans | None = None
         self._sender: Sender | None = None
         self._is_told_of_the_end = self._has_closed = False
@@ -43,7 +46,7 @@ class OpenTelemetry:
             from tasker_otel.spans import Spans
         except ModuleNotFoundError as error:
             raise RuntimeError(f"it needs {error.name!r}: pip install 'tasker-engine[otel]'") from None
-        self._share = settings.share
+        self._share, self._service = settings.share, settings.service_name
         self._spans = Spans(settings.share, messages=settings.messages)
         self._sender = sender_of(settings)
 
@@ -76,8 +79,10 @@ class OpenTelemetry:
 
     @hookimpl
     def tasker_process_started(self) -> None:
-        """A worker or an orchestrator, which tells when it stops."""
+        """A worker or an orchestrator, which tells when it stops; that it traces is a line in its log (E-142)."""
         self._is_told_of_the_end = True
+        if self._sender is not None:
+            _log.info(STARTED, self._sender.where, self._service, self._share)
 
     @hookimpl
     def tasker_caught_up(self) -> None:

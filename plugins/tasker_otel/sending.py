@@ -30,7 +30,7 @@ class Sender:
     """
 
     def __init__(self, exporter: SpanExporter, where: str, capacity: int) -> None:
-        self._told, self._where, self._capacity = _Told(exporter, where), where, capacity
+        self._told, self.where, self._capacity = _Told(exporter, where), where, capacity
         self._queue = BatchSpanProcessor(self._told, max_queue_size=capacity)
         self._accepted = self._dropped = 0
 
@@ -57,7 +57,7 @@ class Sender:
         flushing.join(seconds)  # the SDK's own limit does nothing yet
         left = self._accepted - self._told.done
         if left or self.lost:
-            _log.warning("spans_lost receiver=%s not_sent=%s dropped=%s", self._where, left, self.lost)
+            _log.warning("spans_lost receiver=%s not_sent=%s dropped=%s", self.where, left, self.lost)
 
 
 class _Told(SpanExporter):

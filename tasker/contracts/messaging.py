@@ -232,8 +232,8 @@ class SqlChannel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TransactionalSql:
-    """How a transactional backend joins the engine's functions: one SQL function that runs a core function and sends
-    what it answers, one that takes hints and claims their steps, one that lists which steps have no hint."""
+    """How a transactional backend joins the engine's functions: one SQL function runs a core function and sends what it
+    answers, one takes hints and claims; for `args.tell_enqueued` both add `tasker.enqueued_v1` of the answer."""
 
     call: str
     """`call(fn text, args jsonb) -> jsonb`: core function plus sends, one transaction."""

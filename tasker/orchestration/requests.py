@@ -10,10 +10,12 @@ import logging
 import math
 from collections.abc import Sequence
 from time import perf_counter
+from typing import Any
 
 from tasker.contracts.clock import Clock
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import QueuedMessage
+from tasker.contracts.tracing import TraceContext
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, Overloaded, PlanUnreadable, TaskerError
 from tasker.log_lines import ids_of_task, log_line
@@ -173,7 +175,8 @@ class TaskRequests:
     async def _refuse(self, message: QueuedMessage, error: Exception) -> None:
         """Kept first and acknowledged then: a crash in between keeps it twice."""
         reason = error.message if isinstance(error, TaskerError) else f"the request cannot be used: {error!r}"
-        _log.warning("task_request_refused id=%s reason=%s", message.message_id, reason)
+        said = {"id": message.message_id, "reason": reason}
+        log_line(_log, logging.WARNING, "task_request_refused", _asked_for(message) | said)
         await self._engine.set_aside(message.queue, message.message_id, message.payload, reason)
         await self._ack([message])
 
@@ -196,3 +199,14 @@ class TaskRequests:
         messaging = self._engine.messaging
         await messaging.backend.send_messages(messages[0].queue, [message.payload for message in messages])
         await self._ack(messages)
+
+
+def _asked_for(message: QueuedMessage) -> dict[str, Any]:
+    """Whom a line about this message is about; nothing where it cannot be read, which is the reason then."""
+    try:
+        asked = TaskRequest.decode(message.payload)
+    except Exception:  # as above
+        return {}
+    given = asked.request
+    place = TraceContext(given.traceparent, given.tracestate) if given.traceparent else None
+    return ids_of_task(asked.task_uuid, given.correlation_id or asked.task_uuid, asked.namespace, place)

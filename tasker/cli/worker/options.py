@@ -59,7 +59,7 @@ def log_level(environ: Mapping[str, str] = os.environ) -> int | None:
     if name and name not in log_format.LEVELS:
         hint = f"use one of: {', '.join(log_format.LEVELS)}"
         raise UsageError(f"{log_format.LEVEL_VARIABLE} is {name!r}", hint=hint)
-    return getattr(logging, name, None)
+    return log_format.level_named(environ)
 
 
 def log_to_stderr(environ: MutableMapping[str, str] = os.environ, *, default: int = logging.INFO) -> None:

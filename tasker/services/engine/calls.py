@@ -107,7 +107,8 @@ class Engine:
         return answer
 
     def _text_of(self, args: Args) -> str:
-        """The arguments of a function that sends hints. Where it does so itself, it is asked to tell of the steps."""
+        """The arguments of a function that sends hints. A backend's function that does so itself is asked to add
+        `tasker.enqueued_v1` of the answer, and hands `tell_enqueued` on to no function of the engine."""
         return to_json({**args, "tell_enqueued": True} if self._joined and enqueued_are_told() else args)
 
     async def _committed(self, function: str, args: Args, answer: Answer, began: float, ends_told: bool) -> None:

@@ -18,7 +18,7 @@ SPEAK = """
 import logging
 from tasker.cli.worker.options import log_to_stderr
 log_to_stderr()
-for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
+for level in (5, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
     logging.getLogger("tasker.process").log(level, "heard")
 """
 
@@ -27,7 +27,9 @@ def tasker(*command: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *command], env={**os.environ, **environ}, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize(("level", "lines"), [("DEBUG", 4), ("", 3), ("INFO", 3), ("warning", 2), ("ERROR", 1)])
+@pytest.mark.parametrize(
+    ("level", "lines"), [("TRACE", 5), ("DEBUG", 4), ("", 3), ("INFO", 3), ("warning", 2), ("ERROR", 1)]
+)
 def test_a_process_tells_what_is_at_its_level_or_above(level: str, lines: int) -> None:
     assert tasker("-c", SPEAK, TASKER_LOG_LEVEL=level).stderr.count("tasker.process heard") == lines
 
@@ -40,7 +42,7 @@ def test_without_a_level_none_is_named() -> None:
 def test_a_level_that_there_is_not_is_refused(level: str) -> None:
     with pytest.raises(UsageError) as refused:
         log_level({"TASKER_LOG_LEVEL": level})
-    assert refused.value.hint == "use one of: DEBUG, INFO, WARNING, ERROR"
+    assert refused.value.hint == "use one of: TRACE, DEBUG, INFO, WARNING, ERROR"
 
 
 @pytest.mark.parametrize("command", ["worker", "orchestrator", "run"])

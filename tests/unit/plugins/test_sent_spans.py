@@ -19,6 +19,7 @@ from tasker.hookspecs import TaskFinished
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import installed
 from tasker.plugins.process import plugins_of, ready
+from tasker_otel import OpenTelemetry
 from tasker_otel.sending import Sender, sender_of
 from tasker_otel.spans import Spans
 from tasker_otel.table import OtelTable
@@ -83,6 +84,15 @@ def test_the_variables_of_the_exporter_count(
     sender.flush(5)
     assert len(receiver.spans) == 3
     assert receiver.headers[0].get("content-encoding", "none") == kind
+
+
+def test_a_process_that_traces_says_so_at_its_start(receiver: SpanReceiver, caplog: pytest.LogCaptureFixture) -> None:
+    plugin = OpenTelemetry()
+    plugin.tasker_configured(OtelTable(endpoint=receiver.endpoint, service_name="orders", share=0.5))
+    with caplog.at_level("INFO", "tasker.plugins.otel"):
+        plugin.tasker_process_started()
+    said = f"otlp_endpoint={receiver.endpoint}/v1/traces service_name=orders sample_rate=0.5"
+    assert caplog.messages == [f"OpenTelemetry initialized opentelemetry_enabled=true {said}"]
 
 
 def test_a_receiver_that_is_away_is_told_once_each_time(caplog: pytest.LogCaptureFixture) -> None:

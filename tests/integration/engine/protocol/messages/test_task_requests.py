@@ -205,15 +205,21 @@ async def test_a_request_that_cannot_be_met_is_kept_with_the_reason_and_holds_no
     assert await desk.waiting() == 0
 
 
-async def test_a_context_that_does_not_fit_the_template_is_refused_with_the_place(desk: Desk) -> None:
+async def test_a_context_that_does_not_fit_the_template_is_refused_with_the_place(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
     plan = await registered(desk)
     strict = replace(plan, input_schema={"type": "object", "required": ["amount"]})
     await desk.plans.register(strict, force=True)
-    await desk.send(asking(strict), asking(strict, context={"amount": 1}))
+    correlation = "0199c1f4-8a52-7000-8000-00000000c0de"
+    wrong = asking(strict, options={"correlation_id": correlation})
+    await desk.send(wrong, asking(strict, context={"amount": 1}))
     await desk.receive()
 
     assert len(desk.tasks()) == 1
     assert "amount" in desk.refused()[0]
+    whose = f"correlation_id={correlation} task_uuid={wrong['request_id']} namespace={plan.namespace} id="
+    assert any(message.startswith(f"task_request_refused {whose}") for message in caplog.messages)
 
 
 async def test_requests_wait_while_the_database_is_away(desk: Desk) -> None:
