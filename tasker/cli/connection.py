@@ -132,9 +132,9 @@ async def _recorded(app: App, use: Callable[[App], Awaitable[T]], several: bool)
 async def opened(chosen: Configured, data_dir: Path | None) -> AsyncIterator[App]:
     """An app that submits and reads, and runs no steps."""
     with nothing_is_garbage():
-        from tasker.app import App
+        from tasker.app.embedded.short import ShortApp
 
-    async with App(configuration=chosen, data_dir=data_dir, work=False) as app:
+    async with ShortApp(configuration=chosen, data_dir=data_dir, work=False) as app:
         yield app
 
 

@@ -2,16 +2,15 @@
 
 A process has some three hundred data classes, and the standard library writes, compiles and runs up to six methods for
 each while it is imported: half a millisecond for a frozen class with slots, a quarter of a worker's start. Few of these
-methods are ever called. `dataclass` here has the standard library read the fields and make the slots. Methods that are
-alike but for the fields are closures, and `__init__`, which has to be written, is written when it is first asked for.
+methods are ever called. `dataclass` here has the standard library read the fields and make the slots; each method is
+written when it is first asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields, is_dataclass, make_dataclass
 from dataclasses import dataclass as with_fields
-from operator import attrgetter
 from reprlib import recursive_repr
 from sys import modules
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -68,47 +67,21 @@ def _made(cls: type[T], eq: bool, frozen: bool, slots: bool) -> type[T]:
     for name, method in _methods(made, slots).items():
         if name not in own:
             setattr(made, name, method)
-    made.__init__ = _Init(made)
+    made.__init__ = _Late(made, _init)
     kind: type[T] = made
     return kind
 
 
 def _methods(kind: Any, slots: bool) -> dict[str, Any]:
     params = kind.__dataclass_params__
-    methods: dict[str, Any] = {"__repr__": _repr}
+    methods: dict[str, Any] = {"__repr__": _Late(kind, _repr)}
     if params.eq:
-        methods |= _comparing([each.name for each in fields(kind) if each.compare], params.frozen)
+        methods |= {"__eq__": _Late(kind, _eq), "__hash__": _Late(kind, _hash) if params.frozen else None}
     if params.frozen:
         methods |= _refusing(kind, frozenset(each.name for each in fields(kind)))
     if params.frozen and slots:
         methods |= {"__getstate__": _getstate, "__setstate__": _setstate}
     return methods
-
-
-@recursive_repr()
-def _repr(self: Any) -> str:
-    shown = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr]
-    return f"{self.__class__.__qualname__}({', '.join(shown)})"
-
-
-def _comparing(names: Sequence[str], frozen: bool) -> dict[str, Method | None]:
-    values = _values_of(names)
-
-    def __eq__(self: object, other: object) -> bool:
-        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
-
-    def __hash__(self: object) -> int:
-        return hash(values(self))
-
-    return {"__eq__": __eq__, "__hash__": __hash__ if frozen else None}
-
-
-def _values_of(names: Sequence[str]) -> Method:
-    """What makes a tuple of these attributes."""
-    if not names:
-        return lambda value: ()
-    get = attrgetter(*names)
-    return get if len(names) > 1 else lambda value: (get(value),)
 
 
 def _refusing(kind: type[Any], names: frozenset[str]) -> dict[str, Method]:
@@ -134,40 +107,67 @@ def _setstate(self: Any, state: Sequence[Any]) -> None:
         object.__setattr__(self, each.name, value)
 
 
-class _Init:
-    """An `__init__` that is written when it is first asked for: by the first value, or by who inspects the class."""
+class _Late:
+    """A method that is written when it is first asked for: by the first value, or by who inspects the class."""
 
-    __slots__ = ("_kind",)
+    __slots__ = ("_kind", "_write")
 
-    def __init__(self, kind: Any) -> None:
-        self._kind = kind
+    def __init__(self, kind: Any, write: Callable[[Any], Method]) -> None:
+        self._kind, self._write = kind, write
 
     def __get__(self, value: object, owner: type | None = None) -> Any:
-        self._kind.__init__ = init = _written(self._kind)
-        return init.__get__(value, owner)
+        method: Any = self._write(self._kind)
+        setattr(self._kind, method.__name__, method)
+        return method.__get__(value, owner)
 
 
-def _written(kind: Any) -> Any:
+def _init(kind: Any) -> Any:
     own = fields(kind)
     known: dict[str, Any] = {"__set": object.__setattr__, "__missing": MISSING}
     known |= {f"__default_{each.name}": each.default for each in own if each.default is not MISSING}
     known |= {f"__make_{each.name}": each.default_factory for each in own if each.default_factory is not MISSING}
-    found: dict[str, Method] = {}
-    exec(_text(kind, own, known), getattr(modules.get(kind.__module__), "__dict__", {}), found)
-    init: Any = found["__written"](*known.values())
-    init.__qualname__ = f"{kind.__qualname__}.__init__"
+    put = "__set(self, {0!r}, {1})" if kind.__dataclass_params__.frozen else "self.{0} = {1}"
+    lines = [put.format(each.name, value) for each in own if (value := _value(each))]
+    lines += ["self.__post_init__()"] if hasattr(kind, "__post_init__") else []
+    taken = [_parameter(each) for each in own if each.init]
+    init: Any = _written(kind, f"__init__({', '.join(['self', *taken])})", lines or ["pass"], known)
     init.__annotations__ = {each.name: each.type for each in own if each.init} | {"return": None}
     return init
 
 
-def _text(kind: Any, own: Sequence[Field[Any]], known: Iterable[str]) -> str:
-    """A function of what is known besides the arguments, which returns the `__init__`."""
-    put = "__set(self, {0!r}, {1})" if kind.__dataclass_params__.frozen else "self.{0} = {1}"
-    lines = [put.format(each.name, value) for each in own if (value := _value(each))]
-    lines += ["self.__post_init__()"] if hasattr(kind, "__post_init__") else []
-    taken = ", ".join(["self", *(_parameter(each) for each in own if each.init)])
-    body = "\n  ".join(lines or ["pass"])
-    return f"def __written({', '.join(known)}):\n def __init__({taken}):\n  {body}\n return __init__"
+def _repr(kind: Any) -> Method:
+    shown = ", ".join(f"{each.name}={{self.{each.name}!r}}" for each in fields(kind) if each.repr)
+    text = f'return f"{{self.__class__.__qualname__}}({shown})"'
+    return recursive_repr()(_written(kind, "__repr__(self)", [text]))
+
+
+def _eq(kind: Any) -> Method:
+    lines = [
+        "if other.__class__ is self.__class__:",
+        f" return {_compared(kind, 'self')} == {_compared(kind, 'other')}",
+    ]
+    return _written(kind, "__eq__(self, other)", [*lines, "return NotImplemented"])
+
+
+def _hash(kind: Any) -> Method:
+    return _written(kind, "__hash__(self)", [f"return hash({_compared(kind, 'self')})"])
+
+
+def _compared(kind: Any, value: str) -> str:
+    """The tuple of the fields that are compared."""
+    return f"({''.join(f'{value}.{each.name}, ' for each in fields(kind) if each.compare)})"
+
+
+def _written(kind: Any, head: str, lines: Sequence[str], known: Mapping[str, Any] = {}) -> Method:
+    """A function of that head and these lines, which knows these names besides those of the class's module."""
+    name, body = head.partition("(")[0], "\n  ".join(lines)
+    text = f"def __make({', '.join(known)}):\n def {head}:\n  {body}\n return {name}"
+    found: dict[str, Method] = {}
+    exec(text, getattr(modules.get(kind.__module__), "__dict__", {}), found)
+    made = found["__make"](*known.values())
+    made.__qualname__ = f"{kind.__qualname__}.{name}"
+    method: Method = made
+    return method
 
 
 def _parameter(each: Field[Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from functools import partial
 
+from tasker.contracts.hook_arguments import TaskFinished
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import EventSettings
 from tasker.messaging.service import MessagingService
@@ -17,6 +18,7 @@ from tasker.process.context import ProcessContext
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
+from tasker.services.engine.calls import OnFinished
 from tasker.services.engine.listeners import Listeners
 
 BREAKER_CHANGED = "tasker_breaker_changed"
@@ -31,6 +33,19 @@ def listeners_of(plugins: Plugins) -> Listeners:
 def breakers_of(policies: BreakerPolicies, choice: PluginChoice) -> Breakers:
     """The breakers of a process with these plugins, which are made when there is something to tell them."""
     return Breakers(SystemClock(), policies, lambda changed: plugins_of(choice).tell(BREAKER_CHANGED, changed))
+
+
+def told_of_ends(plugins: Plugins, then: OnFinished) -> OnFinished:
+    """What tells the plugins that listen of a task that ended, and then calls `then`."""
+    tell = plugins.listener("tasker_task_finished")
+    if tell is None:
+        return then
+
+    def finished(task_uuid: str, state: str) -> None:
+        tell(TaskFinished(task_uuid, state))
+        then(task_uuid, state)
+
+    return finished
 
 
 def process_context(

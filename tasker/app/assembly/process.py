@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 
-from tasker.contracts.hook_arguments import TaskFinished
+from tasker.app.assembly.context import told_of_ends
 from tasker.orchestration.consuming import Inbox
 from tasker.orchestration.executor import Executor
 from tasker.orchestration.queue_actors import QueueActors
@@ -20,24 +20,10 @@ from tasker.orchestration.schedule import FollowUp
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import Upkeep
-from tasker.plugins.process import Plugins
 from tasker.process.context import ProcessContext
 from tasker.services.engine.calls import OnFinished
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
-
-
-def told_of_ends(plugins: Plugins, then: OnFinished) -> OnFinished:
-    """What tells the plugins that listen of a task that ended, and then calls `then`."""
-    tell = plugins.listener("tasker_task_finished")
-    if tell is None:
-        return then
-
-    def finished(task_uuid: str, state: str) -> None:
-        tell(TaskFinished(task_uuid, state))
-        then(task_uuid, state)
-
-    return finished
 
 
 class Assembly(ABC):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tasker.lifecycle.deployment import EventSettings
-from tasker.process.runtime import Runtime
 from tasker.services.engine.guarded_connection import GuardedConnection
 from tasker.services.waiting.end_listeners import OwnListener, WorkerListener
 from tasker.services.waiting.waiters import Waiters
+
+if TYPE_CHECKING:
+    from tasker.process.runtime import Runtime
 
 
 def program_waiters(

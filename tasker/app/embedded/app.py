@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tasker.app.embedded.lifecycle import AppLifecycle
 from tasker.app.embedded.options import PlanOptions, RunOptions, SubmitOptions
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, in_caller_transaction
 from tasker.errors import DuplicateTask, TaskerError
-from tasker.execution.whole_runs import WholeRun
 from tasker.process.system import new_task_uuid
-from tasker.services.authoring.handlers import require_handlers
 from tasker.services.engine.starting import Starter
 from tasker.services.pauses import PauseOptions, Target
 from tasker.services.reports import TaskReport
@@ -22,6 +20,9 @@ from tasker.services.server.bulk_submission import Order
 from tasker.services.submitting.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
 from tasker.services.submitting.submission import OnDuplicate, Request, RequestOptions, Submitted
 from tasker.services.tasks import checked
+
+if TYPE_CHECKING:
+    from tasker.execution.whole_runs import WholeRun
 
 
 class App(AppLifecycle):
@@ -221,6 +222,8 @@ class App(AppLifecycle):
         """The compiled plan of a target, ready to run: its handlers are loaded and its namespace is served."""
         plan = await self._targets.find(target, template, environment, self._environment)
         if self._runtime is not None:
+            from tasker.services.authoring.handlers import require_handlers
+
             require_handlers(self.registry, plan)
             await self._runtime.serve(plan.namespace)
         return plan

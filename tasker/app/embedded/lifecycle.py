@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from tasker.app.assembly.context import breakers_of, listeners_of
-from tasker.app.assembly.process import told_of_ends
+from tasker.app.assembly.context import breakers_of, listeners_of, told_of_ends
 from tasker.app.assembly.waiting import program_waiters
-from tasker.app.assembly.worker import worker_process
 from tasker.app.bootstrap import prepare
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
@@ -18,9 +16,7 @@ from tasker.app.embedded.started import Offered, Started, forget, is_started
 from tasker.app.services import Services, guarded_connection
 from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.messaging import BackendSettings
-from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
-from tasker.handler import HandlerRegistry
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweeping.sweep import SweepSettings
@@ -29,10 +25,7 @@ from tasker.plugins.process import plugins_of
 from tasker.process.connections.resources import Resources
 from tasker.process.presence.dead_workers import end_dead_leases
 from tasker.process.repairing import Repairs
-from tasker.process.runtime import Runtime
 from tasker.process.system import new_task_uuid, new_uuid
-from tasker.services.authoring.handlers import load_handlers
-from tasker.services.authoring.target_plans import TargetPlans
 from tasker.services.checks import Checks
 from tasker.services.client_views import ClientViews
 from tasker.services.database.retention import Retention
@@ -66,6 +59,12 @@ from tasker.services.submitting.submission import Submitter
 from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
 from tasker.services.waiting.waiters import Waiters
+
+if TYPE_CHECKING:
+    from tasker.execution.attempt.runner import AttemptRunner
+    from tasker.handler import HandlerRegistry
+    from tasker.process.runtime import Runtime
+    from tasker.services.authoring.target_plans import TargetPlans
 
 
 class AppLifecycle:
@@ -101,14 +100,14 @@ class AppLifecycle:
     operator_log = Started[OperatorLog]()
     saved_views = Started[SavedViews]()
     sensitive_values = Started[SensitiveValues]()
-    registry = Started[HandlerRegistry]()
+    registry = Started["HandlerRegistry"]()
     _resources = Started[Resources]()
     _services = Started[Services]()
     _connection = Started[GuardedConnection]()
     _engine = Started[Engine]()
     _submitter = Started[Submitter]()
     _bulk = Started[BulkSubmitter]()
-    _targets = Started[TargetPlans]()
+    _targets = Started["TargetPlans"]()
     _waiters = Started[Waiters]()
     _after_commit = Started[AfterCommit]()
     _runtime: Runtime | None = None
@@ -128,7 +127,7 @@ class AppLifecycle:
         configuration: Configured | None = None,
         depth_limits: DepthLimits | None = None,
         backend_settings: BackendSettings | None = None,
-        runner: Callable[..., AttemptRunner] = AttemptRunner,
+        runner: Callable[..., AttemptRunner] | None = None,
     ) -> None:
         self._configuration = configuration = configured_program(database_url, data_dir, configuration)
         self._data_dir, self._registry, self._runner, self._work = data_dir, registry, runner, work
@@ -158,10 +157,10 @@ class AppLifecycle:
         self._services = made = self._joined()
         self._connection, self._engine = made.connection, made.engine
         self._submitter, self._bulk = made.submitter, made.bulk
-        self.registry = self._registry or load_handlers(self._sources, self._configuration.importable)
-        rules = rules_of(self._plugins)
-        self._targets = TargetPlans(self.registry, made.plans, rules)
-        self.template_texts, self.queues = TemplateTexts(made.plans, rules), Queues(made.engine)
+        self._rules = rules_of(self._plugins)
+        self._load()
+        self.template_texts = TemplateTexts(made.plans, self._rules)
+        self.queues = Queues(made.engine)
         limit = self._configuration.context_limit_bytes
         self.requests = Requesting(self._resources.messaging, new_task_uuid, limit)
         self.operator_log = OperatorLog(made.connection)
@@ -178,6 +177,21 @@ class AppLifecycle:
                 await end_dead_leases(made.engine)
             await self._runtime.start()
 
+    def _load(self) -> None:
+        """What submissions need: the first one does not wait for it, and what is wrong with handlers is said now."""
+        self.registry = self._loaded()
+        self._targets = self._targeted()
+
+    def _loaded(self) -> HandlerRegistry:
+        from tasker.services.authoring.handlers import load_handlers
+
+        return self._registry or load_handlers(self._sources, self._configuration.importable)
+
+    def _targeted(self) -> TargetPlans:
+        from tasker.services.authoring.target_plans import TargetPlans
+
+        return TargetPlans(self.registry, self.plans, self._rules)
+
     def _joined(self) -> Services:
         connection = guarded_connection(self._resources, self._configuration, self.breakers.database)
         engine = Engine(
@@ -190,6 +204,9 @@ class AppLifecycle:
         return Services(connection, engine, self._settings, self._sweeps, self._configuration, self._depth_limits)
 
     def _worker(self, waiter: str) -> Runtime:
+        from tasker.app.assembly.worker import worker_process
+        from tasker.execution.attempt.runner import AttemptRunner
+
         return worker_process(
             self._resources.url,
             self._resources.messaging,
@@ -198,7 +215,7 @@ class AppLifecycle:
             settings=self._settings,
             sweeps=self._sweeps,
             breakers=self.breakers,
-            runner=self._runner,
+            runner=self._runner or AttemptRunner,
             on_finished=self._ended,
             on_elsewhere=lambda tasks: self._waiters.heard(tasks),
             waiter=waiter,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from tasker.errors import UsageError
@@ -27,6 +28,18 @@ class Started(Generic[T]):
 
     def __set__(self, app: Any, value: T) -> None:
         app.__dict__[self._name] = value
+
+
+class WhenAsked(Started[T]):
+    """One that a started app makes when it is first asked for, by `make`."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+
+    def __get__(self, app: Any, owner: type) -> T:
+        if self._name not in vars(app) and is_started(app):
+            vars(app)[self._name] = self._make(app)
+        return super().__get__(app, owner)
 
 
 class Offered(Started[T]):

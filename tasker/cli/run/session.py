@@ -92,6 +92,7 @@ async def _with_others(app: App, begun: Begun, prepared: Prepared) -> Begun:
 def _app(order: RunOrder, prepared: Prepared) -> App:
     with nothing_is_garbage():
         from tasker.app import App
+        from tasker.app.assembly import worker as _worker  # noqa: F401  # which the app will import when it starts
 
     worker = prepared.configuration.worker
     return App(

@@ -158,6 +158,23 @@ def test_a_run_imports_nothing_that_it_does_not_need(database_url: str) -> None:
     assert {"rich", "sqlalchemy", "alembic", "httpx", "structlog"} & set(modules) == set()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["task list", "worker list", "dlq list"])
+def test_a_command_that_reads_imports_nothing_that_runs_steps(command: str, database_url: str) -> None:
+    """What it reads with is half of what it would have been with a worker."""
+    code = (
+        "import sys; from click.testing import CliRunner; from tasker.cli.main import cli; "
+        f"result = CliRunner().invoke(cli, [*{command.split()!r}, '--database-url', {database_url!r}]); "
+        "print(result.exit_code, *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    exit_code, *modules = done.stdout.split()
+    assert exit_code == "0", done.stderr
+    running = {"tasker.handler", "tasker.execution.worker", "tasker.app.assembly.worker", "tasker.process.runtime"}
+    assert ({"pydantic", "yaml", "jsonschema"} | running) & set(modules) == set()
+
+
 @pytest.fixture
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, where the commands make a database of their own."""

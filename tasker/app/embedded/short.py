@@ -1,0 +1,19 @@
+"""The app of a command that does one thing and ends."""
+
+from __future__ import annotations
+
+from tasker.app.embedded.app import App
+from tasker.app.embedded.started import WhenAsked
+
+
+class ShortApp(App):
+    """Loads handlers, and what reads templates, when they are first asked for: most commands never ask.
+
+    They are a quarter of what such a command takes.
+    """
+
+    registry = WhenAsked(App._loaded)
+    _targets = WhenAsked(App._targeted)
+
+    def _load(self) -> None:
+        pass
