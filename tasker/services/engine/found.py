@@ -119,7 +119,8 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRow:
-    """A step whose result is stored and not dealt with: the `kind` of change that it was parked for, its result."""
+    """A step whose result is stored and not dealt with: the `kind` of change that it was parked for, and its result
+    where that may create steps (None: it may not)."""
 
     step: str
     task: str

@@ -1,5 +1,6 @@
 -- The `queued` result path: stores results and parks the steps for an orchestrator, which ends their leases. Takes no
 -- task lock: only rows in progress under the given token of the worker that had it change, ORDER BY workflow_step_uuid.
+-- cpu_tuple_cost: as in advance_v1, so that each row of the batch is looked up.
 -- p_args: {worker, items: [{s, t, kind ok|retry|fail, k, w (the caller), d, ms, r, m, e, ev}]}.
 -- Answer: {verdicts, parked: [{step, task, token}]}; what is parked must be sent to orchestration_step_results.
 create or replace function tasker.park_v1(p_args jsonb) returns jsonb
@@ -9,6 +10,7 @@ set plan_cache_mode to force_generic_plan
 set enable_seqscan to off
 set enable_hashjoin to off
 set enable_mergejoin to off
+set cpu_tuple_cost to 10
 set jit to off
 as $$
 declare
@@ -17,6 +19,7 @@ declare
   v_steps constant uuid[] := array(select (i->>'s')::uuid from jsonb_array_elements(p_args->'items') i);
   v_verdicts jsonb;
   v_parked jsonb;
+  v_moved uuid[];
 begin
   perform tasker.require_read_committed();
   perform from tasker.workflow_steps s
@@ -30,7 +33,7 @@ begin
   ), moved as (
     update tasker.workflow_steps s set updated_at = v_now, deadline_at = null, hinted_at = v_now,
       sort_key = s.sort_key + tasker.path_length(g.path), state = tasker.path_end(g.path)
-    from given g where s.workflow_step_uuid = any (v_steps) and s.workflow_step_uuid = g.s and s.state = 'in_progress'
+    from given g where s.workflow_step_uuid = g.s and s.state = 'in_progress'
       and s.claim_token = g.k and s.worker_uuid = coalesce(g.w, v_worker)
     returning s.*, g.kind, g.path, g.d, g.ms, g.r, g.m, g.e, g.ev
   ), stored as (
@@ -53,15 +56,19 @@ begin
     select m.workflow_step_uuid, m.path, m.sort_key, m.attempts, m.claim_token, v_worker,
       tasker.clamped_ms(m.ms), jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'delay_ms', m.d)), v_now from moved m
   )
-  select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', m.task_uuid, 'token', m.claim_token)) into v_parked
+  select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', m.task_uuid, 'token', m.claim_token)),
+    array_agg(m.workflow_step_uuid) into v_parked, v_moved
   from moved m;
+  if cardinality(v_moved) = cardinality(v_steps) then
+    return jsonb_build_object('parked', v_parked);
+  end if;
 
   select jsonb_object_agg(i->>'s', case   -- no worker any more: its retry is enqueued, under the same token
     when s.claim_token = (i->>'k')::bigint
       and coalesce(s.worker_uuid = coalesce((i->>'w')::uuid, v_worker), true) then 'already_accepted'
     when s.state = 'cancelled' then 'cancelled' else 'stale' end) into v_verdicts
   from jsonb_array_elements(p_args->'items') i left join tasker.workflow_steps s on s.workflow_step_uuid = (i->>'s')::uuid
-  where not coalesce(v_parked, '[]') @> jsonb_build_array(jsonb_build_object('step', i->>'s'));
+  where (i->>'s')::uuid <> all (coalesce(v_moved, '{}'));
 
   insert into tasker.refused_results (task_uuid, workflow_step_uuid, claim_token, worker_uuid, verdict, detail, created_at)
   select g.t, g.s, g.k, v_worker, v_verdicts->>g.s::text, jsonb_strip_nulls(jsonb_build_object('kind', g.kind,

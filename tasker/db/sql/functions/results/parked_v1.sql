@@ -1,27 +1,43 @@
--- Parked steps with what the processor needs: their results or failures and how they were parked. Without `steps`,
--- those parked longer than `older_ms` (their message was lost). p_args: {steps: [uuid...]} or {older_ms, limit}, events (true: say of
--- each whether events are stored with it; releases that do not know the key do not ask for it).
--- Answer: {items: [{step, task, token, worker, template, ordinal, name, attempt, kind, delay_ms, result,
---   namespace, correlation, trace}], in order of steps, unknown: [steps that do not exist]}.
+-- Parked steps with what the processor needs: how they were parked, and the results of those that may create steps.
+-- p_args: {steps: [uuid...], events (true: say of each whether events are stored with it; releases that do not know the key
+-- do not ask for it)}.
+-- Answer: {items: [{step, task, token, worker, template, ordinal, name, attempt, kind, delay_ms, result (null: of a step
+--   that creates none), namespace, correlation, trace}], in order of steps, unknown: [steps that do not exist]}.
 create or replace function tasker.parked_v1(p_args jsonb) returns jsonb
-language sql stable
+language plpgsql stable
 set search_path to pg_catalog, pg_temp
+set plan_cache_mode to force_generic_plan
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
 as $$
-  select jsonb_build_object('items', coalesce(jsonb_agg(jsonb_build_object('step', s.workflow_step_uuid,
-      'task', s.task_uuid, 'token', s.claim_token, 'worker', s.worker_uuid, 'template', s.template_id, 'ordinal', s.ordinal, 'name', s.name,
-      'attempt', s.attempts, 'kind', l.metadata->>'kind', 'delay_ms', l.metadata->'delay_ms',
-      'result', (select r.result from tasker.step_results r where r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
-        and r.workflow_step_uuid = s.workflow_step_uuid),
-      'namespace', (select n.name from tasker.task_namespaces n where n.namespace_id = s.namespace_id),
-      'correlation', d.correlation_id, 'trace', d.trace)
-      || case when p_args ? 'events' then jsonb_build_object('publishes', exists (select from tasker.parked_events p
-        where p.workflow_step_uuid = s.workflow_step_uuid and p.claim_token = s.claim_token)) else '{}' end order by s.workflow_step_uuid), '[]'),
-    'unknown', (select jsonb_agg(g.step) from (select jsonb_array_elements_text(p_args->'steps')::uuid as step) g
-      where not exists (select from tasker.workflow_steps x where x.workflow_step_uuid = g.step)))
+declare
+  v_steps constant uuid[] := array(select jsonb_array_elements_text(p_args->'steps')::uuid);
+  v_items jsonb;
+  v_unknown jsonb;
+begin
+  select jsonb_agg(jsonb_build_object('step', s.workflow_step_uuid,
+    'task', s.task_uuid, 'token', s.claim_token, 'worker', s.worker_uuid, 'template', s.template_id, 'ordinal', s.ordinal, 'name', s.name,
+    'attempt', s.attempts, 'kind', l.metadata->>'kind', 'delay_ms', l.metadata->'delay_ms',
+    'result', (select r.result from tasker.template_steps ts join tasker.step_results r on r.task_uuid = s.task_uuid
+        and r.ordinal = s.ordinal and r.workflow_step_uuid = s.workflow_step_uuid
+      where ts.template_id = s.template_id and ts.ordinal = s.ordinal and ts.step_type in ('decision', 'batchable')),
+    'namespace', (select n.name from tasker.task_namespaces n where n.namespace_id = s.namespace_id),
+    'correlation', d.correlation_id, 'trace', d.trace)
+    || case when p_args ? 'events' then jsonb_build_object('publishes', exists (select from tasker.parked_events p
+      where p.workflow_step_uuid = s.workflow_step_uuid and p.claim_token = s.claim_token)) else '{}' end
+    order by s.workflow_step_uuid) into v_items
   from tasker.workflow_steps s
   cross join lateral (select l.metadata from tasker.step_moves l
     where l.workflow_step_uuid = s.workflow_step_uuid and l.sort_key = s.sort_key) l
   join tasker.task_details d on d.task_uuid = s.task_uuid
-  where s.workflow_step_uuid = any (array(select jsonb_array_elements_text(p_args->'steps')::uuid))
-    and tasker.step_is_parked(s.state)
+  where s.workflow_step_uuid = any (v_steps) and tasker.step_is_parked(s.state);
+
+  if coalesce(jsonb_array_length(v_items), 0) < cardinality(v_steps) then
+    select jsonb_agg(g.step) into v_unknown from unnest(v_steps) as g (step)
+    where not exists (select from tasker.workflow_steps x where x.workflow_step_uuid = g.step);
+  end if;
+  return jsonb_build_object('items', coalesce(v_items, '[]'), 'unknown', v_unknown);
+end
 $$;

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from tests.support.engine_fixture import Item, Lab, fail, ok, retry, verdict
-from tests.support.random_plans import Spec
+from tests.support.random_plans import BATCHABLE, DECISION, Spec
 
 
 def park(lab: Lab, *items: Item) -> Item:
@@ -20,12 +22,25 @@ def test_a_parked_result_is_settled_under_the_same_token(lab: Lab) -> None:
     )
 
     assert not answer.get("verdicts")
-    assert item["result"] == {"n": 1}
+    stored = "select result from tasker.step_results where workflow_step_uuid = %s"
+    assert lab.observer.value(stored, claims["s0"]["step"]) == {"n": 1}
+    assert item["result"] is None, "a plain step's is not read: nothing follows from it"
     assert lab.states(task) == {"s0": "complete", "s1": "enqueued"}
     assert lab.step_paths(task, "s0")[2:] == [
         "in_progress>enqueued_for_orchestration",
         "enqueued_for_orchestration>complete",
     ]
+
+
+def test_a_parked_result_that_may_create_steps_comes_with_what_it_decided(lab: Lab) -> None:
+    plan = lab.plan(Spec("d", DECISION), Spec("b", BATCHABLE), Spec("x", depends_on=("d",)))
+    _, claims = lab.running(plan)
+    park(lab, ok(claims["d"], {"to": "x"}), ok(claims["b"], {"rows": 3}))
+
+    found = lab.two.core("parked", {"steps": [claims[name]["step"] for name in "db"] + [str(UUID(int=7))]})
+
+    assert {item["name"]: item["result"] for item in found["items"]} == {"d": {"to": "x"}, "b": {"rows": 3}}
+    assert found["unknown"] == [str(UUID(int=7))]
 
 
 def test_a_parked_failure_says_how_it_is_to_be_retried(lab: Lab) -> None:
