@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tasker.contracts.step_types import DEFAULT, StepType
+from tasker.contracts.step_types import DEFAULT, Creates, StepType
 from tasker.lifecycle.machines import step, task
 from tasker.lifecycle.machines.letters import LETTERS
 from tasker.lifecycle.machines.machine import E, Machine, S
@@ -158,8 +158,20 @@ def _edge_name() -> str:
     )
 
 
+def _creates_steps() -> str:
+    types = [str(type_) for type_ in StepType if type_.traits.creates is not Creates.NOTHING]
+    return function(
+        "Whether the result of a step of this type may create steps.",
+        "creates_steps",
+        "p_step_type text",
+        "boolean",
+        is_one_of("p_step_type", types),
+    )
+
+
 FILES: Mapping[str, Callable[[], str]] = {
     "brought.sql": _brought,
+    "creates_steps.sql": _creates_steps,
     "edge_name.sql": _edge_name,
     "kinds.sql": kinds,
     "legal_transitions.sql": _legal_transitions,

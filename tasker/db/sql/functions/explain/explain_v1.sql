@@ -140,7 +140,7 @@ as $$
     join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = a.ordinal
     cross join lateral (
       select jsonb_agg(p.name order by p.ordinal) as parents,
-        bool_or(p.step_type in ('decision', 'batchable') and tasker.step_is_done(s.state)) as decided,
+        bool_or(tasker.creates_steps(p.step_type) and tasker.step_is_done(s.state)) as decided,
         bool_or(s.state is not null) as reached
       from unnest(ts.parents) as o (ordinal)
       join tasker.template_steps p on p.template_id = t.template_id and p.ordinal = o.ordinal

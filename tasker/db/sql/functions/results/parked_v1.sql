@@ -22,7 +22,7 @@ begin
     'attempt', s.attempts, 'kind', l.metadata->>'kind', 'delay_ms', l.metadata->'delay_ms',
     'result', (select r.result from tasker.template_steps ts join tasker.step_results r on r.task_uuid = s.task_uuid
         and r.ordinal = s.ordinal and r.workflow_step_uuid = s.workflow_step_uuid
-      where ts.template_id = s.template_id and ts.ordinal = s.ordinal and ts.step_type in ('decision', 'batchable')),
+      where ts.template_id = s.template_id and ts.ordinal = s.ordinal and tasker.creates_steps(ts.step_type)),
     'namespace', (select n.name from tasker.task_namespaces n where n.namespace_id = s.namespace_id),
     'correlation', d.correlation_id, 'trace', d.trace)
     || case when p_args ? 'events' then jsonb_build_object('publishes', exists (select from tasker.parked_events p
