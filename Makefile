@@ -13,6 +13,8 @@ WORKFLOW ?= workflows/order_fulfillment
 ARGS ?=
 # Many tests wait for processes and leases, so there are three times as many testers as cores.
 PYTEST = $(BIN)/pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) * 3 ))) --dist worksteal
+# All tests that are left to `make test-servers` are here (tests/conftest.py sees to that): the others are not collected.
+SERVED = -o testpaths="$(addprefix tests/,contract integration acceptance web)"
 # Tests start hundreds of processes; compiling every module in each of them takes longer than the tests.
 export PYTHONDONTWRITEBYTECODE =
 
@@ -29,7 +31,7 @@ test: check  ## run every check and the tests but the longest (ARGS=... for pyte
 	@$(PYTEST) $(ARGS)
 
 test-servers: $(STAMP)  ## run what `make test` leaves out: the other tests on a second version of PostgreSQL and on each broker, and the longer ones that kill processes
-	@$(PYTEST) -m "servers and not long" $(ARGS)
+	@$(PYTEST) -m "servers and not long" $(SERVED) $(ARGS)
 
 test-chaos: $(STAMP)  ## kill processes and the database under hundreds of tasks (at most 20 minutes; TASKER_CHAOS_SEED, TASKER_CHAOS_TASKS)
 	@began=$$(date +%s); failed=0; \

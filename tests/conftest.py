@@ -98,6 +98,10 @@ of queries, calls of the engine's functions, and the tests of what it does not d
 LONG_THERE = ("integration/engine/test_growth", "integration/engine/machine/test_machine")
 """Of these, what takes as long as all the others together: growth of queries, and the rule machine."""
 
+SERVED = ("contract", "integration", "acceptance", "web")
+"""Where `make test-servers` looks for tests: those that are left to it must be there, or among the ones that
+`make test-chaos` runs by their folder."""
+
 
 def pytest_report_header() -> str:
     return f"databases: {', '.join(SERVERS)}" if len(SERVERS) > 1 else f"databases: embedded; {ABSENT}"
@@ -243,6 +247,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
             item.add_marker(pytest.mark.long)
         elif not _below(item, VARYING) or _below(item, LONG_THERE) or _carried_elsewhere(item):
             item.add_marker(pytest.mark.servers)
+    unread = [
+        item.nodeid for item in items if item.get_closest_marker("servers") and not _below(item, (*SERVED, "chaos"))
+    ]
+    if unread:
+        raise pytest.UsageError(f"left to `make test-servers`, which does not read their folder: {', '.join(unread)}")
     yield
     if processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
         items.sort(key=lambda item: (not _is_in_a_browser(item), not _is_on_the_second(item)))

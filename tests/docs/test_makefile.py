@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import SERVED
 from tools.install import start_at_once
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +34,12 @@ def test_help_lists_every_target() -> None:
 
     assert sorted(listed) == sorted(targets)
     assert "test-chaos" in listed
+
+
+def test_the_tests_of_servers_are_looked_for_where_they_may_be() -> None:
+    command = make("--dry-run", "test-servers").stdout
+
+    assert f'-o testpaths="{" ".join(f"tests/{folder}" for folder in SERVED)}"' in command
 
 
 @pytest.mark.parametrize("fails", ["tests/chaos", "tests/acceptance", "nothing"])
