@@ -98,6 +98,20 @@ of queries, calls of the engine's functions, and the tests of what it does not d
 LONG_THERE = ("integration/engine/test_growth", "integration/engine/machine/test_machine")
 """Of these, what takes as long as all the others together: growth of queries, and the rule machine."""
 
+IN_FRONT = (
+    "integration/api/test_access",
+    "integration/api/test_description",
+    "integration/api/test_documentation",
+    "integration/api/test_errors",
+    "integration/api/test_options",
+    "integration/api/test_published",
+    "integration/http_client",
+    "integration/two_transports",
+    "integration/web/",
+)
+"""What differs in Python alone runs on the embedded server: shapes of requests and answers, who may ask, pages, and one
+command over two transports. They ask the database by functions of the engine, whose tests run on both servers, and by
+named queries, which both servers are shown (integration/database/test_queries.py)."""
 SERVED = ("contract", "integration", "acceptance", "web")
 """Where `make test-servers` looks for tests: those that are left to it must be there, or among the ones that
 `make test-chaos` runs by their folder."""
@@ -236,9 +250,13 @@ def pytest_make_collect_report(
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """On the second server `make test` runs what its version changes, `make test-servers` the rest, `make test-chaos`
-    real processes, which take minutes. Of several processes one begins with the second server's tests."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """On the second server `make test` runs what its version changes, `make test-servers` the rest but what differs in
+    Python alone, `make test-chaos` real processes, which take minutes. Of several processes one begins with the second
+    server's tests."""
+    repeated = {item for item in items if _is_on_the_second(item) and _below(item, IN_FRONT)}
+    items[:] = [item for item in items if item not in repeated]
+    config.hook.pytest_deselected(items=list(repeated))
     for item in items:
         if not _is_on_the_second(item):
             continue

@@ -215,7 +215,7 @@ def browser() -> Iterator[Browser]:
     """Chromium without a window. Its driver keeps a loop in this thread, where no other test may find it."""
     found = browsers.program() or browsers.give_up()
     with sync_playwright() as driver:
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
         launched = driver.chromium.launch(executable_path=found, args=arguments)
         yield launched
         launched.close()

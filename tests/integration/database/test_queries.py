@@ -1,0 +1,48 @@
+"""Every named query is one that each server understands, whichever of them its callers are tested on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import psycopg
+from psycopg import pq
+
+from tasker.db.queries import FOLDER, query
+
+PARAMETER, PART = re.compile(r"%\((\w+)\)s"), re.compile(r"\{\w+\}")
+ASSEMBLED = {
+    "{matching}": "from tasker.tasks t join tasker.task_details d on d.task_uuid = t.task_uuid where true",
+    "{beyond}": "<",
+    "{order}": "desc",
+    "{task}": query("client", "tasks"),
+    "{steps}": query("client", "steps"),
+}
+NOT_ALONE = {("listing", "tasks"), ("listing", "details"), ("care", "costly")}
+"""What begins the lists below, and what is asked of an extension that need not be there."""
+CONDITION = f"select {ASSEMBLED['{matching}']} and "
+
+
+def statements() -> Iterator[tuple[str, str]]:
+    """Each query with where it is, if it says something by itself or as a condition of a list."""
+    texts = ((file, file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("*.sql")))
+    named = {(file.stem, name) for file, text in texts for name in re.findall(r"^-- name: (.+)$", text, re.M)}
+    for file, name in sorted(named - NOT_ALONE):
+        text = PART.sub(lambda part: ASSEMBLED[part[0]], query(file, name))
+        is_condition = file == "listing" and not text.startswith("select")
+        yield f"{file}.sql: {name}", CONDITION + text if is_condition else text
+
+
+def numbered(text: str) -> bytes:
+    """With parameters as the server has them."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(PARAMETER.findall(text)), 1)}
+    return PARAMETER.sub(lambda found: f"${numbers[found[1]]}", text).replace("%%", "%").encode()
+
+
+def test_each_query_fits_the_schema(module_database_url: str) -> None:
+    with psycopg.connect(module_database_url, autocommit=True) as connection:
+        answers = {where: connection.pgconn.prepare(b"", numbered(text)) for where, text in statements()}
+
+    wrong = {where: each for where, each in answers.items() if each.status != pq.ExecStatus.COMMAND_OK}
+    assert len(answers) > 100
+    assert {where: each.error_message.decode() for where, each in wrong.items()} == {}
