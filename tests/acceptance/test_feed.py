@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.repository import ROOT
 from tests.support.servers.brokers import free_port
+from tests.support.servers.plain_http import PLAIN
 from tests.support.waiting import until
 
 
@@ -27,7 +28,7 @@ def test_the_page_shows_tasks_that_run_until_it_is_interrupted(tmp_path: Path) -
 
     def complete() -> bool:
         try:
-            found = httpx.get(f"{root}/v1/tasks", params={"status": "complete"}).json()
+            found = PLAIN.get(f"{root}/v1/tasks", params={"status": "complete"}).json()
         except httpx.HTTPError:
             return False
         return {"order_fulfillment", "diamond_decision_batch"} <= {task["name"] for task in found.get("tasks", ())}
@@ -35,10 +36,10 @@ def test_the_page_shows_tasks_that_run_until_it_is_interrupted(tmp_path: Path) -
     try:
         until(complete, "tasks are complete", show=log.read_text)
         assert f"the page: {root}/ui" in log.read_text()
-        assert "order_fulfillment" in httpx.get(f"{root}/ui").text
+        assert "order_fulfillment" in PLAIN.get(f"{root}/ui").text
     finally:
         feed.send_signal(signal.SIGINT)
         feed.wait(60)
     assert feed.returncode == 0
     with pytest.raises(httpx.HTTPError):
-        httpx.get(f"{root}/live")
+        PLAIN.get(f"{root}/live")

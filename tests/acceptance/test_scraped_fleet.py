@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -17,6 +16,7 @@ from tasker.contracts.metrics import MOST_SERIES
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.monitoring.promql import Scrapes as Prometheus
+from tests.support.servers.plain_http import PLAIN
 from tests.support.waiting import until
 from tools.monitoring.alerts import ALERTS
 from tools.monitoring.catalogue import METRICS
@@ -100,7 +100,7 @@ class Scrapes:
 
     def scraped(self) -> dict[str, str]:
         """What each process tells, by where it answers."""
-        return {url: httpx.get(f"{url}/metrics").text for url in self.ports()}
+        return {url: PLAIN.get(f"{url}/metrics").text for url in self.ports()}
 
     def sums(self) -> Scraped:
         """Each sample by name and labels, summed over the processes as Prometheus would."""
@@ -124,7 +124,7 @@ class Scrapes:
         """Create tasks of the template in this namespace over HTTP, by one server after the other."""
         for n in range(number):
             body = {"namespace": namespace, "name": "chain", "version": "1.0.0", "context": {"n": next(self.numbers)}}
-            answer = httpx.post(f"{self.servers()[n % 2]}/v1/tasks", json=body)
+            answer = PLAIN.post(f"{self.servers()[n % 2]}/v1/tasks", json=body)
             assert answer.status_code == 201, answer.text
 
 
@@ -147,7 +147,7 @@ def scrapes(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) 
         for name, command in commands.items():
             fleet.program(name, "-m", "tasker", *command, "--port", "0", "--database-url", module_database_url)
         found = Scrapes(fleet)
-        until(lambda: len(found.ports()) == 6, "all processes answer", limit=180, show=found.last_words)
+        until(lambda: len(found.ports()) == 6, "all processes answer", limit=360, show=found.last_words)
         yield found
     finally:
         fleet.stop()
@@ -173,7 +173,7 @@ def test_a_task_of_n_steps_is_counted_once_and_each_step_once_by_whoever_does_it
         return found
 
     expected = {name: TASKS * number for name, number in IDENTITY.items()}
-    until(lambda: counted() == expected, "all is counted", limit=60, show=lambda: f"{counted()}\n{expected}")
+    until(lambda: counted() == expected, "all is counted", show=lambda: f"{counted()}\n{expected}")
     now, labels = scrapes.sums(), {"namespace": namespace}
     assert total(now, "tasker_steps_successes_total", **labels) == TASKS * STEPS
     assert total(now, "tasker_tasks_requests_total", **labels, task_type="chain") == TASKS
@@ -196,7 +196,7 @@ def test_every_metric_has_the_name_kind_and_labels_of_the_catalogue_in_every_pro
 
 
 def test_every_metric_that_the_reference_tells_of_is_told_by_some_process(scrapes: Scrapes) -> None:
-    until(lambda: unseen(scrapes) == set(), "all are told", limit=60, show=lambda: unseen(scrapes))
+    until(lambda: unseen(scrapes) == set(), "all are told", show=lambda: unseen(scrapes))
 
 
 def unseen(scrapes: Scrapes) -> set[str]:
@@ -223,7 +223,7 @@ def test_what_servers_read_of_the_fleet_is_the_same_whichever_is_asked(scrapes: 
         one, other = told()
         return one == other and one["tasker_workers_active"] == 3
 
-    until(same, "both say the same", limit=60, show=told)
+    until(same, "both say the same", show=told)
 
 
 def of_the_fleet(text: str) -> dict[str, float]:
@@ -243,11 +243,11 @@ def of_the_fleet(text: str) -> dict[str, float]:
 
 def test_in_a_fleet_that_does_well_no_alert_fires_and_all_that_panels_ask_is_answered(scrapes: Scrapes) -> None:
     prometheus = Prometheus()
-    until(lambda: total(scrapes.sums(), "tasker_event_listener_active", mode="hybrid") == 4, "all listen", limit=60)
+    until(lambda: total(scrapes.sums(), "tasker_event_listener_active", mode="hybrid") == 4, "all listen")
     prometheus.add(0, scrapes.scraped(), job="tasker")
     ended = total(scrapes.sums(), "tasker_tasks_completions_total")
     scrapes.submit("stored")
-    until(lambda: total(scrapes.sums(), "tasker_tasks_completions_total") == ended + TASKS, "they end", limit=60)
+    until(lambda: total(scrapes.sums(), "tasker_tasks_completions_total") == ended + TASKS, "they end")
     prometheus.add(300, scrapes.scraped(), job="tasker")
     firing = {
         f"{alert.name} {bound.severity}": found

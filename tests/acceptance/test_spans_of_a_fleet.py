@@ -273,7 +273,7 @@ def test_workers_whose_receiver_is_away_work_and_end_as_always_and_say_so_once(
         tasks = submit(database_url, ["good"] * 8)
         oracle.wait_for_the_end(tasks)
         oracle.check(dict.fromkeys(tasks, "complete"))
-        until(lambda: "span_receiver_down" in fleet.log("refused"), "it is told", limit=20)
+        until(lambda: "span_receiver_down" in fleet.log("refused"), "it is told")
         stop(fleet)
     assert fleet.log("refused").count("span_receiver_down") == 1
     for name in ("refused", "hangs"):

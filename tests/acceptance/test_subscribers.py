@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 import tasker
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
+from tests.support.servers.plain_http import PLAIN
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -96,7 +96,7 @@ async def test_one_that_blocks_and_one_that_raises_leave_a_third_alone_and_the_p
         bus = stats["in_process_bus"]
         assert bus["total_events_dispatched"] == stats["router"]["fast_routed"] + stats["router"]["broadcast_routed"]
         assert bus["total_events_dispatched"] == bus["rust_handler_dispatches"] + bus["ffi_channel_dispatches"]
-        cache = httpx.get(f"{url}/v1/templates", params={"include_cache_stats": True}).json()["cache_stats"]
+        cache = PLAIN.get(f"{url}/v1/templates", params={"include_cache_stats": True}).json()["cache_stats"]
         assert (cache["total_cached"], cache["supported_namespaces"]) == (1, ["events"])
         assert (cache["cache_misses"], cache["cache_hits"] >= TASKS - 1) == (1, True)
         (workflow / "go").touch()
@@ -106,5 +106,5 @@ async def test_one_that_blocks_and_one_that_raises_leave_a_third_alone_and_the_p
 
 
 def told(url: str) -> dict[str, Any]:
-    answer: dict[str, Any] = httpx.get(f"{url}/metrics/events").json()
+    answer: dict[str, Any] = PLAIN.get(f"{url}/metrics/events").json()
     return answer

@@ -29,7 +29,7 @@ class Bringing(MemoryBackend):
 
 
 async def told(news: AsyncGenerator[None, None]) -> None:
-    await asyncio.wait_for(anext(news), 10)
+    await asyncio.wait_for(anext(news), 60)
 
 
 async def test_a_subscriber_is_told_at_once_and_at_every_message() -> None:
@@ -65,7 +65,7 @@ async def test_brought_messages_are_bounded() -> None:
         await asyncio.sleep(0)
         assert not waiting.done()
         received: list[QueuedMessage] = await service.receive_step_messages("pay", 1, 30)
-        await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(waiting, 60)
     assert len(received) == 1
 
 

@@ -103,7 +103,7 @@ async def test_a_message_is_announced_with_its_id(pgmq: PgmqBackend) -> None:
     async with aclosing(pgmq.subscribe_many(["worker_pay-ments_queue"])) as notifications:
         await anext(notifications)
         message_id = await pgmq.send_message("worker_pay-ments_queue", b'{"n": 1}')
-        assert await asyncio.wait_for(anext(notifications), 10) == Available("worker_pay-ments_queue", message_id)
+        assert await asyncio.wait_for(anext(notifications), 60) == Available("worker_pay-ments_queue", message_id)
 
 
 async def test_foreign_notifications_on_the_channel_are_passed_over(pgmq: PgmqBackend, empty_pgmq: str) -> None:
@@ -114,7 +114,7 @@ async def test_foreign_notifications_on_the_channel_are_passed_over(pgmq: PgmqBa
             for payload in ("", "no json", "[]", "{}", '{"queue_name": "other"}'):
                 await connection.execute("select pg_notify('pgmq_message_ready.default', %s)", (payload,))
         message_id = await pgmq.send_message("q", b"{}")
-        assert await asyncio.wait_for(anext(notifications), 10) == Available("q", message_id)
+        assert await asyncio.wait_for(anext(notifications), 60) == Available("q", message_id)
 
 
 async def test_notifications_name_queue_namespace_and_delay_on_both_channels(
@@ -124,7 +124,7 @@ async def test_notifications_name_queue_namespace_and_delay_on_both_channels(
     channels = ["pgmq_message_ready.payments", "pgmq_message_ready"]
     async with PsycopgChannel(empty_pgmq).listen(channels) as listener:
         message_id = await pgmq.send_message_with_delay("worker_payments_queue", b"{}", 1.5)
-        heard = [await asyncio.wait_for(anext(listener), 10) for _ in channels]
+        heard = [await asyncio.wait_for(anext(listener), 60) for _ in channels]
     assert [channel for channel, _ in heard] == channels
     for _, payload in heard:
         assert f'"event_type" : "message_ready", "msg_id" : {message_id}' in payload

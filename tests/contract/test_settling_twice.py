@@ -100,7 +100,7 @@ async def test_a_message_that_is_given_back_is_announced_to_those_who_wait() -> 
     await asyncio.sleep(0)
     await backend.nack_message(QUEUE, message.message_id)
 
-    assert await asyncio.wait_for(hearing, 10) == Available(QUEUE)
+    assert await asyncio.wait_for(hearing, 60) == Available(QUEUE)
     await news.aclose()
 
 

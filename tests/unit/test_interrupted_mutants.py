@@ -114,7 +114,7 @@ def at_the_second(tmp_path: Path, *, yields: bool) -> Iterator[tuple[Project, su
     made = Project(tmp_path, yields=yields)
     with made.run() as running:
         try:
-            until(lambda: made.noted("begun"), "the second mutant's tests run", limit=60)
+            until(lambda: made.noted("begun"), "the second mutant's tests run")
             yield made, running
         finally:
             running.kill()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import ssl
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,12 +23,11 @@ from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.servers import browser as browsers
 from tests.support.servers.brokers import free_port
+from tests.support.servers.plain_http import PLAIN
 from tests.support.waiting import until
 
-PLAIN = httpx.Client(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), limits=httpx.Limits(max_keepalive_connections=0))
-"""Reads no certificates, which would take 20 ms of CPU for each request; a server that was restarted finds no old
-connection."""
-expect.set_options(timeout=15_000)  # a page looks again after five seconds, on a machine that is busy
+PATIENCE_MS = 60_000  # a page looks again after five seconds, on a machine that may stall for more
+expect.set_options(timeout=PATIENCE_MS)
 TASKER = [sys.executable, "-m", "tasker"]
 EVIL = "<script>document.title='owned'</script>"
 TEMPLATE = """
@@ -184,7 +182,7 @@ class Shop:
             return connection.execute(statement, values).fetchall()
 
     def ended(self, task: str) -> str:
-        return str(PLAIN.get(f"{self.root}/v1/tasks/{task}", params={"wait": "20s"}, timeout=30).json()["status"])
+        return str(PLAIN.get(f"{self.root}/v1/tasks/{task}", params={"wait": "20s"}).json()["status"])
 
     def _answers(self) -> bool:
         try:
@@ -245,7 +243,7 @@ def watched(browser: Browser, root: str, **options: object) -> Iterator[Strict]:
     page.on("pageerror", lambda error: faults.append(str(error)))
     host = urlsplit(root).netloc
     page.on("request", lambda sent: None if urlsplit(sent.url).netloc in (host, "") else faults.append(sent.url))
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(PATIENCE_MS)
     yield strict
     context.close()
     strict.judge()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.support.servers.plain_http import PLAIN
 from tests.support.waiting import until
 from tests.web.conftest import Shop, watched
 
@@ -28,9 +28,9 @@ def long_task(shop: Shop) -> str:
     """A task of a template, and with a step, whose names are long; nobody serves it."""
     text = f"name: {LONG}\nnamespace: shop\nversion: 1.0.0\nidentity_strategy: always_unique\n"
     text += f"steps: [{{name: {STEP}, handler: nobody.has_it}}]\n"
-    answer = httpx.post(f"{shop.root}/v1/templates", json={"yaml": text, "force": True})
+    answer = PLAIN.post(f"{shop.root}/v1/templates", json={"yaml": text, "force": True})
     assert answer.status_code in (200, 201), answer.text
-    answer = httpx.post(f"{shop.root}/v1/tasks", json={"namespace": "shop", "name": LONG, "context": {}})
+    answer = PLAIN.post(f"{shop.root}/v1/tasks", json={"namespace": "shop", "name": LONG, "context": {}})
     return str(answer.json()["task_uuid"])
 
 

@@ -7,12 +7,12 @@ import re
 import subprocess
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.command_line import invoke
 from tests.support.servers.brokers import free_port
+from tests.support.servers.plain_http import PLAIN
 from tests.support.waiting import until
 from tests.web.by_mouse import DONE, act, opened_action, sends
 from tests.web.conftest import TASKER, Shop, Strict, watched
@@ -39,7 +39,7 @@ permissions = ["*"]
 
 def waits_for(shop: Shop, task: str, reason: str) -> None:
     """Until the task is known to wait for this; one that runs on never does."""
-    until(lambda: reason in httpx.get(f"{shop.root}/v1/tasks/{task}/explain").text, f"{task} waits for {reason}")
+    until(lambda: reason in PLAIN.get(f"{shop.root}/v1/tasks/{task}/explain").text, f"{task} waits for {reason}")
     assert shop.states(task)["fetch"] in ("pending", "enqueued")
 
 
@@ -88,7 +88,7 @@ def test_a_template_is_mended_where_it_is_wrong_and_then_registered(shop: Shop, 
 def test_a_version_is_replaced_only_by_who_says_so(shop: Shop, strict: Strict) -> None:
     page, strict.allowed = strict.page, (REFUSED,)
     text = TEMPLATE.format(name="replaced", version="1.0.0", above="look")
-    assert httpx.post(f"{shop.root}/v1/templates", json={"yaml": text}).status_code == 201
+    assert PLAIN.post(f"{shop.root}/v1/templates", json={"yaml": text}).status_code == 201
     page.goto(shop.url("templates/new"))
     page.get_by_label("Text of one or more templates").fill(f"{text}description: Other.\n")
     with sends(page, "/templates/new", 422):
@@ -97,7 +97,7 @@ def test_a_version_is_replaced_only_by_who_says_so(shop: Shop, strict: Strict) -
     page.get_by_label("replace a version that has other content").check()
     with sends(page, "/templates/new"):
         page.get_by_role("button", name="Register").click()
-    found = httpx.get(f"{shop.root}/v1/templates/typed/replaced/1.0.0").json()
+    found = PLAIN.get(f"{shop.root}/v1/templates/typed/replaced/1.0.0").json()
     assert found["description"] == "Other."
 
 
@@ -118,7 +118,7 @@ def test_a_paused_template_starts_nothing_until_it_is_resumed(shop: Shop, page: 
 def test_two_versions_are_compared(shop: Shop, page: Page) -> None:
     for version, above in (("1.0.0", "look"), ("1.1.0", "")):
         text = TEMPLATE.format(name="compared", version=version, above=above)
-        assert httpx.post(f"{shop.root}/v1/templates", json={"yaml": text}).status_code == 201
+        assert PLAIN.post(f"{shop.root}/v1/templates", json={"yaml": text}).status_code == 201
     page.goto(shop.url("templates"))
     page.get_by_role("link", name="typed/compared").click()
     page.get_by_role("link", name="Versions").click()
@@ -170,7 +170,7 @@ def test_a_paused_queue_of_the_orchestration_keeps_its_messages_until_it_is_resu
     act(page, "Resume", "/fleet/resume")
     expect(page.get_by_text("1 message may start.")).to_be_visible()
     assert pauses(shop) == []
-    until(lambda: httpx.get(f"{shop.root}/v1/tasks/{task}").status_code == 200, "the request is met")
+    until(lambda: PLAIN.get(f"{shop.root}/v1/tasks/{task}").status_code == 200, "the request is met")
     assert shop.ended(task) == "complete"
 
 

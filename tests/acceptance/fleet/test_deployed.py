@@ -16,6 +16,7 @@ from tests.integration.database.test_connection import free_port
 from tests.support.command_line import invoke
 from tests.support.deployed import DEPLOY, Deployed, of_compose, scaled_by
 from tests.support.fleets.fleet import ROOT
+from tests.support.servers.plain_http import PLAIN
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
@@ -57,7 +58,7 @@ class Site:
     def answer(self, name: str, path: str) -> int:
         """The status; 0 while nobody listens."""
         try:
-            return httpx.get(f"http://127.0.0.1:{self.ports[name]}{path}").status_code
+            return PLAIN.get(f"http://127.0.0.1:{self.ports[name]}{path}").status_code
         except httpx.ConnectError:
             return 0
 
@@ -78,7 +79,7 @@ def test_what_compose_starts_becomes_ready_and_ends_within_its_grace(tmp_path: P
 
             until(ready, f"{name} is ready", show=lambda name=name: site.log(name))
         assert site.answer("server", "/v1/tasks") == 401
-        told = httpx.get(f"http://127.0.0.1:{site.ports['server']}/metrics").text
+        told = PLAIN.get(f"http://127.0.0.1:{site.ports['server']}/metrics").text
         assert all(f"# TYPE {name} " in told for name in scaled_by())
         for process in running.values():
             process.send_signal(signal.SIGTERM)

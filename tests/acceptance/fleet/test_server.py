@@ -20,6 +20,7 @@ import pytest
 from tests.integration.database.test_connection import free_port
 from tests.support.command_line import invoke
 from tests.support.fleets.swallowing import relay
+from tests.support.servers.plain_http import PLAIN
 from tests.support.waiting import LOOK_SECONDS, until
 
 CI = ("--name", "ci", "--permissions", "tasks:create")
@@ -118,7 +119,7 @@ def test_of_several_processes_one_that_dies_is_replaced_and_the_address_stays(
 
         until(replaced, "another one listens", show=(tmp_path / "server.log").read_text)
         for _ in range(20):
-            assert httpx.get(f"{address}/live").status_code == 200
+            assert PLAIN.get(f"{address}/live").status_code == 200
 
 
 @pytest.mark.slow
@@ -135,8 +136,8 @@ def test_each_process_asks_its_callers_who_they_are_where_that_is_configured(
 
     with server(tmp_path, database_url, "--workers", "2") as (_, address, _numbers):
         for _ in range(4):
-            assert httpx.get(f"{address}/v1/tasks").status_code == 401
-            assert [httpx.get(f"{address}/v1/tasks", headers=each).status_code for each in shown] == [200, 403]
+            assert PLAIN.get(f"{address}/v1/tasks").status_code == 401
+            assert [PLAIN.get(f"{address}/v1/tasks", headers=each).status_code for each in shown] == [200, 403]
         assert "for callers with tokens (RS256) and 1 API key" in (tmp_path / "server.log").read_text()
 
 
@@ -162,10 +163,10 @@ def test_dev_answers_beside_its_worker(database_url: str, tmp_path: Path) -> Non
     try:
         until(lambda: "listens on" in log.read_text() and "serves" in log.read_text(), "both serve", show=log.read_text)
         (address,) = re.findall(r"listens on (\S+)", log.read_text())
-        (found,) = httpx.get(f"{address}/v1/templates").json()["templates"]
+        (found,) = PLAIN.get(f"{address}/v1/templates").json()["templates"]
         assert found["name"] == "linear_workflow"
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{address}/live")
+        PLAIN.get(f"{address}/live")

@@ -87,7 +87,7 @@ def hang(fleet: Fleet, url: str, folder: Path, wait: str, limit: str) -> Path:
 
 def ended(fleet: Fleet, name: str) -> int:
     process = fleet.processes[name]
-    until(lambda: process.poll() is not None, f"{name} has ended", show=lambda: fleet.log(name), limit=30)
+    until(lambda: process.poll() is not None, f"{name} has ended", show=lambda: fleet.log(name))
     return int(process.returncode)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import httpx
@@ -13,8 +14,6 @@ from tests.integration.api.published import lacks, misfits, operations, resolved
 from tests.integration.api.test_errors import UNKNOWN
 from tests.integration.api.test_tasks import ORIGINAL
 
-DOCUMENT = described().openapi()
-PATHS = {same_place(path): operations for path, operations in DOCUMENT["paths"].items()}
 ABSENT = {
     "GET /config": "offered where it is configured",
 }
@@ -24,14 +23,25 @@ PRESENT = [
 NAMES = [f"{method} {path}" for method, path, _ in PRESENT]
 
 
+@cache
+def document() -> dict[str, Any]:
+    """Made when a test asks: it takes longer than collecting all tests of this folder."""
+    return described().openapi()
+
+
+@cache
+def paths() -> dict[str, dict[str, Any]]:
+    return {same_place(path): operations for path, operations in document()["paths"].items()}
+
+
 def ours(method: str, path: str) -> dict[str, Any]:
-    found: dict[str, Any] = PATHS[same_place(path)][method.lower()]
+    found: dict[str, Any] = paths()[same_place(path)][method.lower()]
     return found
 
 
 def test_what_is_absent_is_known() -> None:
     published = {f"{method} {path}" for method, path, _ in operations("orchestration")}
-    absent = {name for name in published if name.split()[0].lower() not in PATHS.get(same_place(name.split()[1]), {})}
+    absent = {name for name in published if name.split()[0].lower() not in paths().get(same_place(name.split()[1]), {})}
 
     assert absent == set(ABSENT)
 
@@ -52,12 +62,12 @@ def test_every_answer_has_every_field(method: str, path: str, facts: dict[str, A
     assert set(facts["answers"]) <= set(answers), "statuses"
     success, name = next((status, name) for status, name in facts["answers"].items() if status.startswith("2"))
     schema = answers[success]["content"]["application/json"]["schema"]
-    assert list(lacks(DOCUMENT, schema, "orchestration", name)) == []
+    assert list(lacks(document(), schema, "orchestration", name)) == []
 
 
 def test_a_request_may_have_every_field_and_needs_none_more() -> None:
     body = ours("POST", "/v1/tasks")["requestBody"]["content"]["application/json"]["schema"]
-    fields, published = resolved(DOCUMENT, body), shape("orchestration", "TaskRequest")
+    fields, published = resolved(document(), body), shape("orchestration", "TaskRequest")
 
     assert {name.rstrip("?") for name in published} <= set(fields["properties"])
     assert set(fields.get("required", ())) <= {name for name in published if not name.endswith("?")}

@@ -228,7 +228,7 @@ async def test_a_pause_shows_while_a_step_still_runs_and_nothing_is_held(
     registry.register("shop.linger", linger)
     await app.plans.register(compile_text(LINGERS).plans[0])
     task = (await app.submit("shop/lingers", {})).task_uuid
-    await asyncio.wait_for(began.wait(), 20)
+    await asyncio.wait_for(began.wait(), 60)
     before = await site.text(f"tasks/{task}")
     assert (actions(before) & {"Pause", "Resume"}, "paused" in before) == ({"Pause"}, False)
 

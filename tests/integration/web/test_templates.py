@@ -81,7 +81,7 @@ async def test_handlers_beside_another_workflow_are_no_workers_of_a_template(
     await app.plans.register(compile_text(text.format("far")).plans[0])
     far = await app.submit_order(Order("shop", "far", None, Request({})))
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while [each.reason for each in (await app.tasks.explain(far.task_uuid)).reasons] != ["unserved"]:
             await asyncio.sleep(0.05)
     assert workers_of(await site.text("templates/shop/near/1.0.0")) == ["1"]

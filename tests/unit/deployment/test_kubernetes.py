@@ -43,6 +43,7 @@ SCALED_OBJECT = closed(
     advanced=closed(horizontalPodAutoscalerConfig=closed(behavior={"type": "object"})),
 )
 FROM_THE_SECRET = {"/run/secrets/tasker/database_url", "/run/secrets/tasker/jwt_public_key"}
+STARTED = ("tasker-migrate", "tasker-orchestrator", "tasker-server", "tasker-worker")
 PORTS = {"tasker-server": "8080", "tasker-orchestrator": "8082", "tasker-worker": "8081"}
 
 
@@ -68,7 +69,11 @@ def test_the_scaler_of_keda_has_the_fields_that_keda_knows() -> None:
     kubernetes_validate.validate({**autoscaler, "spec": {**scale, "behavior": behavior}}, "1.37", strict=True)
 
 
-@pytest.mark.parametrize("name", workloads())
+def test_what_is_started_is_all_that_the_tests_below_look_at() -> None:
+    assert sorted(workloads()) == list(STARTED)
+
+
+@pytest.mark.parametrize("name", STARTED)
 def test_a_container_is_not_root_writes_nothing_and_has_limits(name: str) -> None:
     pod = workloads()[name]["spec"]
     (container,) = pod["containers"]
@@ -84,7 +89,7 @@ def test_a_container_is_not_root_writes_nothing_and_has_limits(name: str) -> Non
     assert {"name": "tmp", "mountPath": "/tmp"} in container["volumeMounts"]
 
 
-@pytest.mark.parametrize("name", workloads())
+@pytest.mark.parametrize("name", STARTED)
 def test_secrets_are_those_of_the_user_and_come_as_files(name: str) -> None:
     pod = workloads()[name]["spec"]
     (container,) = pod["containers"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import product
+
 import pytest
 
 from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
@@ -11,11 +14,23 @@ from tests.support.deployed import KINDS, Deployed, of_compose, of_kubernetes, o
 from tests.support.repository import ROOT
 
 FILES = {"compose": lambda: of_compose().values(), "systemd": of_systemd, "kubernetes": of_kubernetes}
-DEPLOYED = [process for read in FILES.values() for process in read()]
 LONGEST_STOP_SECONDS = int(by_path()["orchestration.shutdown_timeout_ms"].high or 0) / 1000
 
 
-@pytest.mark.parametrize("process", DEPLOYED, ids=lambda process: process.file)
+@cache
+def deployed(files: str) -> tuple[Deployed, ...]:
+    """Read when a test asks: some of them cost a program."""
+    return tuple(FILES[files]())
+
+
+@pytest.fixture(params=product(FILES, KINDS), ids="-".join)
+def process(request: pytest.FixtureRequest) -> Deployed:
+    """Each process in each kind of files."""
+    files, kind = request.param
+    (found,) = [each for each in deployed(files) if each.kind == kind]
+    return found
+
+
 def test_a_command_exists_with_its_options_and_is_the_same_everywhere(process: Deployed) -> None:
     parse(process.words)
     (same,) = [each for each in of_compose().values() if each.kind == process.kind]
@@ -24,10 +39,9 @@ def test_a_command_exists_with_its_options_and_is_the_same_everywhere(process: D
 
 @pytest.mark.parametrize("files", FILES)
 def test_each_kind_of_process_is_there(files: str) -> None:
-    assert sorted(process.kind for process in FILES[files]()) == sorted(KINDS)
+    assert sorted(process.kind for process in deployed(files)) == sorted(KINDS)
 
 
-@pytest.mark.parametrize("process", DEPLOYED, ids=lambda process: process.file)
 def test_it_has_longer_to_end_than_it_gives_itself_and_a_worker_the_most_there_is(process: Deployed) -> None:
     if process.kind == "db":
         return  # one transaction: it may end at any time
@@ -43,8 +57,13 @@ def test_the_guide_says_how_much_of_it_is_for_steps_that_run() -> None:
     assert f"{running:g} are for steps that run, the last {LONGEST_STOP_SECONDS - running:g} for giving back" in page
 
 
-@pytest.mark.parametrize("process", [each for each in DEPLOYED if each.probes], ids=lambda process: process.file)
-def test_probes_ask_where_the_process_answers(process: Deployed) -> None:
+@pytest.mark.parametrize("files", FILES)
+def test_probes_ask_where_the_process_answers(files: str) -> None:
+    for process in [each for each in deployed(files) if each.probes]:
+        _check_probes(process)
+
+
+def _check_probes(process: Deployed) -> None:
     assert {port for port, _ in process.probes} == {process.port}
     assert {path for _, path in process.probes} <= {"/live", "/ready"}
 

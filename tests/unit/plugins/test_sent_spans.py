@@ -102,7 +102,7 @@ def test_a_receiver_that_is_away_is_told_once_each_time(caplog: pytest.LogCaptur
     sender = sender_of(OtelTable(endpoint=f"http://127.0.0.1:{port}", timeout_seconds=1.3))
     for lost in (1, 2):
         sender.put(span())
-        until(lambda lost=lost: sender.lost == lost, "the batch is lost", limit=20)
+        until(lambda lost=lost: sender.lost == lost, "the batch is lost")
     with receiving(port) as receiver:
         sender.put(span())
         sender.flush(5)
@@ -149,7 +149,7 @@ def test_what_does_not_fit_is_lost_and_counted_and_who_stops_waits_no_longer_tha
     assert lines(caplog) == ["spans_lost"]
     assert f"not_sent={4000 - sender.lost} " in caplog.text
     exporter.goes.set()
-    until(lambda: sender.lost == 4000, "all is lost", limit=20)
+    until(lambda: sender.lost == 4000, "all is lost")
     assert lines(caplog) == ["spans_lost", "span_receiver_down"]
     assert "reason=OSError('gone')" in caplog.text
 
@@ -159,10 +159,10 @@ def test_what_the_sdk_says_to_others_is_left_in_the_log(caplog: pytest.LogCaptur
     sender = Sender(exporter, "nowhere", 1000)
     for _ in range(600):
         sender.put(span())
-    until(lambda: SDK.filters, "it is busy", limit=20)
+    until(lambda: SDK.filters, "it is busy")
     SDK.warning("of another exporter")
     exporter.goes.set()
-    until(lambda: sender.lost == 600, "all is lost", limit=20)
+    until(lambda: sender.lost == 600, "all is lost")
     assert lines(caplog) == ["of", "span_receiver_down"]
     assert not SDK.filters
 

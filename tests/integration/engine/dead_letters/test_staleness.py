@@ -262,7 +262,7 @@ def test_whoever_listens_is_told_of_stale_tasks(alone: Lab) -> None:
 
     search(alone, 2, channel="task_staleness_detected")
 
-    (notice,) = alone.observer.connection.notifies(timeout=5, stop_after=1)
+    (notice,) = alone.observer.connection.notifies(timeout=60, stop_after=1)
     assert task in notice.payload
 
 
