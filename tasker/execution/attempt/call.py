@@ -63,7 +63,8 @@ Entered = tuple[Token[Any], Token[Any], Token[Any], Token[Any]]
 
 def _events(attempt: Attempt) -> EventBuffer:
     """For what this call publishes, behind what the step's checkpoint has kept."""
-    return EventBuffer((attempt.claim.checkpoint or {}).get(KEPT_EVENTS, ()))
+    checkpoint = attempt.claim.checkpoint
+    return EventBuffer(checkpoint.get(KEPT_EVENTS, ())) if checkpoint else EventBuffer()
 
 
 def _enter(attempt: Attempt, events: EventBuffer) -> Entered:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasker.contracts.events.publishing import MOST_BYTES, MOST_EVENTS, HandlerEvent
@@ -22,10 +22,11 @@ class EventBuffer:
 
     __slots__ = ("_bytes", "_events", "_lock", "_over")
 
-    def __init__(self, carried: Iterable[Mapping[str, Any]] = ()) -> None:
-        self._lock, self._over = threading.Lock(), False
-        self._events = [HandlerEvent.from_json(fields, carried=True) for fields in carried]
-        self._bytes = sum(event.payload.size for event in self._events if event.payload)
+    def __init__(self, carried: Sequence[Mapping[str, Any]] = ()) -> None:
+        self._lock, self._over, self._bytes = threading.Lock(), False, 0
+        self._events = [HandlerEvent.from_json(fields, carried=True) for fields in carried] if carried else []
+        if carried:
+            self._bytes = sum(event.payload.size for event in self._events if event.payload)
 
     def publish(self, name: str, payload: Mapping[str, Any], condition: str, delivery_mode: str) -> bool:
         """Take an event, as the payload is now."""

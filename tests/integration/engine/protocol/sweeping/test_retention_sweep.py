@@ -79,7 +79,7 @@ async def test_events_that_are_older_than_their_limit_go_and_tasks_stay(orchestr
 
     await swept(orchestra)
     assert lab.one.value("select count(*) from tasker.domain_events") == 5
-    await swept(orchestra, events_ms=86_400_000 * 3 + 1000, slice_steps=1)
+    await swept(orchestra, events_ms=86_400_000 * 7 // 2, slice_steps=1)
 
     assert lab.one.value("select count(*) from tasker.domain_events") == 3
     assert left(lab) == {task}
