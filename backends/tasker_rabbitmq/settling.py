@@ -51,7 +51,9 @@ class Settlements:
 
     def of(self, channel: AbstractChannel) -> Settled:
         """That of the channel."""
-        return self._by_channel.setdefault(channel, Settled())
+        if (found := self._by_channel.get(channel)) is None:
+            found = self._by_channel[channel] = Settled()
+        return found
 
     async def acknowledge(self, channel: AbstractChannel, tags: Sequence[int]) -> None:
         """Done with these messages. Raises what the client does; some may be acknowledged then."""

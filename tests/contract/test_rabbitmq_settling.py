@@ -11,7 +11,9 @@ from aiormq import Channel
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasker.errors import BackendUnavailable
 from tasker_rabbitmq import settling
+from tasker_rabbitmq.link import PUBLISH
 from tasker_rabbitmq.settling import Settled
 from tests.contract.rabbitmq_rig import Rig
 from tests.support.servers import brokers
@@ -116,3 +118,27 @@ async def test_a_burst_of_messages_arrives_in_order_with_its_large_ones_whole(ri
         received += await rig.backend.receive_messages("q", 20, 3600)
 
     assert [message.payload for message in received] == payloads
+
+
+async def test_a_burst_that_was_never_written_takes_no_number_of_the_next_one(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker numbers what it has seen, and confirms by these numbers."""
+
+    class Lost:
+        async def put(self, _: object) -> None:
+            raise RuntimeError("nobody writes any more")
+
+    await rig.backend.create_queue("q")
+    await rig.backend.send_message("q", b"first")
+    with monkeypatch.context() as patch:
+        patch.setattr(await rig.backend._link.channel(PUBLISH), "write_queue", Lost())
+        with pytest.raises(BackendUnavailable):
+            await rig.backend.send_messages("q", [b"never", b"written"])
+
+    await rig.backend.send_messages("q", [b"second", b"third"])
+
+    received: list[Any] = []
+    while len(received) < 3:
+        received += await rig.backend.receive_messages("q", 9, 3600)
+    assert [message.payload for message in received] == [b"first", b"second", b"third"]
