@@ -18,7 +18,6 @@ from tasker.app.observing import observed_worker
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db.awaited import Patient
-from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
 from tasker.plugins.offers import rules_of
 from tasker.plugins.process import plugins_of
@@ -160,9 +159,20 @@ def _resources(service: Service, breakers: Breakers) -> Resources:
 
 async def _worker(service: Service, resources: Resources, breakers: Breakers) -> tuple[Runtime, Observed]:
     registry = load_handlers(service.handlers, service.configuration.importable)
+    settings = service.configuration.worker
+    runtime = worker_process(
+        resources.url,
+        resources.messaging,
+        registry,
+        (),
+        settings=settings,
+        sweeps=service.configuration.sweeps,
+        breakers=breakers,
+        consume=False,
+        plugins=plugins_of(service.configuration.plugins),
+    )
     wait_seconds = service.configuration.database.connect_wait_seconds
-    connection = Patient(Connection(resources.url, name="tasker register"), resources.url, wait_seconds)
-    plans = PlanStore(connection, service.configuration.retry)
+    plans = PlanStore(Patient(runtime.connection, resources.url, wait_seconds), service.configuration.retry)
     found = await register_served(
         service.configuration,
         registry,
@@ -172,21 +182,9 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
         force=service.force,
         rules=rules_of(plugins_of(service.configuration.plugins)),
     )
-    await connection.close()
-    settings = service.configuration.worker
+    runtime.namespaces.extend(found.namespaces)
     if service.shutdown_seconds is None:  # who gives it by hand knows what it cuts off
         tell_short_grace(found.plans, service.stop_limit)
-    runtime = worker_process(
-        resources.url,
-        resources.messaging,
-        registry,
-        found.namespaces,
-        settings=settings,
-        sweeps=service.configuration.sweeps,
-        breakers=breakers,
-        consume=False,
-        plugins=plugins_of(service.configuration.plugins),
-    )
     return runtime, observed_worker(runtime, registry, found.plans)
 
 

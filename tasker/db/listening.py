@@ -58,8 +58,8 @@ async def listen(
     try:
         if await _is_lent(url, connection):
             raise _silent(url, proof_seconds, proven)
-        for channel in (*channels, proof):
-            await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
+        listens = [sql.SQL("listen {}").format(sql.Identifier(channel)) for channel in (*channels, proof)]
+        await connection.execute(sql.SQL("; ").join(listens), prepare=False)  # in one round trip
         while True:
             answered, sent = False, perf_counter()
             await notify(proof)

@@ -70,6 +70,9 @@ class Claimer:
         while not self._draining:
             await self._worker.slots.wait_free()
             self._poller.clear()
+            if not self._namespaces:  # a program that has not named a template yet: it wakes us when it does
+                await self._poller.wait()
+                continue
             try:
                 if not await self._look():
                     await self._sleep()

@@ -35,6 +35,7 @@ class Slots:
         self.running = 0
         self._reserved = 0
         self._bringing = False
+        self._submitting = 0
         self._held: dict[str, int] = {}
         self._told: set[str] = set()
         self._freed = asyncio.Event()
@@ -56,11 +57,12 @@ class Slots:
     @property
     def claimable(self) -> int:
         """Free slots that a claim may set aside. The others are for the children of results that are brought
-        meanwhile, which would go through the queue; and while results are brought, few are not worth a claim."""
+        meanwhile, and the first steps of tasks that are submitted meanwhile, which would go through the queue; and
+        while results are brought, few are not worth a claim."""
         free = self.free
         if self._bringing and free < self.concurrency // 2:
             return 0
-        return free - min(free // 4, MOST_KEPT) if self.running or self._bringing else free
+        return free - min(free // 4, MOST_KEPT) if self.running or self._bringing or self._submitting else free
 
     def hold(self, reason: str, at_most: int = 0, *, level: int = logging.WARNING) -> None:
         """Until `lift`, take on nothing beyond `at_most` steps. What runs goes on; messages stay for other workers.
@@ -104,6 +106,15 @@ class Slots:
         self._reserved -= reserved
         self.running += used
         self._freed.set()
+
+    @contextmanager
+    def submitting(self) -> Iterator[None]:
+        """Until the end claims leave some slots for the first steps of what is submitted here."""
+        self._submitting += 1
+        try:
+            yield
+        finally:
+            self._submitting -= 1
 
     @contextmanager
     def bringing(self, *, waits: bool) -> Iterator[Reservation]:

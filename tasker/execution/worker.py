@@ -111,8 +111,9 @@ class Worker:
         return len(self.claims)
 
     async def offer(self, ask: Callable[[int], Awaitable[Answered]], limit: int | None = None) -> Answered:
-        """Call `ask` with the free slots (up to `limit`), set aside meanwhile, and start the claims it answers."""
-        reserved = self.slots.reserve(limit)
+        """Call `ask` with free slots, up to `limit`, set aside meanwhile, and start the claims it answers; without a
+        limit with as many as a claim may set aside."""
+        reserved = self.slots.reserve(self.slots.claimable if limit is None else limit)
         used = 0
         try:
             answer = await ask(reserved)

@@ -28,6 +28,8 @@ HESITATION_SECONDS = 0.02
 """The first pause when retries are due in tasks that others hold; it doubles until there is progress."""
 SPREAD = 0.25
 """Share of its pauses by which processes differ."""
+FIRST_SECONDS = 0.25
+"""How long a process that starts leaves retries and sweeps alone: it begins with its work, and many end before."""
 FAILED_SECONDS = (0.2, 0.5)
 """Bounds of the pause after a round that failed."""
 
@@ -76,6 +78,8 @@ class Upkeep:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        self._sweep_at = self._clock.monotonic() + FIRST_SECONDS
+        self._schedule.look_at(self._sweep_at)
         while True:
             self._schedule.read()
             try:

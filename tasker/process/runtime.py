@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.hook_arguments import ProcessInfo
+from tasker.db.connection import Statements
 from tasker.db.listening import Notification
 from tasker.execution.starting import RootStarter
 from tasker.execution.step_execution import StepExecution
@@ -110,6 +111,11 @@ class Runtime:
         """How the process does: how it learns of work, its breakers, what crashed, and whether it takes steps (B-7)."""
         crashes, held_by = self.supervisor.recent_crashes(), self.execution.held_by()
         return process_health(self.events.health(), self.breakers.health(), crashes, held_by)
+
+    @property
+    def connection(self) -> Statements:
+        """What it asks the database on about itself, open before its start, too."""
+        return self._context.engine.connection
 
     @property
     def is_listening(self) -> bool:

@@ -71,11 +71,12 @@ class App(AppLifecycle):
         awaited: bool = True,
         **options: Unpack[RequestOptions],
     ) -> Submitted:
-        plan = await self.plan(target, template=template, environment=environment)
-        request, telling = Request(context or {}, **options), self._waiters.telling(awaited)
-        submitted = await self._submitter.submit(
-            plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
-        )
+        with nullcontext() if self._runtime is None else self._runtime.worker.slots.submitting():
+            plan = await self.plan(target, template=template, environment=environment)  # its namespace is looked into
+            request, telling = Request(context or {}, **options), self._waiters.telling(awaited)
+            submitted = await self._submitter.submit(
+                plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
+            )
         self._waiters.submitted(telling, [submitted])
         return submitted
 

@@ -52,6 +52,7 @@ SETTINGS = {
     "checkpoint_timeout": "15min",
     "io_method": "sync",  # no extra processes for a database that fits in memory
     "jit": "off",
+    "shared_preload_libraries": "plpgsql",  # the engine's functions: loaded once, not by each session
     "autovacuum_naptime": "15s",  # hot tables are small and change quickly
     "log_checkpoints": "off",
     "timezone": "UTC",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
@@ -79,7 +79,9 @@ class Registry:
 class Bench:
     """A claimer with its worker, on messages in memory (the claims of which end at once) or in the database."""
 
-    def __init__(self, *, joined: bool, chance: float = 0.5, drowse_ms: int = 0) -> None:
+    def __init__(
+        self, *, joined: bool, chance: float = 0.5, drowse_ms: int = 0, serves: Sequence[str] = ("space",)
+    ) -> None:
         self.database, self.lost = Registry(), 0
         self.backend = MemoryBackend(FakeClock())
         self.messaging = MessagingService(self.backend)
@@ -104,8 +106,9 @@ class Bench:
         self.fills = False
         """True: what it accepts leaves no slot free."""
         luck = Chance(chance)
+        self.namespaces = [*serves]
         self.claimer = Claimer(
-            engine, self.worker, ["space"], Poller(Announced(), luck), luck, NOTHING, on_lost=self._on_lost
+            engine, self.worker, self.namespaces, Poller(Announced(), luck), luck, NOTHING, on_lost=self._on_lost
         )
 
     async def _accept(self, answer: AdvanceResult) -> None:
@@ -149,6 +152,20 @@ async def test_messages_whose_steps_were_claimed_are_acknowledged() -> None:
     stats = await bench.messaging.queue_stats(await bench.messaging.ensure_namespace("space"))
     assert bench.accepted == 3
     assert (stats.depth, stats.in_flight) == (0, 0)
+
+
+async def test_a_program_that_serves_nothing_yet_asks_for_nothing() -> None:
+    bench = Bench(joined=True, serves=())
+    with running(bench):
+        for _ in range(3):
+            bench.claimer.wake()
+            await turns()
+        assert (bench.database.slots, bench.database.marks) == ([], [])
+        bench.namespaces.append("space")
+        bench.claimer.wake()
+        await bench.asleep()
+
+    assert bench.database.slots == [8, 8]
 
 
 async def test_no_more_slots_are_set_aside_than_there_are_messages() -> None:

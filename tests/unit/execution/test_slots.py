@@ -85,6 +85,15 @@ def test_a_claim_leaves_slots_for_what_results_hand_over_meanwhile() -> None:
     assert left(200, 0) == 200, "nothing runs that could hand over anything"
 
 
+def test_a_claim_leaves_slots_for_what_is_submitted_here_meanwhile() -> None:
+    slots = Slots(200)
+    with slots.submitting():
+        with slots.submitting():
+            pass
+        assert slots.claimable == 184
+    assert slots.claimable == 200
+
+
 async def test_a_claim_waits_for_the_results_that_are_brought_while_few_slots_are_free() -> None:
     slots = Slots(10)
     slots.settle(slots.reserve(8), 8)

@@ -13,7 +13,7 @@ from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseError, DatabaseUnavailable
 from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.turns import Turns
-from tasker.orchestration.upkeep import Upkeep
+from tasker.orchestration.upkeep import FIRST_SECONDS, Upkeep
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tasker.services.engine.answers import DueAnswer
 from tasker.services.engine.exchange import AdvanceResult
@@ -147,6 +147,23 @@ async def test_whoever_was_to_be_woken_when_the_server_was_away_is_woken_once_it
         await until(lambda: "select tasker.wake_v1(%s) (['payments'],)" in rig.said, rig)
 
     await running(rig, look)
+
+
+async def test_a_process_begins_with_its_work_and_looks_for_retries_and_sweeps_a_moment_later() -> None:
+    rig = Rig()
+
+    async def look() -> None:
+        rig.schedule.wake({"payments"})
+        while not rig.said:
+            await asyncio.sleep(0.001)
+        assert (rig.said, rig.rounds) == (["select tasker.wake_v1(%s)"], 0), "who sleeps is woken at once"
+        rig.clock.seconds += FIRST_SECONDS
+        rig.schedule.wake({"payments"})
+        while not rig.rounds:
+            await asyncio.sleep(0.001)
+
+    async with asyncio.timeout(PATIENCE):
+        await running(rig, look)
 
 
 async def pauses_of(rig: Rig, answers: list[dict[str, Any]]) -> list[float]:

@@ -225,6 +225,30 @@ def test_a_step_that_takes_long_or_stops_its_checkpoints_is_recorded_and_runs_on
     assert alone.states(task) == {"a": "in_progress", "b": "in_progress"}
 
 
+def test_what_is_younger_than_every_limit_is_not_looked_at(alone: Lab) -> None:
+    def looked(minutes: float) -> bool:
+        at(alone, minutes)
+        return bool(alone.two.value("select tasker.may_be_stale()"))
+
+    assert not looked(0), "there is no task"
+    _, claims = alone.running(alone.plan(Spec("a")))
+    assert [looked(14.9), looked(15)] == [False, True], "the shortest limit of the fleet is that of checkpoints"
+    alone.one.finish(claims["a"])
+    assert not looked(15), "it has ended"
+
+    alone.submit_one(replace(alone.plan(Spec("a"), name="timed"), lifecycle=TWO_MINUTES))
+    assert looked(0), "its template has limits of its own"
+
+
+def test_a_task_is_looked_at_whose_clock_was_set_back_after_it_was_made(alone: Lab) -> None:
+    task, _ = alone.running(alone.plan(Spec("a")))
+    alone.observer.execute("update tasker.tasks set updated_at = created_at - interval '1 hour'")
+
+    (found,) = search(alone, 0)
+
+    assert found["task_uuid"] == task
+
+
 def test_a_task_that_somebody_changes_is_passed_over(alone: Lab) -> None:
     task, claims = alone.running(declared(alone, Spec("a"), **TWO_MINUTES))
 

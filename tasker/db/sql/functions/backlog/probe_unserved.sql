@@ -10,9 +10,14 @@ set enable_mergejoin to off
 set jit to off
 as $$
 declare
-  v_refused constant text[] := tasker.refused_by_all(p_namespaces);
+  v_refused text[];
   v_found int[];
 begin
+  if not exists (select from unnest(p_namespaces) as n (id) cross join lateral (
+      select from tasker.ready_backlog b where b.namespace_id = n.id and not b.paused and b.unserved is not null limit 1) a) then
+    return 0;   -- most often, and each process that comes asks: what follows is not even planned then
+  end if;
+  v_refused := tasker.refused_by_all(p_namespaces);
   with recursive key as (   -- from each to the next: one probe of the index for each of them, not for each step
     select n.id, (select b.unserved from tasker.ready_backlog b
       where b.namespace_id = n.id and not b.paused and b.unserved is not null order by b.unserved limit 1) as key

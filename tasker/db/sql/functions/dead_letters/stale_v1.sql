@@ -29,6 +29,9 @@ begin
     return '{"searched": false}';
   end if;
 
+  if not tasker.may_be_stale() then
+    return '{"searched": true}';
+  end if;
   v_found := array(select s.task_uuid from tasker.stale_tasks(null, (p_args->>'after')::uuid, v_limit) s);
   if v_found = '{}' then
     return '{"searched": true}';

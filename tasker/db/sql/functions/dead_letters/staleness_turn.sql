@@ -5,6 +5,9 @@ language plpgsql as $$
 declare
   v_mine boolean;
 begin
+  if exists (select from tasker.turns x where x.kind = 'staleness' and x.taken_at > p_now - p_every and x.taken_at <= p_now) then
+    return false;   -- most often: nothing is written, and what follows is not even planned
+  end if;
   insert into tasker.turns (kind, taken_at) values ('staleness', '-infinity') on conflict (kind) do nothing;
   update tasker.turns t set taken_at = p_now
   where t.kind = (select x.kind from tasker.turns x where x.kind = 'staleness'
