@@ -17,8 +17,9 @@ from tasker.contracts.hook_arguments import StoredAttempt
 from tasker.errors import DatabaseError, LockTimeout
 from tasker.execution.claims_in_hand import GivenBack
 from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.handed_over import HandedOver
 from tasker.execution.publishing.bus import Bus
-from tasker.execution.worker import Worker
+from tasker.execution.worker import STARTED_TOGETHER, Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.resilience.guard import SlowCalls
 from tasker.services.engine.exchange import AdvanceResult, Result, ResultSink
@@ -57,6 +58,8 @@ class Collector:
         self._breaker, self._on_advanced, self._on_lost, self._bus = breaker, on_advanced, on_lost, bus
         self._on_stored = on_stored
         self._failures = 0
+        self._handed_over = HandedOver(worker, self._start_failed)
+        self._not_started: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         breaker.guard.listeners.append(self._obey_breaker)
         breaker.guard.notes.append(buffer.describe)
@@ -64,15 +67,22 @@ class Collector:
     async def run(self) -> None:
         """Write until cancelled. Begun again after a crash, it first writes what the crash left."""
         self._buffer.resume()
-        while True:
-            await self._buffer.filled()
-            try:
-                await self._flush()
-                self._failures = 0
-            except DatabaseError:
-                await self._wait_for_database()
-            self._buffer.settle()
-            await asyncio.sleep(0)  # a turn for claims between two writes, which else set aside every slot that is free
+        try:
+            while True:
+                await self._buffer.filled()
+                await self._round()
+        finally:
+            if await self._handed_over.stop():
+                self._on_lost()
+
+    async def _round(self) -> None:
+        try:
+            await self._flush()
+            self._failures = 0
+        except DatabaseError:
+            await self._wait_for_database()
+        self._buffer.settle()
+        await asyncio.sleep(0)  # a turn for claims between two writes, which else set aside every slot that is free
 
     def _obey_breaker(self) -> None:
         """Open: claim nothing. Half-open: one step more than now, so that there is a result to try with soon."""
@@ -89,19 +99,36 @@ class Collector:
             slots.lift(BREAKER)
 
     async def _flush(self) -> None:
+        self._raise_what_failed()
         if self._buffer.has_given_back:
             await self._release_claims()
         if not self._buffer.has_results:
             return
         with (
             self._buffer.write(self._worker.settings.batch) as (new, again),
-            self._worker.slots.bringing(waits=bool(again)) as reservation,
+            self._worker.slots.bringing(len(new) + len(again), waits=bool(again)) as reservation,
         ):
             advanced = await self._bring(new, again, reservation.slots)
             reservation.used = len(advanced.claims)
         self._finish(new + again, advanced)
         if advanced.claims:
+            await self._start(advanced)
+
+    async def _start(self, advanced: AdvanceResult) -> None:
+        """Start what was handed over: behind the next write where one is due, and beside writes where it takes long."""
+        if self._buffer.has_results or len(advanced.claims) > STARTED_TOGETHER:
+            self._handed_over.begin(advanced)
+        else:
             await self._worker.accept(advanced)
+
+    def _start_failed(self, error: Exception) -> None:
+        self._not_started = error
+        self._buffer.resume()
+
+    def _raise_what_failed(self) -> None:
+        error, self._not_started = self._not_started, None
+        if error is not None:
+            raise error
 
     async def _bring(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:
         """Store, whatever the breaker says, and tell it how that went: what each result took of a write's time.

@@ -37,6 +37,9 @@ from tasker.services.engine.plans import PlanStore
 
 _log = logging.getLogger("tasker.execution")
 Answered = TypeVar("Answered", bound=AdvanceResult)
+STARTED_TOGETHER = 50
+"""Claims that are started in one turn of the loop. Of more than that the first are run and brought while the next are
+started, so that the database has something to do meanwhile; with fewer, a write would cost more than that gains."""
 NO_PLACE = "no_place"
 """Reason for which nothing more is claimed: a step was given back because no thread or child process was free."""
 LEFT_TO_OTHERS_SECONDS = 5.0
@@ -126,14 +129,17 @@ class Worker:
         A database that went back to an earlier moment may answer a claim again: its handler runs on, and not twice.
         When that fails the claims are nobody's: their slots are free again, and reconciling finds and releases them.
         """
-        rows, started = answer.claims, 0
+        rows, started, kept = answer.claims, 0, self.inputs.kept_since
         try:
             plans = await self._readable(rows)
-            known = [row for row in rows if row.template in plans and not self.claims.has(row.step, row.token)]
-            await self._prepare(answer.inputs, known, plans)
-            for row in known:
-                self._start(row, plans[row.template])
-                started += 1
+            readable = [row for row in rows if row.template in plans]
+            for first in range(0, len(readable), STARTED_TOGETHER):
+                if first:
+                    await asyncio.sleep(0)
+                inputs = answer.inputs if self.inputs.kept_since == kept else None
+                for row in await self._prepared(readable[first : first + STARTED_TOGETHER], inputs, plans):
+                    self._start(row, plans[row.template])
+                    started += 1
         finally:
             if started < len(rows):
                 self.slots.finish(len(rows) - started)
@@ -158,15 +164,21 @@ class Worker:
         self.unserved.add(claim.key)
         self._completed.give_back(GivenBack(claim, {"reason": error.message, "unreadable": claim.key}))
 
-    async def _prepare(self, inputs: Inputs | None, rows: Sequence[ClaimRow], plans: Mapping[int, Plan]) -> None:
-        """Have everything in the cache that the handlers of these claims read: `inputs`, or what is asked for."""
+    async def _prepared(
+        self, rows: Sequence[ClaimRow], inputs: Inputs | None, plans: Mapping[int, Plan]
+    ) -> Sequence[ClaimRow]:
+        """Those of the claims that do not run here. All that their handlers read is in the cache then: from `inputs`,
+        or what is asked for."""
+        rows = [row for row in rows if not self.claims.has(row.step, row.token)]
         if inputs is not None:
-            return self.inputs.learn(inputs)
+            self.inputs.learn({row.task: inputs[row.task] for row in rows})
+            return rows
         wanted = [row.step for row in rows if not self._inputs_known(row, plans[row.template])]
         while wanted:
             kept = self.inputs.kept_since
             self.inputs.learn(inputs_of(await self._engine.read("inputs", {"steps": wanted})))
             wanted = [] if self.inputs.kept_since == kept else [row.step for row in rows]
+        return rows
 
     def _inputs_known(self, row: ClaimRow, plan: Plan) -> bool:
         return self.inputs.knows(row.task, plan, plan.steps[row.ordinal])
