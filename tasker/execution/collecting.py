@@ -19,7 +19,7 @@ from tasker.execution.claims_in_hand import GivenBack
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.handed_over import HandedOver
 from tasker.execution.publishing.bus import Bus
-from tasker.execution.worker import STARTED_TOGETHER, Worker
+from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.resilience.guard import SlowCalls
 from tasker.services.engine.exchange import AdvanceResult, Result, ResultSink
@@ -115,8 +115,10 @@ class Collector:
             await self._start(advanced)
 
     async def _start(self, advanced: AdvanceResult) -> None:
-        """Start what was handed over: behind the next write where one is due, and beside writes where it takes long."""
-        if self._buffer.has_results or len(advanced.claims) > STARTED_TOGETHER:
+        """Start what was handed over: behind the next write where enough waits for one, and beside writes where it
+        takes long. Few results wait for those that are started now, and go in one write with them."""
+        together = self._worker.together
+        if self._buffer.waiting * 2 >= together or len(advanced.claims) > together:
             self._handed_over.begin(advanced)
         else:
             await self._worker.accept(advanced)

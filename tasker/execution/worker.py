@@ -37,9 +37,9 @@ from tasker.services.engine.plans import PlanStore
 
 _log = logging.getLogger("tasker.execution")
 Answered = TypeVar("Answered", bound=AdvanceResult)
-STARTED_TOGETHER = 50
-"""Claims that are started in one turn of the loop. Of more than that the first are run and brought while the next are
-started, so that the database has something to do meanwhile; with fewer, a write would cost more than that gains."""
+LEAST_TOGETHER, MOST_TOGETHER = 32, 100
+"""Bounds of how many claims are started in one turn of the loop. A write of fewer would cost more than it gains that
+the database works meanwhile; one of more costs hardly less for each."""
 NO_PLACE = "no_place"
 """Reason for which nothing more is claimed: a step was given back because no thread or child process was free."""
 LEFT_TO_OTHERS_SECONDS = 5.0
@@ -74,6 +74,10 @@ class Worker:
         self.unserved: set[str] = set()
         self.given_back = 0
         """Claims that were released since the start."""
+        self.together = min(max(slots.concurrency // 2, LEAST_TOGETHER), MOST_TOGETHER)
+        """Claims that are started in one turn of the loop. Of more than that the first are run and brought while the
+        next are started, so that the database has something to do meanwhile: half of the steps are written while the
+        other half runs."""
         self._completed, self._engine, self.plans = completed, engine, plans
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._writes = FencedWrites(engine, settings, self.whole_runs.saved)
@@ -133,11 +137,11 @@ class Worker:
         try:
             plans = await self._readable(rows)
             readable = [row for row in rows if row.template in plans]
-            for first in range(0, len(readable), STARTED_TOGETHER):
+            for first in range(0, len(readable), self.together):
                 if first:
                     await asyncio.sleep(0)
                 inputs = answer.inputs if self.inputs.kept_since == kept else None
-                for row in await self._prepared(readable[first : first + STARTED_TOGETHER], inputs, plans):
+                for row in await self._prepared(readable[first : first + self.together], inputs, plans):
                     self._start(row, plans[row.template])
                     started += 1
         finally:

@@ -17,7 +17,7 @@ from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
-from tasker.execution.worker import STARTED_TOGETHER, Worker
+from tasker.execution.worker import MOST_TOGETHER, Worker
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
@@ -26,7 +26,7 @@ from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tests.unit.execution.bench import PATIENCE
 
 NOTHING: Any = None
-CONCURRENCY = 4 * STARTED_TOGETHER
+CONCURRENCY = 4 * MOST_TOGETHER
 
 
 class Rig:
@@ -126,21 +126,31 @@ Start = Callable[[Rig], asyncio.Task[None]]
 
 async def test_a_write_that_is_due_goes_out_before_what_the_last_one_handed_over_is_started(start: Start) -> None:
     rig = Rig(children=1)
-    rig.during_first = ["other"]
+    rig.during_first = [f"{n}" for n in range(MOST_TOGETHER // 2)]
     start(rig)
     rig.end("parent")
     await until(lambda: len(rig.events) == 3)
 
-    assert rig.events == ["write parent", "write other", "start children"]
+    assert rig.events == ["write parent", f"write {' '.join(rig.during_first)}", "start children"]
     await until(lambda: rig.slots.idle)
 
 
+async def test_few_results_wait_for_those_of_the_children_that_are_started_now(start: Start) -> None:
+    rig = Rig(children=1)
+    rig.during_first = [f"{n}" for n in range(MOST_TOGETHER // 2 - 1)]
+    start(rig)
+    rig.end("parent")
+    await until(lambda: len(rig.events) == 3)
+
+    assert rig.events == ["write parent", "start children", f"write {' '.join(rig.during_first)}"]
+
+
 async def test_few_children_start_at_once_where_nothing_waits_to_be_written(start: Start) -> None:
-    rig = Rig(children=STARTED_TOGETHER)
+    rig = Rig(children=MOST_TOGETHER)
     rig.opened.clear()
     start(rig)
     rig.end("parent")
-    await until(lambda: rig.slots.running == STARTED_TOGETHER)
+    await until(lambda: rig.slots.running == MOST_TOGETHER)
     rig.end("later")
     for _ in range(10):
         await asyncio.sleep(0)
@@ -150,11 +160,11 @@ async def test_few_children_start_at_once_where_nothing_waits_to_be_written(star
 
 
 async def test_what_ends_while_many_children_are_started_is_written_meanwhile(start: Start) -> None:
-    rig = Rig(children=STARTED_TOGETHER + 1)
+    rig = Rig(children=MOST_TOGETHER + 1)
     rig.opened.clear()
     start(rig)
     rig.end("parent")
-    await until(lambda: rig.slots.running == STARTED_TOGETHER + 1)
+    await until(lambda: rig.slots.running == MOST_TOGETHER + 1)
     rig.end("first child")
     await until(lambda: rig.events == ["write parent", "write first child"])
     rig.opened.set()
@@ -162,7 +172,7 @@ async def test_what_ends_while_many_children_are_started_is_written_meanwhile(st
 
 
 async def test_an_outage_in_which_children_cannot_be_started_is_told_and_leaves_no_slot_taken(start: Start) -> None:
-    rig = Rig(children=STARTED_TOGETHER + 1)
+    rig = Rig(children=MOST_TOGETHER + 1)
     rig.refused = [DatabaseUnavailable("gone")]
     start(rig)
     rig.end("parent")
@@ -173,7 +183,7 @@ async def test_an_outage_in_which_children_cannot_be_started_is_told_and_leaves_
 
 
 async def test_a_defect_in_starting_children_ends_the_collector_which_may_begin_again(start: Start) -> None:
-    rig = Rig(children=STARTED_TOGETHER + 1)
+    rig = Rig(children=MOST_TOGETHER + 1)
     rig.refused = [RuntimeError("a defect")]
     first = start(rig)
     rig.end("parent")
@@ -189,7 +199,7 @@ async def test_a_defect_in_starting_children_ends_the_collector_which_may_begin_
 async def test_a_collector_that_ends_starts_nothing_more_and_says_that_claims_are_nobodys(
     start: Start, turns: int
 ) -> None:
-    rig = Rig(children=STARTED_TOGETHER + 1)
+    rig = Rig(children=MOST_TOGETHER + 1)
     rig.opened.clear()
     running = start(rig)
     rig.end("parent")

@@ -17,7 +17,7 @@ from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
-from tasker.execution.worker import STARTED_TOGETHER, Worker
+from tasker.execution.worker import MOST_TOGETHER, Worker
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs
 from tasker.services.engine.exchange import AdvanceResult
@@ -160,7 +160,7 @@ def many(count: int, inputs: Inputs | None) -> AdvanceResult:
 
 
 async def test_of_many_claims_the_first_run_before_the_others_are_started() -> None:
-    handlers, most = Handlers(), STARTED_TOGETHER
+    handlers, most = Handlers(), MOST_TOGETHER
     begun: list[int] = []
     busy = worker(build_plan(Spec("a")), [], handlers, slots=3 * most)
 
@@ -179,7 +179,7 @@ async def test_of_many_claims_the_first_run_before_the_others_are_started() -> N
 
 
 async def test_what_was_forgotten_between_two_groups_of_claims_is_asked_for_and_no_slot_is_lost() -> None:
-    handlers, most = Handlers(), STARTED_TOGETHER
+    handlers, most = Handlers(), MOST_TOGETHER
     database = Database(lambda: None)
     forgetful = worker(build_plan(Spec("a")), [], handlers, database, slots=2 * most)
 
@@ -196,7 +196,7 @@ async def test_what_was_forgotten_between_two_groups_of_claims_is_asked_for_and_
 
 
 async def test_slots_of_claims_behind_one_that_cannot_be_started_are_free_again() -> None:
-    handlers, most = Handlers(), STARTED_TOGETHER
+    handlers, most = Handlers(), MOST_TOGETHER
     broken = worker(build_plan(Spec("a")), [], handlers, slots=2 * most)
 
     async def answer(_: int) -> AdvanceResult:
