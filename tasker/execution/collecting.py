@@ -56,10 +56,8 @@ class Collector:
     ) -> None:
         self._buffer, self._worker, self._sink, self._release = buffer, worker, sink, release
         self._breaker, self._on_advanced, self._on_lost, self._bus = breaker, on_advanced, on_lost, bus
-        self._on_stored = on_stored
-        self._failures = 0
-        self._handed_over = HandedOver(worker, self._start_failed)
-        self._not_started: Exception | None = None
+        self._on_stored, self._failures = on_stored, 0
+        self._handed_over = HandedOver(worker, buffer.resume)
         self._timer: asyncio.TimerHandle | None = None
         breaker.guard.listeners.append(self._obey_breaker)
         breaker.guard.notes.append(buffer.describe)
@@ -99,7 +97,7 @@ class Collector:
             slots.lift(BREAKER)
 
     async def _flush(self) -> None:
-        self._raise_what_failed()
+        self._handed_over.raise_failure()
         if self._buffer.has_given_back:
             await self._release_claims()
         if not self._buffer.has_results:
@@ -122,15 +120,6 @@ class Collector:
             self._handed_over.begin(advanced)
         else:
             await self._worker.accept(advanced)
-
-    def _start_failed(self, error: Exception) -> None:
-        self._not_started = error
-        self._buffer.resume()
-
-    def _raise_what_failed(self) -> None:
-        error, self._not_started = self._not_started, None
-        if error is not None:
-            raise error
 
     async def _bring(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:
         """Store, whatever the breaker says, and tell it how that went: what each result took of a write's time.

@@ -13,12 +13,13 @@ from tasker.services.engine.exchange import AdvanceResult
 class HandedOver:
     """Has `worker` start the claims of answers, one answer after the other, beside whoever has received them.
 
-    `on_failed` is told what went wrong with an answer; its claims are nobody's then, and the others are started.
+    `on_failed` is called when one could not be started: its claims are nobody's then, and the others are started.
     """
 
-    def __init__(self, worker: Worker, on_failed: Callable[[Exception], None]) -> None:
+    def __init__(self, worker: Worker, on_failed: Callable[[], None]) -> None:
         self._worker, self._on_failed = worker, on_failed
         self._waiting: deque[AdvanceResult] = deque()
+        self._failure: Exception | None = None
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, answer: AdvanceResult) -> None:
@@ -33,7 +34,14 @@ class HandedOver:
             try:
                 await self._worker.accept(self._waiting.popleft())
             except Exception as error:
-                self._on_failed(error)
+                self._failure = error
+                self._on_failed()
+
+    def raise_failure(self) -> None:
+        """Raise what went wrong since the last call."""
+        error, self._failure = self._failure, None
+        if error is not None:
+            raise error
 
     async def stop(self) -> bool:
         """Start nothing more; True when claims were dropped by that. Their slots are free again."""

@@ -74,10 +74,6 @@ class Worker:
         self.unserved: set[str] = set()
         self.given_back = 0
         """Claims that were released since the start."""
-        self.together = min(max(slots.concurrency // 2, LEAST_TOGETHER), MOST_TOGETHER)
-        """Claims that are started in one turn of the loop. Of more than that the first are run and brought while the
-        next are started, so that the database has something to do meanwhile: half of the steps are written while the
-        other half runs."""
         self._completed, self._engine, self.plans = completed, engine, plans
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._writes = FencedWrites(engine, settings, self.whole_runs.saved)
@@ -108,6 +104,12 @@ class Worker:
     def in_hand(self) -> list[tuple[str, int]]:
         """The (step, token) pairs in hand. May be called from another thread."""
         return self.claims.pairs()
+
+    @property
+    def together(self) -> int:
+        """How many claims are started in one turn of the loop. Of more than that the first are run and brought while
+        the next are started: half of the steps are written while the other half runs."""
+        return min(max(self.slots.concurrency // 2, LEAST_TOGETHER), MOST_TOGETHER)
 
     @property
     def busy(self) -> int:
