@@ -17,6 +17,7 @@ from tasker.contracts.hook_arguments import StoredAttempt
 from tasker.errors import DatabaseError, LockTimeout
 from tasker.execution.claims_in_hand import GivenBack
 from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.handed_over import HandedOver
 from tasker.execution.publishing.bus import Bus
 from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
@@ -57,22 +58,29 @@ class Collector:
     ) -> None:
         self._buffer, self._worker, self._sink, self._release = buffer, worker, sink, release
         self._breaker, self._on_advanced, self._on_lost, self._bus = breaker, on_advanced, on_lost, bus
-        self._on_stored = on_stored
-        self._failures = 0
+        self._on_stored, self._failures = on_stored, 0
+        self._handed_over = HandedOver(worker, buffer.resume)
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Write until cancelled. Begun again after a crash, it first writes what the crash left."""
         self._buffer.resume()
-        while True:
-            await self._buffer.filled()
-            try:
-                await self._flush()
-                self._failures = 0
-            except DatabaseError:
-                await self._wait_for_database()
-            self._buffer.settle()
-            await asyncio.sleep(0)  # a turn for claims between two writes, which else set aside every slot that is free
+        try:
+            while True:
+                await self._buffer.filled()
+                await self._round()
+        finally:
+            if await self._handed_over.stop():
+                self._on_lost()
+
+    async def _round(self) -> None:
+        try:
+            await self._flush()
+            self._failures = 0
+        except DatabaseError:
+            await self._wait_for_database()
+        self._buffer.settle()
+        await asyncio.sleep(0)  # a turn for claims between two writes, which else set aside every slot that is free
 
     def obey_breaker(self) -> None:
         """Open: claim nothing. Half-open: one step more than now, so that there is a result to try with soon."""
@@ -89,18 +97,28 @@ class Collector:
             slots.lift(BREAKER)
 
     async def _flush(self) -> None:
+        self._handed_over.raise_failure()
         if self._buffer.has_given_back:
             await self._release_claims()
         if not self._buffer.has_results:
             return
         with (
             self._buffer.write(self._worker.settings.batch) as (new, again),
-            self._worker.slots.bringing(waits=bool(again)) as reservation,
+            self._worker.slots.bringing(len(new) + len(again), waits=bool(again)) as reservation,
         ):
             advanced = await self._bring(new, again, reservation.slots)
             reservation.used = len(advanced.claims)
         self._finish(new + again, advanced)
         if advanced.claims:
+            await self._start(advanced)
+
+    async def _start(self, advanced: AdvanceResult) -> None:
+        """Start what was handed over: behind the next write where enough waits for one, and beside writes where it
+        takes long. Few results wait for those that are started now, and go in one write with them."""
+        together = self._worker.together
+        if self._buffer.waiting * 2 >= together or len(advanced.claims) > together:
+            self._handed_over.begin(advanced)
+        else:
             await self._worker.accept(advanced)
 
     async def _bring(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:

@@ -61,6 +61,7 @@ class CompletionBuffer:
     def add(self, result: Result) -> None:
         """A finished attempt."""
         self._results.append(result)
+        self._slots.promised = len(self._results)
         self._watch_fill()
         self._empty.clear()
         self._filled.set()
@@ -99,11 +100,12 @@ class CompletionBuffer:
         waited for tasks which others held."""
         new, self._results = _cut(self._results, most)
         again, self._again = _cut(self._again, most)
-        self._writing = len(new) + len(again)
+        self._writing, self._slots.promised = len(new) + len(again), len(self._results)
         try:
             yield new, again
         except BaseException:
             self._results, self._again = new + self._results, again + self._again
+            self._slots.promised = len(self._results)
             raise
         finally:
             self._writing = 0

@@ -36,6 +36,8 @@ class Slots:
         self._reserved = 0
         self._bringing = False
         self._submitting = 0
+        self.promised = 0
+        """How many results wait to be brought: the steps that they hand over will take as many slots."""
         self._held: dict[str, int] = {}
         self._told: set[str] = set()
         self._freed = asyncio.Event()
@@ -57,9 +59,9 @@ class Slots:
     @property
     def claimable(self) -> int:
         """Free slots that a claim may set aside. The others are for the children of results that are brought
-        meanwhile, and the first steps of tasks that are submitted meanwhile, which would go through the queue; and
-        while results are brought, few are not worth a claim."""
-        free = self.free
+        meanwhile or wait for that, and the first steps of tasks that are submitted meanwhile, which would go through
+        the queue; and while results are brought, few are not worth a claim."""
+        free = max(0, self.free - self.promised)
         if self._bringing and free < self.concurrency // 2:
             return 0
         return free - min(free // 4, MOST_KEPT) if self.running or self._bringing or self._submitting else free
@@ -117,12 +119,14 @@ class Slots:
             self._submitting -= 1
 
     @contextmanager
-    def bringing(self, *, waits: bool) -> Iterator[Reservation]:
-        """Set aside all free slots for steps that are handed over for results; their number is set inside.
+    def bringing(self, results: int, *, waits: bool) -> Iterator[Reservation]:
+        """Set aside free slots for steps that are handed over for so many results; their number is set inside.
 
+        All of them where nothing else runs, else no more than half where so many results are not likely to fill them.
         `waits`: for a task that somebody may hold for long. Claims don't wait for that.
         """
-        reservation = Reservation(self.reserve())
+        alone = not self.running and not self.promised
+        reservation = Reservation(self.reserve(None if alone else max(results, self.free // 2)))
         self._bringing = not waits
         try:
             yield reservation

@@ -40,6 +40,9 @@ from tasker.services.task_lines import whose
 
 _log = logging.getLogger("tasker.execution")
 Answered = TypeVar("Answered", bound=AdvanceResult)
+LEAST_TOGETHER, MOST_TOGETHER = 32, 100
+"""Bounds of how many claims are started in one turn of the loop. A write of fewer would cost more than it gains that
+the database works meanwhile; one of more costs hardly less for each."""
 NO_PLACE = "no_place"
 """Reason for which nothing more is claimed: a step was given back because no thread or child process was free."""
 LEFT_TO_OTHERS_SECONDS = 5.0
@@ -106,6 +109,12 @@ class Worker:
         return self.claims.pairs()
 
     @property
+    def together(self) -> int:
+        """How many claims are started in one turn of the loop. Of more than that the first are run and brought while
+        the next are started: half of the steps are written while the other half runs."""
+        return min(max(self.slots.concurrency // 2, LEAST_TOGETHER), MOST_TOGETHER)
+
+    @property
     def busy(self) -> int:
         """How many claims are in hand."""
         return len(self.claims)
@@ -130,14 +139,17 @@ class Worker:
         A database that went back to an earlier moment may answer a claim again: its handler runs on, and not twice.
         When that fails the claims are nobody's: their slots are free again, and reconciling finds and releases them.
         """
-        rows, started = answer.claims, 0
+        rows, started, kept = answer.claims, 0, self.inputs.kept_since
         try:
             plans = await self._readable(rows)
-            known = [row for row in rows if row.template in plans and not self.claims.has(row.step, row.token)]
-            await self._prepare(answer.inputs, known, plans)
-            for row in known:
-                self._start(row, plans[row.template])
-                started += 1
+            readable = [row for row in rows if row.template in plans]
+            for first in range(0, len(readable), self.together):
+                if first:
+                    await asyncio.sleep(0)
+                inputs = answer.inputs if self.inputs.kept_since == kept else None
+                for row in await self._prepared(readable[first : first + self.together], inputs, plans):
+                    self._start(row, plans[row.template])
+                    started += 1
         finally:
             if started < len(rows):
                 self.slots.finish(len(rows) - started)
@@ -168,15 +180,21 @@ class Worker:
         self.unserved.add(claim.key)
         self._completed.give_back(GivenBack(claim, {"reason": error.message, "unreadable": claim.key}))
 
-    async def _prepare(self, inputs: Inputs | None, rows: Sequence[ClaimRow], plans: Mapping[int, Plan]) -> None:
-        """Have everything in the cache that the handlers of these claims read: `inputs`, or what is asked for."""
+    async def _prepared(
+        self, rows: Sequence[ClaimRow], inputs: Inputs | None, plans: Mapping[int, Plan]
+    ) -> Sequence[ClaimRow]:
+        """Those of the claims that do not run here. All that their handlers read is in the cache then: from `inputs`,
+        or what is asked for."""
+        rows = [row for row in rows if not self.claims.has(row.step, row.token)]
         if inputs is not None:
-            return self.inputs.learn(inputs)
+            self.inputs.learn({row.task: inputs[row.task] for row in rows})
+            return rows
         wanted = [row.step for row in rows if not self._inputs_known(row, plans[row.template])]
         while wanted:
             kept = self.inputs.kept_since
             self.inputs.learn(inputs_of(await self._engine.read("inputs", {"steps": wanted})))
             wanted = [] if self.inputs.kept_since == kept else [row.step for row in rows]
+        return rows
 
     def _inputs_known(self, row: ClaimRow, plan: Plan) -> bool:
         return self.inputs.knows(row.task, plan, plan.steps[row.ordinal])

@@ -5,8 +5,9 @@ Its user watches it, on a machine that does other things as well, mostly with th
 
 from __future__ import annotations
 
-SINGLE_PROCESS_CONCURRENCY = 100
-"""Steps at a time. Nobody else takes what is ready, so ten would be the limit of the whole workflow."""
+SINGLE_PROCESS_CONCURRENCY = 200
+"""Steps at a time. Nobody else takes what is ready, so ten would be the limit of the whole workflow. Of two hundred one
+half is written while the other runs, each in writes as large as pay."""
 
 SINGLE_PROCESS_DECISION_DEPTH = 3
 SINGLE_PROCESS_WARN_DECISION_DEPTH = 2

@@ -254,14 +254,14 @@ class Waiters:
 
     async def _is_final(self, task_uuid: str) -> bool:
         """An operator may have opened a failed task again."""
-        if (task_uuid, True) in await self._ask(query("tasks", "ended"), {"tasks": [task_uuid]}):
+        if (task_uuid, True) in await self._ask(query("tasks", "ended"), {"tasks": _array([task_uuid])}):
             return True
         self._ended.pop(task_uuid, None)
         return False
 
     async def _look(self, tasks: Sequence[str]) -> None:
         if tasks:
-            rows = await self._ask(query("tasks", "ended"), {"tasks": tasks})
+            rows = await self._ask(query("tasks", "ended"), {"tasks": _array(tasks)})
             for task_uuid, exists in rows:
                 settle = self.ended if exists else self._unknown
                 settle(task_uuid)
@@ -284,6 +284,11 @@ class Waiters:
         for state, ended in rows:
             return f"it is {state}", ended
         raise not_found(task_uuid)
+
+
+def _array(tasks: Sequence[str]) -> str:
+    """As the database reads it: of a list the driver looks at each item, and thousands may be waited for."""
+    return f"{{{','.join(tasks)}}}"
 
 
 async def _nothing() -> None:

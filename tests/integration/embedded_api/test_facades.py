@@ -316,7 +316,7 @@ def test_a_worker_s_health_metrics_and_settings(client: TaskerClient) -> None:
     assert metrics.steps_in_progress == 0
     assert (metrics.database_pool_size, metrics.database_pool_idle) == (1, 1)
     assert (config.database_pool_size, config.starvation_threshold_ms) == (25, 10_000)
-    assert (config.supported_namespaces, config.max_concurrent_handlers) == (["default", "shop"], 100)
+    assert (config.supported_namespaces, config.max_concurrent_handlers) == (["default", "shop"], 200)
 
 
 def test_a_worker_loads_no_sqlalchemy(folder: Path) -> None:

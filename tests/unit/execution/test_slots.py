@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tasker.execution.slots import Slots
 
 
@@ -97,7 +99,7 @@ def test_a_claim_leaves_slots_for_what_is_submitted_here_meanwhile() -> None:
 async def test_a_claim_waits_for_the_results_that_are_brought_while_few_slots_are_free() -> None:
     slots = Slots(10)
     slots.settle(slots.reserve(8), 8)
-    with slots.bringing(waits=False) as reservation:
+    with slots.bringing(2, waits=False) as reservation:
         waiting = asyncio.create_task(slots.wait_claimable())
         slots.finish(2)
         await asyncio.sleep(0)
@@ -112,7 +114,31 @@ async def test_a_claim_waits_for_the_results_that_are_brought_while_few_slots_ar
 async def test_a_claim_does_not_wait_for_results_that_wait_for_a_locked_task() -> None:
     slots = Slots(10)
     slots.settle(slots.reserve(10), 10)
-    with slots.bringing(waits=True):
+    with slots.bringing(1, waits=True):
         slots.finish()
         await asyncio.wait_for(slots.wait_claimable(), 30)
         assert slots.claimable == 1
+
+
+def test_a_claim_leaves_the_slots_that_the_children_of_waiting_results_will_take() -> None:
+    slots = Slots(10)
+    slots.promised = 7
+    assert (slots.free, slots.claimable) == (10, 3)
+    slots.promised = 12
+    assert slots.claimable == 0
+
+
+@pytest.mark.parametrize(
+    ("running", "promised", "results", "offered"),
+    [(0, 0, 1, 100), (20, 0, 1, 40), (0, 20, 1, 50), (20, 0, 60, 60), (20, 0, 500, 80), (100, 0, 500, 0)],
+)
+def test_what_is_brought_beside_other_work_leaves_slots_for_claims(
+    running: int, promised: int, results: int, offered: int
+) -> None:
+    slots = Slots(100)
+    slots.settle(slots.reserve(running), running)
+    slots.promised = promised
+
+    with slots.bringing(results, waits=False) as reservation:
+        assert reservation.slots == offered
+    assert slots.free == 100 - running

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,11 +17,12 @@ from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
-from tasker.execution.worker import Worker
+from tasker.execution.worker import MOST_TOGETHER, Worker
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs
 from tasker.services.engine.exchange import AdvanceResult
 from tests.support.random_plans import Spec, build_plan
+from tests.unit.execution.bench import PATIENCE
 
 NOTHING: Any = None
 
@@ -66,14 +68,14 @@ class Database:
 
 
 def worker(
-    found: Plan | Exception, given_back: list[GivenBack], runner: Any = NOTHING, engine: Any = NOTHING
+    found: Plan | Exception, given_back: list[GivenBack], runner: Any = NOTHING, engine: Any = NOTHING, slots: int = 4
 ) -> Worker:
-    slots = Slots(4)
-    buffer = CompletionBuffer(slots, BufferLimits())
+    room = Slots(slots)
+    buffer = CompletionBuffer(room, BufferLimits())
     buffer.give_back = given_back.append  # type: ignore[method-assign]
     return Worker(
         "worker",
-        slots,
+        room,
         buffer,
         engine=engine,
         plans=Plans(found),  # type: ignore[arg-type]
@@ -150,3 +152,57 @@ async def test_what_was_forgotten_while_inputs_were_on_their_way_is_asked_for_ag
     await asyncio.sleep(0)
 
     assert (len(handlers.begun), database.asked) == (1, 2)
+
+
+def many(count: int, inputs: Inputs | None) -> AdvanceResult:
+    rows = [ClaimRow(f"step {n}", "task 0", "a", template=7, ordinal=0, token=1, attempt=1) for n in range(count)]
+    return AdvanceResult(rows, inputs=inputs)
+
+
+async def test_of_many_claims_the_first_run_before_the_others_are_started() -> None:
+    handlers, most = Handlers(), MOST_TOGETHER
+    begun: list[int] = []
+    busy = worker(build_plan(Spec("a")), [], handlers, slots=3 * most)
+
+    async def look() -> None:
+        while len(handlers.begun) < 2 * most + 1:
+            begun.append(len(handlers.begun))
+            await asyncio.sleep(0)
+
+    async def answer(_: int) -> AdvanceResult:
+        return many(2 * most + 1, {"task 0": TaskInputs({}, "c")})
+
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.gather(busy.offer(answer), look())
+    assert sorted({0, *begun}) == [0, most, 2 * most]
+    assert busy.slots.free == most - 1
+
+
+async def test_what_was_forgotten_between_two_groups_of_claims_is_asked_for_and_no_slot_is_lost() -> None:
+    handlers, most = Handlers(), MOST_TOGETHER
+    database = Database(lambda: None)
+    forgetful = worker(build_plan(Spec("a")), [], handlers, database, slots=2 * most)
+
+    async def answer(_: int) -> AdvanceResult:
+        asyncio.get_running_loop().call_soon(forgetful.inputs.clear)
+        return many(most + 2, {"task 0": TaskInputs({}, "c")})
+
+    await forgetful.offer(answer)
+    async with asyncio.timeout(PATIENCE):
+        while len(handlers.begun) < most + 2:
+            await asyncio.sleep(0)
+    assert database.asked == 1
+    assert forgetful.slots.free == most - 2
+
+
+async def test_slots_of_claims_behind_one_that_cannot_be_started_are_free_again() -> None:
+    handlers, most = Handlers(), MOST_TOGETHER
+    broken = worker(build_plan(Spec("a")), [], handlers, slots=2 * most)
+
+    async def answer(_: int) -> AdvanceResult:
+        answered = many(most + 2, {"task 0": TaskInputs({}, "c")})
+        return replace(answered, claims=[*answered.claims, answered.claims[0]._replace(step="odd", ordinal=5)])
+
+    with pytest.raises(IndexError):
+        await broken.offer(answer)
+    assert broken.slots.free == most - 2

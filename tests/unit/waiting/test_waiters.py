@@ -34,8 +34,9 @@ class Database:
     async def ask(self, statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         if statement != REGISTER:
             self.looked.set()
-            self.asked += params["tasks"]
-            return [(task, True) for task in params["tasks"] if task in self.ended]
+            tasks = params["tasks"].strip("{}").split(",")
+            self.asked += tasks
+            return [(task, True) for task in tasks if task in self.ended]
         if self.refuses:
             raise DatabaseError("permission denied for table tasks")
         return [({"told": json.loads(params["args"])["tasks"]},)]
