@@ -1,7 +1,8 @@
 """The result path `queued`: the worker stores and parks, an orchestrator evaluates.
 
-Parking ends the worker's lease. The message carries (step, token) only and is sent after the commit: the row is the
-truth, and a parked step whose message was lost is found by the sweep.
+Parking ends the worker's lease. Messages carry identifiers only, those of results that were parked together one message
+for several, and are sent after the commit: the row is the truth, and a parked step whose message was lost is found by
+the sweep.
 """
 
 from __future__ import annotations
