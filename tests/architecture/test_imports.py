@@ -204,7 +204,9 @@ def test_data_classes_are_the_cheap_ones() -> None:
             if isinstance(node, ast.ImportFrom) and node.module == "dataclasses" and path != home
             for alias in node.names
         }
+        by_name = {each.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for each in node.keywords}
         assert not names & {"dataclass", "make_dataclass", "InitVar", "KW_ONLY"}, path
+        assert "kw_only" not in by_name, path
         assert "dataclasses" not in {
             alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
         }
