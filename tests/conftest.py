@@ -113,8 +113,7 @@ IN_FRONT = (
 command over two transports. They ask the database by functions of the engine, whose tests run on both servers, and by
 named queries, which both servers are shown (integration/database/test_queries.py)."""
 SERVED = ("contract", "integration", "acceptance", "web")
-"""Where `make test-servers` looks for tests: those that are left to it must be there, or among the ones that
-`make test-chaos` runs by their folder."""
+"""Where `make test-servers` looks for tests: what is elsewhere, `make test` runs on both servers."""
 
 
 def pytest_report_header() -> str:
@@ -263,7 +262,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long_here = "acceptance" in item.path.parts or item.get_closest_marker("servers")
         if long_here and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.long)
-        elif not _below(item, VARYING) or _below(item, LONG_THERE) or _carried_elsewhere(item):
+        elif _below(item, SERVED) and (
+            not _below(item, VARYING) or _below(item, LONG_THERE) or _carried_elsewhere(item)
+        ):
             item.add_marker(pytest.mark.servers)
     unread = [
         item.nodeid for item in items if item.get_closest_marker("servers") and not _below(item, (*SERVED, "chaos"))
