@@ -17,6 +17,7 @@ from tasker.contracts.messaging import Capabilities, QueuedMessage, QueueStats
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
 from tasker.messaging import MessagingService, load_backend
+from tasker.messaging.pointers import POINTED_AT, pointed_at
 from tasker.messaging.queues import QueueNames
 from tests.support.model.model import Model
 from tests.support.model.parts import Key
@@ -40,7 +41,7 @@ class Mailbox:
         self.results: list[Entry] = []
         self.sent: list[Entry] = []
         self._chosen: list[Entry] = []
-        self._taken: dict[tuple[str, int], tuple[list[Entry], Entry]] = {}
+        self._taken: dict[tuple[str, int], tuple[list[Entry], list[Entry]]] = {}
         self._numbers = itertools.count(1)
 
     # --- what a test does --------------------------------------------------------------------------------------------
@@ -94,7 +95,7 @@ class Mailbox:
         self.sent += hints
         return dict(Counter(hint["namespace"] for hint in hints))
 
-    async def send_step_results(self, results: Iterable[Mapping[str, Any]]) -> list[int]:
+    async def send_step_results(self, results: Iterable[Mapping[str, Any]], together: int = 1) -> list[int]:
         self.results += _in_order(dict(result) for result in results)
         return []
 
@@ -113,14 +114,14 @@ class Mailbox:
             del self._taken[message.queue, message.message_id]
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
-        place, entry = self._taken.pop((queue, message_id))
-        place.append(entry)
+        place, entries = self._taken.pop((queue, message_id))
+        place += entries
         return True
 
     def _deliver(self, place: list[Entry], entry: Entry, **content: Any) -> QueuedMessage:
         place.remove(entry)
         message = QueuedMessage("list", next(self._numbers), json.dumps(content).encode())
-        self._taken[message.queue, message.message_id] = (place, entry)
+        self._taken[message.queue, message.message_id] = (place, [entry])
         return message
 
 
@@ -195,28 +196,31 @@ class BackendMailbox(Mailbox):
         await self._messaging.send_hints(hints)
         return await super().send_hints(hints)
 
-    async def send_step_results(self, results: Iterable[Mapping[str, Any]]) -> list[int]:
+    async def send_step_results(self, results: Iterable[Mapping[str, Any]], together: int = POINTED_AT) -> list[int]:
         results = list(results)
-        await self._messaging.send_step_results(results)
+        await self._messaging.send_step_results(results, together)
         return await super().send_step_results(results)
 
     async def receive_step_messages(self, namespace: str, limit: int, visibility: float) -> list[QueuedMessage]:
         messages = await self._messaging.receive_step_messages(namespace, limit, visibility)
         for message in messages:
-            self._note(message, self.hints, "step", json.loads(message.payload)["step_uuid"])
+            self._note(message, self.hints, [json.loads(message.payload)["step_uuid"]])
         return messages
 
     async def receive_step_results(self, limit: int, visibility: float) -> list[QueuedMessage]:
         messages = await self._messaging.receive_step_results(limit, visibility)
         for message in messages:
-            self._note(message, self.results, "step", json.loads(message.payload)["step"])
+            self._note(message, self.results, pointed_at(message.payload))
         return messages
 
-    def _note(self, message: QueuedMessage, place: list[Entry], field: str, value: str) -> None:
-        found = [entry for entry in place if entry[field] == value]
-        assert found, f"{message} was not sent, or was taken before"
-        place.remove(found[0])
-        self._taken[message.queue, message.message_id] = (place, found[0])
+    def _note(self, message: QueuedMessage, place: list[Entry], steps: Sequence[str]) -> None:
+        taken = list[Entry]()
+        for step in steps:
+            found = [entry for entry in place if entry["step"] == step]
+            assert found, f"{message} was not sent, or was taken before"
+            place.remove(found[0])
+            taken.append(found[0])
+        self._taken[message.queue, message.message_id] = (place, taken)
 
     async def ack_messages(self, messages: Sequence[QueuedMessage]) -> None:
         await self._messaging.ack_messages(messages)

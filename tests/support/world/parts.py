@@ -45,9 +45,9 @@ class WatchedEngine(Engine):
         """Nothing of an earlier story is left, not even whose turn it is: the same actions do the same again."""
         self.calls, self._turn = [], 0
 
-    async def call(self, function: str, args: Args) -> Answer:
+    async def call(self, function: str, args: Args, *, ends_told: bool = False) -> Answer:
         self.mail.sent = []
-        answer = await super().call(function, args)
+        answer = await super().call(function, args, ends_told=ends_told)
         await self.mail.look(self.connection)
         self._record(function, json.loads(to_json(args)), answer)
         return answer

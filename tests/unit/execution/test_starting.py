@@ -67,6 +67,17 @@ class Database:
         return {"tasks": {"task 0": {"context": {}, "correlation": "c", "priority": 0}}}
 
 
+class Unknowing:
+    """Knows nothing of whose a task is."""
+
+    @property
+    def connection(self) -> Unknowing:
+        return self
+
+    async def execute(self, statement: str, params: Any) -> list[Any]:
+        return []
+
+
 def worker(
     found: Plan | Exception, given_back: list[GivenBack], runner: Any = NOTHING, engine: Any = NOTHING, slots: int = 4
 ) -> Worker:
@@ -104,7 +115,7 @@ async def test_slots_of_claims_that_could_not_be_started_are_free_again() -> Non
 
 async def test_steps_of_a_newer_version_are_given_back_and_not_taken_again() -> None:
     given_back: list[GivenBack] = []
-    old = worker(PlanUnreadable("made by a newer version"), given_back)
+    old = worker(PlanUnreadable("made by a newer version"), given_back, engine=Unknowing())
 
     async def answer(_: int) -> AdvanceResult:
         return claims(2)
