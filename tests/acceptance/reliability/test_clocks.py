@@ -18,6 +18,8 @@ from tests.support.waiting import until
 
 AHEAD, BEHIND = "+3600", "-60"
 TASKS = 8
+LEASE = 4
+"""In seconds: longer than a busy machine keeps a worker from renewing it."""
 
 pytestmark = pytest.mark.slow
 
@@ -41,10 +43,10 @@ def test_a_lease_a_delay_and_a_retry_follow_the_database_whatever_the_clocks_of_
 ) -> None:
     """A step runs longer than a lease: no worker is lost before one is killed, and then it is found."""
     fleet = new_fleet()
-    fleet.worker("ahead", str(SLOW), "--concurrency", "8", lease=1, environment=clocks.wrong_by(AHEAD))
-    fleet.worker("behind", str(SLOW), "--concurrency", "8", lease=1, environment=clocks.wrong_by(BEHIND))
+    fleet.worker("ahead", str(SLOW), "--concurrency", "8", lease=LEASE, environment=clocks.wrong_by(AHEAD))
+    fleet.worker("behind", str(SLOW), "--concurrency", "8", lease=LEASE, environment=clocks.wrong_by(BEHIND))
     fleet.orchestrator("orchestrator", environment=clocks.wrong_by(BEHIND))
-    submit = ("-m", "tests.support.fleets.submitting", database_url, "pgmq", str(TASKS), "1.5", "1", "--slow")
+    submit = ("-m", "tests.support.fleets.submitting", database_url, "pgmq", str(TASKS), str(LEASE + 1), "1", "--slow")
     fleet.program("submitter", *submit)
 
     until(lambda: oracle.finished() > 0, "work is under way")
