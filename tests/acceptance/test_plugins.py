@@ -144,8 +144,8 @@ def test_a_plugin_that_raises_in_every_hook_and_one_that_blocks_for_a_minute_har
         for name, source in WORST.items()
     ]
     path = os.pathsep.join(filter(None, [*roots, os.environ.get("PYTHONPATH", "")]))
+    tasks = submit(database_url)  # first, so that attempts are what plugins hear of before many looks that find nothing
     fleet.worker("worker", str(DIAMOND), "--port", "0", environment={"PYTHONPATH": path})
-    tasks = submit(database_url)
     oracle.wait_for_the_end(tasks)
     oracle.check(dict.fromkeys(tasks, "complete"))
     fleet.signal("worker", signal.SIGTERM)
@@ -155,7 +155,7 @@ def test_a_plugin_that_raises_in_every_hook_and_one_that_blocks_for_a_minute_har
     asked = ("tasker_template_rules", "tasker_domain_events", "tasker_metrics")
     for hook in (*asked, "tasker_process_started", "tasker_attempt_started", "tasker_attempt_ended"):
         assert log.count(f"plugin_failed plugin=watcher hook={hook} ") == 1
-    assert log.count("plugin_switched_off plugin=watcher reason=tasker_attempt") == 1
+    assert log.count("plugin_switched_off plugin=watcher reason=tasker_") == 1
     assert "plugin_behind plugin=blocker dropped=0 waiting=" in log
     (off,) = [line for line in log.splitlines() if "plugin_switched_off plugin=dumb " in line]
     assert "has not answered within 5 seconds" in off
