@@ -57,15 +57,13 @@ def test_the_guide_says_how_much_of_it_is_for_steps_that_run() -> None:
     assert f"{running:g} are for steps that run, the last {LONGEST_STOP_SECONDS - running:g} for giving back" in page
 
 
-@pytest.mark.parametrize("files", FILES)
+@pytest.mark.parametrize("files", ["compose", "kubernetes"])
 def test_probes_ask_where_the_process_answers(files: str) -> None:
-    for process in [each for each in deployed(files) if each.probes]:
-        _check_probes(process)
-
-
-def _check_probes(process: Deployed) -> None:
-    assert {port for port, _ in process.probes} == {process.port}
-    assert {path for _, path in process.probes} <= {"/live", "/ready"}
+    probed = [each for each in deployed(files) if each.probes]
+    assert {each.kind for each in probed} == {*KINDS} - {"db"}
+    for process in probed:
+        assert {port for port, _ in process.probes} == {process.port}
+        assert {path for _, path in process.probes} <= {"/live", "/ready"}
 
 
 def test_the_guide_s_sum_of_connections_is_that_of_the_code() -> None:
