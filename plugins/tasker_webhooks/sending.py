@@ -55,7 +55,8 @@ class Sender:
     ) -> None:
         self._endpoint, self._settings, self._events, self._poster = endpoint, settings, events, poster
         self._name, self._holder = SUBSCRIBER + endpoint.name, str(uuid4())
-        self._breaker, self._turns, self._gone = breaker or Breaker(), Turns(endpoint.at_once), asyncio.Event()
+        self._breaker, self._turns = breaker or Breaker(), Turns(endpoint.at_once)
+        self._gone, self._stopped = asyncio.Event(), asyncio.Event()
         self._again = Backoff(settings.first_retry_seconds, settings.longest_retry_seconds, spread=0.1)
 
     async def run(self) -> None:
@@ -63,6 +64,7 @@ class Sender:
         failures = 0
         while True:
             self._gone.clear()
+            self._stopped.clear()
             try:
                 async with asyncio.TaskGroup() as parts:
                     for part in (self._send_new, self._send_again, self._end_when_gone):
@@ -118,8 +120,8 @@ class Sender:
         return answer
 
     async def _end_when_gone(self) -> None:
-        """What is under way then may end. It begins again when somebody has it sent to."""
-        await self._gone.wait()
+        """Once that is kept, what is under way may end. It begins again when somebody has it sent to."""
+        await self._stopped.wait()
         await asyncio.sleep(LOOK_SECONDS)
         raise TaskerError("the endpoint wants nothing any more", hint=f"tasker webhook enable {self._endpoint.name}")
 
@@ -141,6 +143,7 @@ class Sender:
             _log.error(told, self._endpoint.name, event.event_id, attempts, answer.error, self._endpoint.name)
         if answer.gone:
             await deliveries.stop(self._name, by="tasker", reason=answer.error)
+            self._stopped.set()
 
     def _pause(self, attempts: int, answer: Answer) -> float:
         wanted = max(self._again.pause(attempts - 1, random.random()), answer.after or 0.0)

@@ -6,6 +6,7 @@ A round goes through the breaker `task_readiness`: open, it is skipped, and ever
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Callable
 
@@ -32,6 +33,8 @@ FIRST_SECONDS = 0.25
 """How long a process that starts leaves retries and sweeps alone: it begins with its work, and many end before."""
 FAILED_SECONDS = (0.2, 0.5)
 """Bounds of the pause after a round that failed."""
+DRAIN_SECONDS = 3.0
+"""So long a round under way may take to end when the process stops."""
 
 
 class RoundSkipped(Exception):
@@ -66,6 +69,7 @@ class Upkeep:
         self._unreachable, self._sweep_at = False, clock.monotonic()
         self._hesitations, self._hesitation = Backoff(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
         self._unknown: set[tuple[str, int]] = set()
+        self._under_way, self._draining = asyncio.Lock(), False
         self.repaired: Counter[str] = Counter()
         """Repairs by kind since the start."""
         self.skipped = 0
@@ -88,14 +92,31 @@ class Upkeep:
                 await asyncio.sleep(between(*FAILED_SECONDS, self._random.random()))
             await self._schedule.wait(min(self._schedule.due_at, self._sweep_at) - self._clock.monotonic())
 
+    async def drain(self) -> None:
+        """Begin no more rounds; return when the one under way has ended, or after `DRAIN_SECONDS`.
+
+        What it has committed is told of then. Whoever sleeps is still woken until `run` is cancelled.
+        """
+        self._draining = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS), self._under_way:
+                pass
+
     async def _turn(self) -> None:
         await self._wake_sleepers()
         now = self._clock.monotonic()
-        if now >= min(self._schedule.due_at, self._sweep_at):
-            try:
-                await self._breaker.call(lambda: self._round(now), RoundSkipped, self._is_outage)
-            except RoundSkipped as skipped:
-                await self._skip(now, skipped.args[0])
+        if self._draining:
+            self._sweep_at = now + self._poll_seconds
+            self._schedule.look_at(self._sweep_at)
+        elif now >= min(self._schedule.due_at, self._sweep_at):
+            async with self._under_way:
+                await self._guarded_round(now)
+
+    async def _guarded_round(self, now: float) -> None:
+        try:
+            await self._breaker.call(lambda: self._round(now), RoundSkipped, self._is_outage)
+        except RoundSkipped as skipped:
+            await self._skip(now, skipped.args[0])
 
     async def _wake_sleepers(self) -> None:
         if namespaces := self._schedule.take_sleepers():
@@ -157,9 +178,8 @@ class Upkeep:
 
     async def sweep(self) -> Counter[str]:
         """One sweep; the repairs by kind."""
-        repairs, advanced = await self._sweeper.sweep(self._executor.caller(), self._between_slices)
+        repairs = await self._sweeper.sweep(self._executor.caller(), self._between_slices)
         self.repaired += repairs
-        self._on_advanced(advanced)
         if +repairs:
             self._schedule.look_at(self._clock.monotonic())
             if self._on_repaired is not None:
@@ -182,7 +202,7 @@ class Upkeep:
             simple_change("release", step, unknown[step, token], token) for step, token in self._unknown & {*unknown}
         ]
         if twice:
-            self._on_advanced(await self._sweeper.apply(twice, caller))
+            await self._sweeper.apply(twice, caller)
         self._unknown = {*unknown}
         self._schedule.compared(again=bool(unknown))
 

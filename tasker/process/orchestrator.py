@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tasker.contracts.hook_arguments import ProcessInfo
 from tasker.db.listening import Notification
 from tasker.lifecycle.deployment import Health
@@ -49,7 +51,7 @@ class Orchestrator:
         worked = self.supervisor.running
         if worked:
             self._context.plugins.tell("tasker_process_stopping", self._info)
-        await self.actors.drain()
+        await asyncio.gather(self.actors.drain(), self.upkeep.drain())
         await self.supervisor.stop()
         await self._heartbeat.leave()
         await self._context.engines.close()

@@ -10,7 +10,7 @@ from tasker.orchestration.results import Processor
 from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.process.system import new_uuid
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore
 
 
@@ -20,14 +20,18 @@ class Repairs:
     def __init__(self, engine: Engine, plans: PlanStore, settings: SweepSettings) -> None:
         self._engine = engine
         every_namespace = replace(settings, mend_ms=0)
-        self._sweeper = Sweeper(engine, Processor(engine, random), plans, random, every_namespace)
+        self._woken = set[str]()
+        self._sweeper = Sweeper(engine, Processor(engine, random), plans, random, every_namespace, self._advanced)
 
     async def run(self) -> Counter[str]:
         """Repair what does not fit; how much of each kind, as `tasker.repairs` counts it.
 
         Raises `DatabaseError`; what was repaired until then stays so.
         """
-        repaired, advanced = await self._sweeper.sweep(Caller(new_uuid()))
-        if advanced.sent:
-            await self._engine.wake(advanced.sent)
+        repaired = await self._sweeper.sweep(Caller(new_uuid()))
+        if self._woken:
+            await self._engine.wake(self._woken)
         return +repaired
+
+    def _advanced(self, advanced: AdvanceResult) -> None:
+        self._woken |= {*advanced.sent}

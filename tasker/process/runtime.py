@@ -144,7 +144,7 @@ class Runtime:
         self.worker.claims.stop_all()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GIVE_BACK_SECONDS):  # drained, so that no message stays hidden
-                await asyncio.gather(self.actors.drain(), self.execution.settled())
+                await asyncio.gather(self.actors.drain(), self.upkeep.drain(), self.execution.settled())
         await self._end()
 
     async def _end(self) -> None:

@@ -76,8 +76,8 @@ class Assembly(ABC):
     @cached_property
     def sweeper(self) -> Sweeper:
         """What finds and repairs."""
-        engine = self.context.engine
-        return Sweeper(engine, Processor(engine, random), self.plans, random, self.context.sweeps)
+        engine, settings = self.context.engine, self.context.sweeps
+        return Sweeper(engine, Processor(engine, random), self.plans, random, settings, self.follow_up.advanced)
 
     @cached_property
     def upkeep(self) -> Upkeep:

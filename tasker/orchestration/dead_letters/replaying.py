@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from tasker.errors import LockTimeout, StatementTimeout
 from tasker.services.engine.answers import ReplayAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 
 TURNS, STEPS = 50, 1000
 """So many transactions at most in one sweep, each of about so many steps: nothing else that it mends waits for long."""
@@ -18,21 +18,21 @@ _log = logging.getLogger("tasker.orchestration")
 class ReplaySweep:
     """Goes on with what is due of every running replay."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, on_advanced: Callable[[AdvanceResult], None] = lambda _: None) -> None:
+        self._engine, self._on_advanced = engine, on_advanced
 
-    async def look(self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None) -> list[ReplayAnswer]:
+    async def look(self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None) -> None:
         """As far as the rates allow, for a while: the next sweep goes on. `between` is called after each turn."""
-        done: list[ReplayAnswer] = []
+        last: ReplayAnswer | None = None
         args = {"window": caller.window, "steps": STEPS}
         try:
             for _ in range(TURNS):
                 answer = await self._engine.move("replay", args, ReplayAnswer)
-                if not answer.replay or (done and not answer.done and not done[-1].done):  # others hold their tasks
+                if not answer.replay or (last and not answer.done and not last.done):  # others hold their tasks
                     break
-                done.append(answer)
+                self._on_advanced(answer)
+                last = answer
                 if between is not None:
                     await between()
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("replay_passed_over reason=%s", error)
-        return done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from time import perf_counter
 from typing import Any
@@ -25,6 +25,7 @@ from tasker.errors import LockTimeout, StatementTimeout
 from tasker.log_lines import log_line
 from tasker.services.engine.answers import StaleAnswer
 from tasker.services.engine.calls import Engine
+from tasker.services.engine.exchange import AdvanceResult
 from tasker.services.task_lines import whose
 
 SEARCH_BOUNDS_MS = (10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
@@ -65,8 +66,13 @@ class StalenessSettings:
 class StalenessSearch:
     """Finds stale tasks, records them as dead letters, and ends those that would not go on by themselves."""
 
-    def __init__(self, engine: Engine, settings: StalenessSettings) -> None:
-        self._engine, self._settings = engine, settings
+    def __init__(
+        self,
+        engine: Engine,
+        settings: StalenessSettings,
+        on_advanced: Callable[[AdvanceResult], None] = lambda _: None,
+    ) -> None:
+        self._engine, self._settings, self._on_advanced = engine, settings, on_advanced
         self.counts: Counter[str] = Counter()
         """Of this process: `detection_runs`, `tasks_detected`, `entries_created`, `tasks_transitioned_to_error`."""
         self.durations = Histogram(
@@ -75,25 +81,23 @@ class StalenessSearch:
             SEARCH_BOUNDS_MS,
         )
 
-    async def look(self, worker: str) -> list[StaleAnswer]:
-        """Search if it is time to; what each slice came to. Tasks that others hold are found by the next search."""
-        if not self._settings.enabled:
-            return []
-        try:
-            return await self._search(worker)
-        except (LockTimeout, StatementTimeout) as error:
-            _log.warning("staleness_search_passed_over reason=%s", error)
-            return []
+    async def look(self, worker: str) -> None:
+        """Search if it is time to. Tasks that others hold are found by the next search."""
+        if self._settings.enabled:
+            try:
+                await self._search(worker)
+            except (LockTimeout, StatementTimeout) as error:
+                _log.warning("staleness_search_passed_over reason=%s", error)
 
-    async def _search(self, worker: str) -> list[StaleAnswer]:
+    async def _search(self, worker: str) -> None:
         began = perf_counter()
         first = {"every_ms": self._settings.interval_ms, "settings": _columns(self._settings.limits)}
-        found = [await self._slice(worker, first)]
-        while found[-1].last is not None:
-            found.append(await self._slice(worker, {"after": found[-1].last}))
-        if found[0].searched:
+        found = await self._slice(worker, first)
+        searched = found.searched
+        while found.last is not None:
+            found = await self._slice(worker, {"after": found.last})
+        if searched:
             self.durations.observe((perf_counter() - began) * 1000)
-        return found
 
     async def _slice(self, worker: str, more: Mapping[str, Any]) -> StaleAnswer:
         settings = self._settings
@@ -107,6 +111,7 @@ class StalenessSearch:
             **more,
         }
         answer = await self._engine.move("stale", args, StaleAnswer)
+        self._on_advanced(answer)
         self.counts["detection_runs"] += answer.searched and "every_ms" in more
         self._count(answer.stale)
         await self._tell(answer.stale)

@@ -77,7 +77,7 @@ class SweepSettings:
 
 
 class Sweeper:
-    """Finds and repairs."""
+    """Finds and repairs. `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then."""
 
     def __init__(
         self,
@@ -86,44 +86,42 @@ class Sweeper:
         plans: PlanStore,
         random: Random,
         settings: SweepSettings | None = None,
+        on_advanced: Callable[[AdvanceResult], None] = lambda _: None,
     ) -> None:
         self._engine, self._processor, self._plans, self._random = engine, processor, plans, random
+        self._on_advanced = on_advanced
         self._parked = ParkedResults(engine, processor, plans)
         self._settings = settings or SweepSettings()
         self._registry, self._silent = ProcessRegistry(engine.connection), SilentWorkers()
         self.storms = StormWatch(engine, self._settings.storms)
-        self.staleness = StalenessSearch(engine, self._settings.staleness)
-        self.replays = ReplaySweep(engine)
+        self.staleness = StalenessSearch(engine, self._settings.staleness, on_advanced)
+        self.replays = ReplaySweep(engine, on_advanced)
         self.retention = RetentionSweep(engine, self._settings.retention)
 
-    async def sweep(
-        self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None
-    ) -> tuple[Counter[str], AdvanceResult]:
-        """One pass over all open tasks, then storms, stale and old tasks; repairs by kind, answers.
+    async def sweep(self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None) -> Counter[str]:
+        """One pass over all open tasks, then storms, stale and old tasks; repairs by kind.
 
         `between` is called after each slice of tasks. What was repaired is logged, also when the rest fails.
         """
         repairs: Counter[str] = Counter()
-        advanced: list[AdvanceResult] = []
         taken: list[Orphan] = []
         try:
-            await self._pass(caller, between, repairs, advanced, taken)
+            await self._pass(caller, between, repairs, taken)
         finally:
             log_lost_workers(taken)
             if +repairs:
                 _log.warning("sweep_repaired %s", " ".join(f"{kind}={number}" for kind, number in (+repairs).items()))
         await self.storms.look()
-        advanced += await self.staleness.look(caller.worker)
-        advanced += await self.replays.look(caller, between)
+        await self.staleness.look(caller.worker)
+        await self.replays.look(caller, between)
         await self.retention.look()
-        return repairs, AdvanceResult.merged(advanced)
+        return repairs
 
     async def _pass(
         self,
         caller: Caller,
         between: Callable[[], Awaitable[None]] | None,
         repairs: Counter[str],
-        advanced: list[AdvanceResult],
         taken: list[Orphan],
     ) -> None:
         last: str | None = None
@@ -131,22 +129,22 @@ class Sweeper:
         repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
             found = Found.parse(await self._engine.read("find", self._args(last)))
-            await self._repair(found, caller, repairs, advanced, taken)
+            await self._repair(found, caller, repairs, taken)
             if between is not None:
                 await between()
             last = found.last
             if last is None:
                 break
-        repairs.update(await self._mend(advanced))
+        repairs.update(await self._mend())
 
-    async def _mend(self, advanced: list[AdvanceResult]) -> Mapping[str, int]:
+    async def _mend(self) -> Mapping[str, int]:
         """Repair what no slice of open tasks shows; the repairs by kind, counted by the database."""
         try:
             answer = await self._engine.move("mend", {"every_ms": self._settings.mend_ms}, MendAnswer)
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("mending_passed_over reason=%s", error)
             return {}
-        advanced.append(answer)
+        self._on_advanced(answer)
         return answer.repaired
 
     async def _counted(self, kind: str, number: int) -> int:
@@ -159,12 +157,6 @@ class Sweeper:
         """End sessions whose process is frozen in the middle of an answer: nobody else may have their locks."""
         rows = await self._engine.connection.execute(query("sessions", "end_frozen"), {})
         return int(rows[0][0])
-
-    async def apply(self, changes: Sequence[Change], caller: Caller) -> AdvanceResult:
-        """Bring changes to the engine, skipping tasks that others hold."""
-        advanced: list[AdvanceResult] = []
-        await self._apply(changes, caller, advanced)
-        return AdvanceResult.merged(advanced)
 
     def _args(self, last: str | None) -> dict[str, Any]:
         limits, names = self._settings, self._engine.messaging.names
@@ -179,9 +171,7 @@ class Sweeper:
             "finalizations_queue": names.task_finalizations,
         }
 
-    async def _repair(
-        self, found: Found, caller: Caller, repairs: Counter[str], advanced: list[AdvanceResult], taken: list[Orphan]
-    ) -> None:
+    async def _repair(self, found: Found, caller: Caller, repairs: Counter[str], taken: list[Orphan]) -> None:
         kinds = {
             "lost_worker": [change for orphan in found.orphans if (change := await self._lost(orphan))],
             "not_enqueued": [_simple("unhold", row) for row in found.forgotten],
@@ -189,25 +179,26 @@ class Sweeper:
             "nobody_serves": [_unserved(row) for row in found.unserved],
         }
         for kind, changes in kinds.items():
-            done = await self._apply(changes, caller, advanced, kind)
+            done = await self.apply(changes, caller, kind)
             repairs[kind] += len(done)
             if kind == "lost_worker":
                 taken += [orphan for orphan in found.orphans if orphan.step in done]
         if parked := [row.step for row in found.parked]:
-            repairs["result_message_lost"] += await self._end_parked(parked, caller, advanced)
-        repairs["hint_lost"] += await self._hint(found.unhinted, advanced)
-        repairs["not_finished"] += await self._settle(found.unfinished, advanced)
+            repairs["result_message_lost"] += await self._end_parked(parked, caller)
+        repairs["hint_lost"] += await self._hint(found.unhinted)
+        repairs["not_finished"] += await self._settle(found.unfinished)
 
-    async def _end_parked(self, steps: Sequence[str], caller: Caller, advanced: list[AdvanceResult]) -> int:
+    async def _end_parked(self, steps: Sequence[str], caller: Caller) -> int:
         try:
             ended = await self._parked.end(steps, caller, "result_message_lost", wait=False)
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("sweep_passed_over steps=%s reason=%s", len(steps), error)
             return 0
-        advanced += ended.advanced
+        for answer in ended.advanced:
+            self._on_advanced(answer)
         return len(ended.done)
 
-    async def _settle(self, unfinished: Sequence[str], advanced: list[AdvanceResult]) -> int:
+    async def _settle(self, unfinished: Sequence[str]) -> int:
         settled = 0
 
         async def settle(tasks: Sequence[str]) -> None:
@@ -215,7 +206,7 @@ class Sweeper:
             args = {"tasks": list(tasks), "repairs": "not_finished"}
             answer = await self._engine.move("settle", args, SettleAnswer)
             settled += answer.settled
-            advanced.append(answer)
+            self._on_advanced(answer)
 
         await halved(unfinished, settle, self._refused)
         return settled
@@ -228,11 +219,11 @@ class Sweeper:
             return None
         return lost_change(orphan, plan.steps[orphan.ordinal], self._random.random())
 
-    async def _apply(
-        self, changes: Sequence[Change], caller: Caller, advanced: list[AdvanceResult], repairs: str | None = None
-    ) -> set[str]:
-        """The steps that were changed; the engine refuses what is out of date, and the rest goes on without what the
-        database refuses (rule 5)."""
+    async def apply(self, changes: Sequence[Change], caller: Caller, repairs: str | None = None) -> set[str]:
+        """Bring changes to the engine, skipping tasks that others hold; the steps that were changed.
+
+        The engine refuses what is out of date, and the rest goes on without what the database refuses (rule 5).
+        """
         done: set[str] = set()
 
         async def write(part: Sequence[Change]) -> None:
@@ -241,13 +232,13 @@ class Sweeper:
             except (LockTimeout, StatementTimeout) as error:
                 _log.warning("sweep_passed_over steps=%s reason=%s", len(part), error)
                 return
-            advanced.append(answer)
+            self._on_advanced(answer)
             done.update({change["s"] for change in part} - answer.verdicts.keys())
 
         await halved(changes, write, self._refused)
         return done
 
-    async def _hint(self, rows: Sequence[FoundStep], advanced: list[AdvanceResult]) -> int:
+    async def _hint(self, rows: Sequence[FoundStep]) -> int:
         """Send hints again for enqueued steps that have none.
 
         Where hints lie for so long, whoever sleeps is woken all the same: the announcement may have been lost.
@@ -255,20 +246,20 @@ class Sweeper:
         repaired = 0
         by_namespace = sorted(rows, key=_namespace)
         for namespace, group in groupby(by_namespace, key=_namespace):
-            advanced.append(AdvanceResult(sent={namespace: 0}))
+            self._on_advanced(AdvanceResult(sent={namespace: 0}))
             try:
-                hinted = await self._hint_again(namespace, {row.step: row.token for row in group}, advanced)
+                hinted = await self._hint_again(namespace, {row.step: row.token for row in group})
                 repaired += await self._counted("hint_lost", hinted)
             except MessagingError as error:  # the rest of the sweep goes on, and what it repaired is counted
                 _log.log(level_of(error), "hints_not_looked_for namespace=%s reason=%s", namespace, error)
         return repaired
 
-    async def _hint_again(self, namespace: str, tokens: Mapping[str, int], advanced: list[AdvanceResult]) -> int:
+    async def _hint_again(self, namespace: str, tokens: Mapping[str, int]) -> int:
         steps = await self._engine.missing_hints(namespace, list(tokens))
         if not steps:
             return 0
         answer = await self._engine.move("hinted", {"steps": steps, "tokens": tokens}, AdvanceResult)
-        advanced.append(answer)
+        self._on_advanced(answer)
         return sum(answer.sent.values())
 
     async def _refused(self, item: Change | str, error: DataRefused) -> None:

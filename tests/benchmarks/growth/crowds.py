@@ -105,7 +105,7 @@ async def _interval(lab: Lab) -> None:
         mine, _ = await Turns(engine, "sweep", SystemClock(), random.Random(1), 600.0).take()
         if mine:
             sweeper = Sweeper(engine, Processor(engine, random.Random(1)), PlanStore(connection), random.Random(1))
-            repairs, _ = await sweeper.sweep(Caller(lab.one.worker, 0, [lab.namespace_id], window=lab.window))
+            repairs = await sweeper.sweep(Caller(lab.one.worker, 0, [lab.namespace_id], window=lab.window))
             assert not +repairs, repairs
     for connection in connections:
         await connection.close()

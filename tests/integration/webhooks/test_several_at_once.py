@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import tasker
+from tasker.services.domain_events.deliveries import Deliveries
 from tasker.template import compile_text
+from tasker_webhooks import sending
 from tests.integration.webhooks.conftest import NAME, Senders
 from tests.support.servers.holding_server import Holding, holding_server
 
@@ -150,7 +152,17 @@ async def test_a_disabled_endpoint_gets_what_was_under_way_and_then_nothing(send
     assert names(server.answered, first)[-3:] == ORDER
 
 
-async def test_an_endpoint_that_is_gone_gets_nothing_after_it_has_said_so(senders: Senders) -> None:
+async def test_an_endpoint_that_is_gone_gets_nothing_after_it_has_said_so(
+    senders: Senders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the database takes longer to keep that it is than a sender waits for what is under way."""
+    keep = Deliveries.stop
+
+    async def slowly(self: Deliveries, name: str, *, by: str, reason: str) -> bool:
+        await asyncio.sleep(3 * sending.LOOK_SECONDS)
+        return await keep(self, name, by=by, reason=reason)
+
+    monkeypatch.setattr(Deliveries, "stop", slowly)
     async with holding_server() as server, senders.sending(server.url, at_once=2):
         await parcels(senders.app, 3)
         await server.until(lambda: len(server.waiting) == 2)

@@ -24,7 +24,7 @@ from tasker.orchestration.results import Processor
 from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.services.engine.calls import Answer
 from tasker.services.engine.claims import ClaimRow, inputs_of
-from tasker.services.engine.exchange import Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.engine.plans import PlanStore
 from tasker.services.operators.steps import Steps
 from tasker.services.submitting.submission import Request, Submitter
@@ -63,7 +63,7 @@ class World:
         self.parking = Parking(self.engine, Half())
         self.orchestrator = ParkedResults(self.engine, self.processor, self.plans)
         limits = SweepSettings(slice=2, hint_grace_ms=HINT_GRACE_MS, park_grace_ms=PARK_GRACE_MS)
-        self.sweeper = Sweeper(self.engine, self.processor, self.plans, Half(), limits)
+        self.sweeper = Sweeper(self.engine, self.processor, self.plans, Half(), limits, self._swept)
         self.operators, self.tasks = Steps(self.engine, self.plans), Tasks(self.engine)
         self.run(self.mail.open())
         self.run(self.connection.execute(STILL))
@@ -207,14 +207,16 @@ class World:
             hint_lost=self.mail.lost_hints(model, self.names),
             result_message_lost=len(model.forgotten_results()),
         )
-        repairs, advanced = self.run(self.sweeper.sweep(self._caller(worker, 0)))
-        assert not advanced.claims
+        repairs = self.run(self.sweeper.sweep(self._caller(worker, 0)))
         self.check()
         self.repaired += repairs
         if alone:
             assert +repairs == +expected, (+repairs, +expected)
             assert not model.orphans()
         return +repairs
+
+    def _swept(self, answer: AdvanceResult) -> None:
+        assert not answer.claims
 
     def promote(self, worker: Worker) -> None:
         """Retries that are due run again."""

@@ -15,7 +15,7 @@ from tasker.orchestration.upkeep import Upkeep
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.answers import DueAnswer
 from tasker.services.engine.changes import Change
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import Caller
 from tests.unit.execution.bench import FakeClock
 
 LOST = {"s": "00000000-0000-7000-8000-000000000001", "k": 7, "t": "00000000-0000-7000-8000-000000000002"}
@@ -72,12 +72,11 @@ class Process:
     async def read(self, function: str, args: object) -> dict[str, Any]:
         return {"items": self.unknown, "mine": True, "since_ms": 0}
 
-    async def sweep(self, caller: object, between: object) -> tuple[Counter[str], AdvanceResult]:
-        return self.repairs, AdvanceResult()
+    async def sweep(self, caller: object, between: object) -> Counter[str]:
+        return self.repairs
 
-    async def apply(self, changes: Sequence[Change], caller: object) -> AdvanceResult:
+    async def apply(self, changes: Sequence[Change], caller: object) -> None:
         self.released += changes
-        return AdvanceResult()
 
     async def round(self) -> None:
         """The next round in which retries are due."""

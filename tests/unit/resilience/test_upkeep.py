@@ -16,7 +16,6 @@ from tasker.orchestration.turns import Turns
 from tasker.orchestration.upkeep import FIRST_SECONDS, Upkeep
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tasker.services.engine.answers import DueAnswer
-from tasker.services.engine.exchange import AdvanceResult
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
 
@@ -27,7 +26,10 @@ class Rig:
         self.clock = FakeClock()
         self.error: DatabaseError | None = error
         self.answer: dict[str, Any] = {}
-        self.rounds = 0
+        self.rounds, self.sweeps = 0, 0
+        self.may_end = asyncio.Event()
+        """Whether a sweep that has begun ends."""
+        self.may_end.set()
         self.said: list[str] = []
         policy = BreakerPolicy(failure_threshold=2, timeout_seconds=30, success_threshold=1)
         self.breaker = Breakers(self.clock, BreakerPolicies(task_readiness=policy, settle_seconds=0)).task_readiness
@@ -73,10 +75,12 @@ class Rig:
             raise self.error
         return DueAnswer.parse(self.answer)
 
-    async def sweep(self, caller: object, between: object) -> tuple[Counter[str], AdvanceResult]:
+    async def sweep(self, caller: object, between: object) -> Counter[str]:
         if self.error:
             raise self.error
-        return Counter(), AdvanceResult()
+        self.sweeps += 1
+        await self.may_end.wait()
+        return Counter()
 
 
 async def until(true: Callable[[], bool], rig: Rig) -> None:
@@ -195,3 +199,26 @@ async def test_progress_makes_the_pauses_short_again() -> None:
 
 async def test_the_next_retry_is_waited_for_although_others_are_passed_over() -> None:
     assert await pauses_of(Rig(), [{"passed_over": True, "next_due_ms": 7}, {"next_due_ms": 300}]) == [7, 300]
+
+
+async def test_a_process_that_stops_ends_the_round_under_way_and_begins_no_other_one() -> None:
+    """What the round has committed is told then: cancelled in the middle of an answer, nobody would hear of it."""
+    rig = Rig()
+    rig.may_end.clear()
+
+    async def stop() -> None:
+        await asyncio.sleep(0)
+        rig.clock.seconds += 2 * FIRST_SECONDS
+        await until(lambda: rig.sweeps == 1, rig)
+        drained = asyncio.create_task(rig.upkeep.drain())
+        await asyncio.sleep(0)
+        assert not drained.done()
+        rig.may_end.set()
+        await drained
+        rounds = rig.rounds
+        rig.clock.seconds += 10_000
+        rig.schedule.wake({"payments"})
+        await until(lambda: bool(rig.said), rig)
+        assert (rig.sweeps, rig.rounds) == (1, rounds)
+
+    await running(rig, stop)

@@ -6,7 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.engine.plans import PlanStore
 from tests.support.engine_fixture import Item, Lab
 
@@ -36,13 +36,15 @@ class Orchestra:
     engine: Engine
     processor: Processor
     sweeper: Sweeper
+    advanced: list[AdvanceResult] = field(default_factory=list)
+    """What the engine answered to the sweeper."""
 
     def caller(self, slots: int = 0) -> Caller:
         return Caller(self.lab.one.worker, slots, [self.lab.namespace_id], window=self.lab.window)
 
     async def sweep(self) -> Counter[str]:
         """The repairs of one sweep, by kind; kinds without a repair are left out."""
-        return +(await self.sweeper.sweep(self.caller()))[0]
+        return +await self.sweeper.sweep(self.caller())
 
     async def process(self, *results: Result, slots: int = 0, wait: bool = True) -> Any:
         return await self.processor.process(results, self.caller(slots), wait=wait)
@@ -53,9 +55,9 @@ async def orchestra(lab: Lab) -> AsyncIterator[Orchestra]:
     connection = Connection(lab.url)
     engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
     processor = Processor(engine, random.Random(1))
-    yield Orchestra(
-        lab, engine, processor, Sweeper(engine, processor, PlanStore(connection), random.Random(2), AT_ONCE)
-    )
+    advanced: list[AdvanceResult] = []
+    sweeper = Sweeper(engine, processor, PlanStore(connection), random.Random(2), AT_ONCE, advanced.append)
+    yield Orchestra(lab, engine, processor, sweeper, advanced)
     await connection.close()
 
 

@@ -30,7 +30,7 @@ async def impatient_sweep(orchestra: Orchestra, unserved_ms: int | None = 0) -> 
     settings = replace(AT_ONCE, unserved_ms=unserved_ms)
     plans = PlanStore(orchestra.engine.connection)
     sweeper = Sweeper(orchestra.engine, orchestra.processor, plans, random.Random(1), settings)
-    return dict(+(await sweeper.sweep(orchestra.caller()))[0])
+    return dict(+await sweeper.sweep(orchestra.caller()))
 
 
 async def entry(orchestra: Orchestra, worker: str, **which: Any) -> RegisteredProcess:

@@ -18,7 +18,7 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.polling import Poll, Poller
 from tests.integration.engine.protocol.conftest import AT_ONCE
@@ -164,15 +164,16 @@ async def test_a_sweep_wakes_whoever_sleeps_while_hints_lie_in_the_queue(lab: La
     connection = Connection(lab.url)
     engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
     processor = Processor(engine, random.Random(1))
-    sweeper = Sweeper(engine, processor, PlanStore(connection), random.Random(1), AT_ONCE)
+    advanced: list[AdvanceResult] = []
+    sweeper = Sweeper(engine, processor, PlanStore(connection), random.Random(1), AT_ONCE, advanced.append)
     lab.submit(lab.chain(1))
     try:
-        repairs, advanced = await sweeper.sweep(Caller(lab.two.worker))
+        repairs = await sweeper.sweep(Caller(lab.two.worker))
     finally:
         await connection.close()
 
     assert not +repairs
-    assert lab.namespace in advanced.sent
+    assert lab.namespace in AdvanceResult.merged(advanced).sent
 
 
 class Ears:

@@ -312,7 +312,7 @@ async def test_a_sweep_reads_all_open_tasks_slice_by_slice(orchestra: Orchestra)
     plans, chance = PlanStore(orchestra.engine.connection), random.Random(1)
     small = Sweeper(orchestra.engine, orchestra.processor, plans, chance, replace(AT_ONCE, slice=7))
 
-    repairs, _ = await small.sweep(orchestra.caller())
+    repairs = await small.sweep(orchestra.caller())
 
     assert repairs["hint_lost"] == 25
 
@@ -367,9 +367,7 @@ async def test_a_step_that_nobody_can_resolve_fails_only_after_its_time(orchestr
 
     impatient = replace(AT_ONCE, unserved_ms=0)
     plans, chance = PlanStore(orchestra.engine.connection), random.Random(1)
-    repairs, _ = await Sweeper(orchestra.engine, orchestra.processor, plans, chance, impatient).sweep(
-        orchestra.caller()
-    )
+    repairs = await Sweeper(orchestra.engine, orchestra.processor, plans, chance, impatient).sweep(orchestra.caller())
 
     assert +repairs == {"nobody_serves": 1}
     assert (lab.states(task), lab.task(task).state) == ({"s0": "error"}, "error")
@@ -385,3 +383,19 @@ def test_a_repair_is_counted_in_its_own_write_and_only_when_it_is_accepted(lab: 
 
     lab.one.advance(change("release", claims["s0"]), repairs="lost_worker")
     assert lab.observer.rows("select kind, repaired from tasker.repairs") == [("lost_worker", 1)]
+
+
+async def test_what_a_sweep_has_ended_is_told_although_it_comes_to_nothing_then(orchestra: Orchestra) -> None:
+    """A process that stops, or loses its database, in the middle of a sweep: its spans and plugins know of the end."""
+    lab = orchestra.lab
+    lab.one.start_worker(lease_ms=10_000_000)
+    task, _ = lab.running(lab.plan(Spec("once", retry=RetryPolicy(max_attempts=1))))
+    lab.one.execute("update tasker.workflow_steps set deadline_at = pg_catalog.now() - interval '1 ms'")
+
+    async def stopped() -> None:
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        await orchestra.sweeper.sweep(orchestra.caller(), stopped)
+
+    assert [each.finished for each in orchestra.advanced if each.finished] == [{task: "error"}]

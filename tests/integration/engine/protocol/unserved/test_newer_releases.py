@@ -22,9 +22,7 @@ async def swept(orchestra: Orchestra) -> dict[str, int]:
     """What a sweep repairs that has no patience with steps that nobody serves."""
     impatient = replace(AT_ONCE, unserved_ms=0)
     plans, chance = PlanStore(orchestra.engine.connection), random.Random(1)
-    repairs, _ = await Sweeper(orchestra.engine, orchestra.processor, plans, chance, impatient).sweep(
-        orchestra.caller()
-    )
+    repairs = await Sweeper(orchestra.engine, orchestra.processor, plans, chance, impatient).sweep(orchestra.caller())
     return dict(+repairs)
 
 

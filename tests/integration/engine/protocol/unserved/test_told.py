@@ -99,7 +99,7 @@ async def test_all_of_them_fail_when_the_time_is_over_and_become_dead_letters(or
     impatient = replace(AT_ONCE, unserved_ms=0)
     plans, chance = PlanStore(orchestra.engine.connection), random.Random(1)
     sweeper = Sweeper(orchestra.engine, orchestra.processor, plans, chance, impatient)
-    repairs, _ = await sweeper.sweep(orchestra.caller())
+    repairs = await sweeper.sweep(orchestra.caller())
 
     assert +repairs == {"nobody_serves": 3}
     assert {lab.task(task).state for task in tasks} == {"error"}
