@@ -68,8 +68,7 @@ class Upkeep:
         self._on_advanced, self._on_repaired, self._poll_seconds = on_advanced, on_repaired, poll_seconds
         self._unreachable, self._sweep_at = False, clock.monotonic()
         self._hesitations, self._hesitation = Backoff(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
-        self._unknown: set[tuple[str, int]] = set()
-        self._under_way, self._draining = asyncio.Lock(), False
+        self._unknown, self._under_way, self._draining = set[tuple[str, int]](), asyncio.Lock(), False
         self.repaired: Counter[str] = Counter()
         """Repairs by kind since the start."""
         self.skipped = 0

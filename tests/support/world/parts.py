@@ -16,7 +16,7 @@ from tasker.services.engine.answers import ClaimAnswer, SubmitAnswer
 from tasker.services.engine.calls import Answer, Args, Engine
 from tasker.services.engine.claims import ClaimRow
 from tasker.services.engine.encoding import to_json
-from tasker.services.engine.exchange import Result
+from tasker.services.engine.exchange import AdvanceResult, Result
 from tasker.services.engine.starting import Submission
 from tasker.services.submitting.submission import Request, Submitter
 from tests.support.model.parts import Ending, Key, Step
@@ -167,3 +167,8 @@ def result_of(step: Step, row: dict[str, Any], ending: Ending) -> Result:
         failure = Failure("it broke", "TestError", ending.retryable, retry_after=ending.retry_after)
         return Result(claim, plan, 1, failure)
     return Result(claim, plan, 1, Success(ending.result, encode(ending.result)))
+
+
+def without_claims(swept: AdvanceResult) -> None:
+    """A sweep starts nothing."""
+    assert not swept.claims

@@ -24,7 +24,7 @@ from tasker.orchestration.results import Processor
 from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.services.engine.calls import Answer
 from tasker.services.engine.claims import ClaimRow, inputs_of
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.exchange import Caller, Result
 from tasker.services.engine.plans import PlanStore
 from tasker.services.operators.steps import Steps
 from tasker.services.submitting.submission import Request, Submitter
@@ -34,7 +34,7 @@ from tests.support.model.parts import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GR
 from tests.support.world.checks import EMPTY, SNAPSHOT, STILL, check_inputs, compare
 from tests.support.world.mail import LOOK_SECONDS, PATIENCE, STRANGE, Entry, mailbox
 from tests.support.world.observer import Observer, Submitted
-from tests.support.world.parts import NOBODY, Attempt, Half, Handed, WatchedEngine, Worker, result_of
+from tests.support.world.parts import NOBODY, Attempt, Half, Handed, WatchedEngine, Worker, result_of, without_claims
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LEASE_MS = 15_000
@@ -63,7 +63,7 @@ class World:
         self.parking = Parking(self.engine, Half())
         self.orchestrator = ParkedResults(self.engine, self.processor, self.plans)
         limits = SweepSettings(slice=2, hint_grace_ms=HINT_GRACE_MS, park_grace_ms=PARK_GRACE_MS)
-        self.sweeper = Sweeper(self.engine, self.processor, self.plans, Half(), limits, self._swept)
+        self.sweeper = Sweeper(self.engine, self.processor, self.plans, Half(), limits, without_claims)
         self.operators, self.tasks = Steps(self.engine, self.plans), Tasks(self.engine)
         self.run(self.mail.open())
         self.run(self.connection.execute(STILL))
@@ -214,9 +214,6 @@ class World:
             assert +repairs == +expected, (+repairs, +expected)
             assert not model.orphans()
         return +repairs
-
-    def _swept(self, answer: AdvanceResult) -> None:
-        assert not answer.claims
 
     def promote(self, worker: Worker) -> None:
         """Retries that are due run again."""

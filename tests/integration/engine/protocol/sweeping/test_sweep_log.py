@@ -60,6 +60,22 @@ async def test_a_task_that_a_sweep_ends_is_told_and_whose_it_is(
     assert f"Task finalized: task_uuid={task} {whose} state={lab.task(task).state}" in caplog.messages
 
 
+async def test_what_a_sweep_has_ended_is_told_although_it_comes_to_nothing_then(orchestra: Orchestra) -> None:
+    """A process that stops, or loses its database, in the middle of a sweep: its spans and plugins know of the end."""
+    lab = orchestra.lab
+    lab.one.start_worker(lease_ms=10_000_000)
+    task, _ = lab.running(lab.plan(Spec("once", retry=RetryPolicy(max_attempts=1))))
+    lab.one.execute("update tasker.workflow_steps set deadline_at = pg_catalog.now() - interval '1 ms'")
+
+    async def stopped() -> None:
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        await orchestra.sweeper.sweep(orchestra.caller(), stopped)
+
+    assert [each.finished for each in orchestra.advanced if each.finished] == [{task: "error"}]
+
+
 async def test_a_worker_that_is_silent_for_two_thirds_of_its_lease_is_named_once(
     orchestra: Orchestra, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -383,19 +383,3 @@ def test_a_repair_is_counted_in_its_own_write_and_only_when_it_is_accepted(lab: 
 
     lab.one.advance(change("release", claims["s0"]), repairs="lost_worker")
     assert lab.observer.rows("select kind, repaired from tasker.repairs") == [("lost_worker", 1)]
-
-
-async def test_what_a_sweep_has_ended_is_told_although_it_comes_to_nothing_then(orchestra: Orchestra) -> None:
-    """A process that stops, or loses its database, in the middle of a sweep: its spans and plugins know of the end."""
-    lab = orchestra.lab
-    lab.one.start_worker(lease_ms=10_000_000)
-    task, _ = lab.running(lab.plan(Spec("once", retry=RetryPolicy(max_attempts=1))))
-    lab.one.execute("update tasker.workflow_steps set deadline_at = pg_catalog.now() - interval '1 ms'")
-
-    async def stopped() -> None:
-        raise ConnectionError
-
-    with pytest.raises(ConnectionError):
-        await orchestra.sweeper.sweep(orchestra.caller(), stopped)
-
-    assert [each.finished for each in orchestra.advanced if each.finished] == [{task: "error"}]
