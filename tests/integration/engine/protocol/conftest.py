@@ -36,7 +36,7 @@ class Orchestra:
     engine: Engine
     processor: Processor
     sweeper: Sweeper
-    advanced: list[AdvanceResult] = field(default_factory=list)
+    advanced: list[AdvanceResult] = field(default_factory=list, kw_only=True)
     """What the engine answered to the sweeper."""
 
     def caller(self, slots: int = 0) -> Caller:
@@ -57,7 +57,7 @@ async def orchestra(lab: Lab) -> AsyncIterator[Orchestra]:
     processor = Processor(engine, random.Random(1))
     advanced: list[AdvanceResult] = []
     sweeper = Sweeper(engine, processor, PlanStore(connection), random.Random(2), AT_ONCE, advanced.append)
-    yield Orchestra(lab, engine, processor, sweeper, advanced)
+    yield Orchestra(lab, engine, processor, sweeper, advanced=advanced)
     await connection.close()
 
 
