@@ -222,15 +222,16 @@ def _is_on_the_second(item: pytest.Item) -> bool:
     return _parameters(item).get("server") == "server"
 
 
-def _is_in_a_browser(item: pytest.Item) -> bool:
-    """Whether it shares a server, a worker and a browser with its module: begun first, it is stolen by nobody who would
-    have to make them again."""
-    return item.path.is_relative_to(Path(__file__).parent / "web")
+def _shares_processes(item: pytest.Item) -> bool:
+    """Whether it shares a fleet, or a server and a browser, with its module: begun first, it is stolen by nobody who
+    would have to start them again."""
+    return _below(item, ("web/", "acceptance/test_scraped_fleet"))
 
 
 def _waits(item: pytest.Item) -> bool:
     """Whether it mostly waits for processes, and shares nothing that is made once for its module."""
-    return item.get_closest_marker("slow") is not None and not {"docs", "engine"} & {*item.path.parts}
+    shares = _shares_processes(item) or {"docs", "engine"} & {*item.path.parts}
+    return item.get_closest_marker("slow") is not None and not shares
 
 
 @pytest.hookimpl(wrapper=True)
@@ -273,7 +274,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"left to `make test-servers`, which does not read their folder: {', '.join(unread)}")
     yield
     if processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
-        items.sort(key=lambda item: (not _is_in_a_browser(item), not _is_on_the_second(item)))
+        items.sort(key=lambda item: (not _shares_processes(item), not _is_on_the_second(item)))
         items[:] = waiting_first(items, _waits, processes)
 
 
