@@ -13,7 +13,9 @@ import click
 from tasker import log_format
 from tasker.cli.connection import configured_for
 from tasker.cli.options import Database
+from tasker.contracts.defaults import ENVIRONMENT
 from tasker.log_levels import LEVEL_VARIABLE, Levels, levels_named
+from tasker.log_lines import log_line
 
 if TYPE_CHECKING:
     from tasker.app.configured import Configured
@@ -28,6 +30,7 @@ LOG_FORMAT = click.option(
     help="How lines of the log are written: as text, or each as a JSON object.  [default: text]",
 )
 """Adds `--log-format`, for this process and those that it starts."""
+_log = logging.getLogger("tasker.configuration")
 
 
 def _pass_on(form: str | None) -> None:
@@ -64,9 +67,13 @@ def log_to_stderr(environ: MutableMapping[str, str] = os.environ, *, default: in
 
 
 def log_as_configured(chosen: Configured, environ: MutableMapping[str, str] = os.environ) -> None:
-    """In the form that the configuration says, where neither option nor variable does; child processes, too."""
+    """In the form that the configuration says, where neither option nor variable does; child processes, too.
+
+    That there is a configuration is a line at DEBUG (E-119).
+    """
     form = environ[log_format.FORMAT_VARIABLE] = environ.get(log_format.FORMAT_VARIABLE) or chosen.log_format
     log_format.write_as(form)
+    log_line(_log, logging.DEBUG, "Configuration loaded", {"environment": chosen.environment or ENVIRONMENT})
 
 
 class _Plain(logging.Handler):
