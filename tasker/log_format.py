@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasker.contracts.running import covering, running
+from tasker.errors import UsageError
+from tasker.log_levels import LEVEL_VARIABLE, Levels, ShownFilter, levels_named
 from tasker.log_lines import Line, as_text, ids_of
 
-LEVEL_VARIABLE, FORMAT_VARIABLE = "TASKER_LOG_LEVEL", "TASKER_LOG_FORMAT"
-LEVELS, FORMATS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR"), ("text", "json")
+FORMAT_VARIABLE = "TASKER_LOG_FORMAT"
+FORMATS = ("text", "json")
 TEXT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
@@ -96,16 +98,19 @@ def cover_warnings() -> None:
         logging.lastResort.setFormatter(BareFormatter())
 
 
-def log_to_stderr(level: int, form: str) -> None:
-    """Write the records of this process from that level on, unless somebody has set up logging already.
+def log_to_stderr(levels: Levels, form: str) -> None:
+    """Write the records of this process from these levels on, unless somebody has set up logging already.
 
-    The migrations' chatter is left out.
+    The migrations' chatter is left out, unless it is asked for.
     """
     handler = logging.StreamHandler()
+    if levels.of:
+        handler.addFilter(ShownFilter(levels))
     handler.addFilter(StepFilter())
     handler.setFormatter(FORMATTERS[form]())
-    logging.basicConfig(level=level, handlers=[handler])
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    logging.basicConfig(level=levels.default, handlers=[handler])
+    for name, level in {"alembic": logging.WARNING, **levels.of}.items():
+        logging.getLogger(name).setLevel(level)
 
 
 def write_as(form: str) -> None:
@@ -118,10 +123,11 @@ def write_as(form: str) -> None:
 def log_as_parent(environ: Mapping[str, str] = os.environ) -> None:
     """In a child process: as its parent was told to, which it says by the variables."""
     if environ.get(LEVEL_VARIABLE) or environ.get(FORMAT_VARIABLE):
-        log_to_stderr(level_named(environ) or logging.WARNING, environ.get(FORMAT_VARIABLE, "text"))
+        log_to_stderr(_levels_of_parent(environ), environ.get(FORMAT_VARIABLE, "text"))
 
 
-def level_named(environ: Mapping[str, str]) -> int | None:
-    """The level that `TASKER_LOG_LEVEL` names; None where it names none."""
-    name = environ.get(LEVEL_VARIABLE, "").strip().upper()
-    return logging.getLevelNamesMapping()[name] if name in LEVELS else None
+def _levels_of_parent(environ: Mapping[str, str]) -> Levels:
+    try:
+        return levels_named(environ) or Levels(logging.WARNING)
+    except UsageError:  # a program that sets up its own log has not looked at it, and its steps must not fail for it
+        return Levels(logging.WARNING)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, TextIO, cast
 
 from tasker.contracts.reporting import LogLine, reporter
+from tasker.log_levels import Levels, ShownFilter
 from tasker.step_handler.step_log import KEPT
 
 LEVELS: Mapping[str, int | None] = {
@@ -93,7 +94,9 @@ def _hear(level: int) -> None:
     root = logging.getLogger()
     if any(isinstance(each, StepLogHandler) for each in root.handlers):
         return
-    if level < root.level:
+    if named := [each.levels for handler in root.handlers for each in handler.filters if isinstance(each, ShownFilter)]:
+        _lower(named[0], level)
+    elif level < root.level:
         for each in root.handlers:
             each.setLevel(max(each.level, root.level))
         for name, its_level in ((OURS, root.level), (HANDLERS, level)):  # nothing is made of lines that nobody wants
@@ -101,3 +104,12 @@ def _hear(level: int) -> None:
                 logging.getLogger(name).setLevel(its_level)
         root.setLevel(level)
     root.addHandler(StepLogHandler(level))
+
+
+def _lower(shown: Levels, level: int) -> None:
+    """Have loggers make lines from this level on, of which a filter shows what it did; Tasker's own make no more."""
+    ours = logging.getLogger(OURS)
+    ours.setLevel(ours.getEffectiveLevel())
+    for name in ("", HANDLERS, *(name for name in shown.of if name.partition(".")[0] != OURS)):
+        logger = logging.getLogger(name)
+        logger.setLevel(min(level, logger.getEffectiveLevel()))

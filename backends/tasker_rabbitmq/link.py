@@ -157,7 +157,8 @@ class Link:
 def _quieten_clients() -> None:
     """The engine tells of an outage once; what the clients say at each attempt is for whoever asks for all."""
     for name in ("aio_pika", "aiormq"):
-        if not (client := logging.getLogger(name)).isEnabledFor(logging.DEBUG):
+        client = logging.getLogger(name)
+        if client.level == logging.NOTSET and not client.isEnabledFor(logging.DEBUG):
             client.setLevel(logging.CRITICAL)
 
 

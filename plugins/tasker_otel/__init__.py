@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenTelemetry"]
 FLUSH_SECONDS = 3.0
-STARTED = "OpenTelemetry initialized opentelemetry_enabled=true otlp_endpoint=%s service_name=%s sample_rate=%g"
+STARTED = (
+    "Console logging with OpenTelemetry initialized opentelemetry_enabled=true logs_enabled=false"
+    " otlp_endpoint=%s service_name=%s sample_rate=%g"
+)
+"""The published phrase (E-126)."""
 _log = logging.getLogger("tasker.plugins.otel")
 
 

@@ -72,7 +72,8 @@ class HttpServer:
         tls: TlsFiles | None = None,
     ) -> None:
         self.socket, self._app, self._tls = listening, app, tls
-        logging.getLogger("uvicorn").setLevel(logging.WARNING)  # what is worth a line this process says itself
+        if (uvicorn := logging.getLogger("uvicorn")).level == logging.NOTSET:
+            uvicorn.setLevel(logging.WARNING)  # what is worth a line this process says itself
         self._server = _Uvicorn(_config(app, grace_seconds, tls))
         self._serving: asyncio.Task[None] | None = None
 

@@ -25,7 +25,7 @@ from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
 from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, PortSettings
 from tasker.process.runtime import Runtime
-from tasker.process.serving import GracefulWorker, Patience, Server, serve
+from tasker.process.serving import GracefulWorker, Patience, Server, Title, serve
 from tasker.process.supervision.reloading import Hangups, Reloading
 from tasker.process.supervision.stopping import interrupted_at_once, tell_short_grace
 from tasker.resilience.registry import Breakers
@@ -73,7 +73,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     breakers = breakers_of(service.configuration.breakers, service.configuration.plugins)
     resources = _resources(service, breakers)
     runtime, observed = await _worker(service, resources, breakers)
-    title = f"worker {runtime.worker.identity} serves {', '.join(runtime.namespaces)}"
+    title = Title("worker", runtime.worker.identity, runtime.namespaces)
 
     worker, port = GracefulWorker(runtime, service.stop_limit), service.configuration.worker_port
     server, title, change_port = _with_port(worker, title, service, observed, port, WORKER)
@@ -104,7 +104,7 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         retry=limits.retry,
         plugins=plugins_of(limits.plugins),
     )
-    title = f"orchestrator {orchestrator.identity}"
+    title = Title("orchestrator", orchestrator.identity)
 
     def change(found: Configured) -> None:
         change_port(found.http.auth)
@@ -125,8 +125,8 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
 
 
 def _with_port(
-    server: Server, title: str, service: Service, observed: Observed, port: PortSettings, connections: Sequence[str]
-) -> tuple[Server, str, Callable[[AuthSettings], None]]:
+    server: Server, title: Title, service: Service, observed: Observed, port: PortSettings, connections: Sequence[str]
+) -> tuple[Server, Title, Callable[[AuthSettings], None]]:
     """The server, and what it is called; with a port of its own where one is asked for or configured.
 
     What takes over who is let in there is the third.
@@ -139,7 +139,7 @@ def _with_port(
     from tasker.app.process_port import with_port  # FastAPI: nothing for a process without a port
 
     ported, where = with_port(server, observed, port, service.configuration, connections)
-    return ported, f"{title}, and answers on {where}", ported.change
+    return ported, title._replace(address=where), ported.change
 
 
 def _resources(service: Service, breakers: Breakers) -> Resources:
@@ -192,7 +192,7 @@ async def _serve(
     server: Server,
     service: Service,
     resources: Resources,
-    title: str,
+    title: Title,
     ready: Callable[[str], None],
     change: Callable[[Configured], None],
     connections: Sequence[str],

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from tasker.contracts.messaging import QueuedMessage
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, TaskerError, TaskNotFound
+from tasker.log_lines import log_line
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine.answers import SettleAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.submitting.task_requests import finalization_of
+from tasker.services.task_lines import whose
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -87,5 +90,14 @@ class Finalizations:
             return None
 
     async def _refuse(self, message: QueuedMessage, error: TaskerError) -> None:
-        _log.warning("task_finalization_refused id=%s reason=%s", message.message_id, error.message)
+        said = {"id": message.message_id, "reason": error.message}
+        log_line(_log, logging.WARNING, "task_finalization_refused", await self._about(message) | said)
         await self._engine.set_aside(message.queue, message.message_id, message.payload, error.message)
+
+    async def _about(self, message: QueuedMessage) -> dict[str, Any]:
+        """Whom a line about this message is about; nothing where it cannot be read, which is the reason then."""
+        try:
+            task = finalization_of(message.payload)
+        except TaskerError:
+            return {}
+        return (await whose(self._engine.connection, [task]))[task]

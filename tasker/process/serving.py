@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.awaited import with_servers
+from tasker.log_lines import log_line
 from tasker.process.connections.awaited_broker import open_broker
 from tasker.process.connections.capacity import PROCESSES_VARIABLE, purposes_of, tell_capacity
 from tasker.process.connections.resources import Resources
@@ -16,8 +17,11 @@ from tasker.process.runtime import Runtime
 from tasker.process.supervision.interpreter_watch import interpreter_watched
 from tasker.process.supervision.stopping import Stop, grace_of
 
-CALLED = {"worker": ("worker", "worker_id"), "orchestrator": ("orchestration system", "processor_uuid")}
-"""What a kind of process, and its identity, are called in the published phrases of the log (E-118)."""
+CALLED = {
+    "worker": ("worker", "Worker core", "worker_id"),
+    "orchestrator": ("orchestration system", "Orchestration core", "processor_uuid"),
+}
+"""What a kind of process, the engine in it, and its identity are called in the published phrases of the log (E-118)."""
 _log = logging.getLogger("tasker.process")
 
 
@@ -31,6 +35,20 @@ class Server(Protocol):
     async def stop(self) -> None:
         """End gracefully."""
         ...
+
+
+class Title(NamedTuple):
+    """What a process is called: its kind and identity, the `namespaces` of a worker, and the `address` of its port."""
+
+    kind: str
+    identity: str
+    namespaces: Sequence[str] = ()
+    address: str = ""
+
+    def __str__(self) -> str:
+        """For people."""
+        served = f" serves {', '.join(self.namespaces)}" if self.namespaces else ""
+        return f"{self.kind} {self.identity}{served}" + (f", and answers on {self.address}" if self.address else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +92,16 @@ async def serve(
     server: Server,
     resources: Resources,
     patience: Patience,
-    title: str,
+    title: Title,
     ready: Callable[[str], None],
     connections: Sequence[str],
 ) -> None:
     """Connect, start the server, and stop it at the first signal. Its log says so.
 
-    `ready` gets the `title` once it serves, whose first words are its kind and its identity; `connections` are what it
-    connects to the database for.
+    `ready` gets the `title` as text once it serves; `connections` are what it connects to the database for.
     """
-    kind, identity, *_ = title.split()
-    stop, (name, key) = Stop(patience.stop_seconds), CALLED[kind]
+    stop, (name, core, key) = Stop(patience.stop_seconds), CALLED[title.kind]
+    who, served = {key: title.identity}, {"namespaces": [*title.namespaces]} if title.namespaces else {}
     _log.info("Starting %s bootstrap", name)
     try:
         longest = max(patience.stop_seconds, patience.lease_seconds)
@@ -92,11 +109,13 @@ async def serve(
             if await stop.interrupted(open_broker(resources.messaging, patience.connect_seconds)):
                 return
             resources.guard()
+            log_line(_log, logging.INFO, "System context initialized", who)
             where, hint = "the database and the broker", "see whether they run"
             if await stop.interrupted(with_servers(where, patience.connect_seconds, hint, server.start)):
                 return
-            ready(title)
-            _log.info("%s bootstrap complete %s=%s", name.capitalize(), key, identity)
+            _log.info("%s initialized", core)
+            ready(str(title))
+            log_line(_log, logging.INFO, f"{name.capitalize()} bootstrap complete", who | served)
             together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
             await tell_capacity(resources.url, purposes_of(connections, resources.messaging), together)
             await stop.asked()

@@ -114,6 +114,20 @@ def test_in_text_the_ids_stand_behind_the_message(database_url: str, tmp_path: P
     assert " step_name=in_a_process " in line
 
 
+def test_loggers_have_levels_of_their_own_in_child_processes_too(database_url: str, tmp_path: Path) -> None:
+    text = run(tmp_path, database_url, TASKER_LOG_LEVEL="error,my_project=info,tasker_orchestration=info")
+    said = [line.split(" ", 4)[2:] for line in text.splitlines() if line[:2] == "20"]
+    assert {(level, name) for level, name, _ in said} >= {
+        ("INFO", "my_project"),
+        ("WARNING", "my_project"),
+        ("ERROR", "my_project"),
+        ("INFO", "tasker.orchestration"),
+        ("INFO", "tasker.submission"),
+    }
+    assert not [each for each in said if each[1] in ("tasker.handlers", "tasker.process")], "they have the default"
+    assert "hello process" in text
+
+
 def test_without_a_level_a_run_tells_nothing_and_with_a_format_alone_what_is_wrong(
     database_url: str, tmp_path: Path
 ) -> None:

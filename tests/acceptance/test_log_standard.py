@@ -129,6 +129,21 @@ def assert_says_whose(line: Mapping[str, Any], task: str, correlation: str) -> N
         assert line["attempt"] >= 1, line
 
 
+def told_of_the_process(lines: list[dict[str, Any]], name: str, core: str) -> list[tuple[str, Any]]:
+    """What the published phrases of a start and a stop, in their order, call the identity, and which namespaces."""
+    title = name[0].upper() + name[1:]
+    begun = ["Configuration loaded", f"Starting {name} bootstrap", "System context initialized"]
+    begun += [f"{core} core initialized", f"{title} bootstrap complete", f"{title} shutdown complete"]
+    found = [line for line in lines if line["message"] in begun]
+    assert [line["message"] for line in found] == begun
+    assert any(line["message"].startswith("Initiating graceful shutdown") for line in lines)
+    assert told(found[0]) == {"environment": "development"}
+    context, complete = told(found[2]), told(found[4])
+    namespaces = complete.pop("namespaces", None)
+    assert context == complete
+    return [(key, namespaces) for key in context]
+
+
 @pytest.mark.parametrize("result_path", ["inline", "queued"])
 async def test_every_line_says_whose_it_is_in_the_standard_order_and_in_the_published_phrases(
     fleet: Fleet, database_url: str, tmp_path: Path, result_path: str
@@ -166,12 +181,5 @@ async def test_every_line_says_whose_it_is_in_the_standard_order_and_in_the_publ
     (final,) = [line for line in of_worker + of_orchestrator if line["message"] == f"Task finalized: task_uuid={task}"]
     assert (made["step_count"], final["state"]) == (6, "error")
     assert made["trace_id"] == final["trace_id"] == TRACE
-    for phrase in (
-        "Starting {} bootstrap",
-        "{} bootstrap complete",
-        "Initiating graceful shutdown",
-        "{} shutdown complete",
-    ):
-        for name, lines in (("worker", of_worker), ("orchestration system", of_orchestrator)):
-            said = phrase.format(name)
-            assert [line for line in lines if line["message"].startswith(said[0].upper() + said[1:])], said
+    assert told_of_the_process(of_worker, "worker", "Worker") == [("worker_id", ["logs"])]
+    assert told_of_the_process(of_orchestrator, "orchestration system", "Orchestration") == [("processor_uuid", None)]

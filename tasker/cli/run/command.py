@@ -19,10 +19,11 @@ from tasker.cli.render.values import echo, screen_width
 from tasker.cli.run.json_output import error_object, reserved_stdout, write_json
 from tasker.cli.run.order import Prepared, RunOrder, check_order, prepare_order, resume_of
 from tasker.cli.task.covering import SHOW_SENSITIVE
-from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_level, log_to_stderr, tell_of_own_database
+from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_to_stderr, tell_of_own_database
 from tasker.contracts.defaults.single_process import SINGLE_PROCESS_CONCURRENCY
 from tasker.errors import TaskerError, UsageError
 from tasker.log_format import FORMAT_VARIABLE, cover_warnings
+from tasker.log_levels import levels_named
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -175,7 +176,7 @@ def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None])
     prepared = prepare_order(order)
     for shown in ("tasker.failures", "tasker.orchestration", "tasker.database"):  # the view shows what they tell
         logging.getLogger(shown).addHandler(logging.NullHandler())
-    if log_level() is not None or os.environ.get(FORMAT_VARIABLE):
+    if levels_named() is not None or os.environ.get(FORMAT_VARIABLE):
         log_to_stderr(default=logging.WARNING)
         log_as_configured(prepared.configuration)
     else:

@@ -17,6 +17,7 @@ from tasker.cli.options import CONCURRENCY, Database, database_options
 from tasker.cli.worker.children import KILL_SECONDS, RESTART_SECONDS, TASKER, start_child, wait_for_end
 from tasker.cli.worker.options import LOG_FORMAT
 from tasker.contracts.defaults import SEARCH_PATHS
+from tasker.log_levels import levels_named
 
 SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
 INSTALLED = {"node_modules", "venv", "__pycache__"}
@@ -48,6 +49,7 @@ def dev(
     Example:
       tasker dev workflows/order_fulfillment --port 8080
     """
+    levels_named()  # a worker that refuses it would be started again with each change
     watched = [*(workflows or _found()), *(Path(source) for source in handlers if Path(source).exists())]
     command = [*TASKER, "worker", *map(str, workflows), "--no-config", "--force"]
     command += ["--concurrency", str(concurrency), "--shutdown-timeout", str(GRACE_SECONDS)]

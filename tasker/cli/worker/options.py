@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,9 @@ import click
 from tasker import log_format
 from tasker.cli.connection import configured_for
 from tasker.cli.options import Database
-from tasker.errors import UsageError
+from tasker.contracts.defaults import ENVIRONMENT
+from tasker.log_levels import LEVEL_VARIABLE, Levels, levels_named
+from tasker.log_lines import log_line
 
 if TYPE_CHECKING:
     from tasker.app.configured import Configured
@@ -28,6 +30,7 @@ LOG_FORMAT = click.option(
     help="How lines of the log are written: as text, or each as a JSON object.  [default: text]",
 )
 """Adds `--log-format`, for this process and those that it starts."""
+_log = logging.getLogger("tasker.configuration")
 
 
 def _pass_on(form: str | None) -> None:
@@ -53,29 +56,24 @@ def configuration(context: str, database: Database, no_config: bool, **given: An
     return replace(chosen, worker=worker)
 
 
-def log_level(environ: Mapping[str, str] = os.environ) -> int | None:
-    """The level that `TASKER_LOG_LEVEL` names, None when it is not set. Raises `UsageError` for another word."""
-    name = environ.get(log_format.LEVEL_VARIABLE, "").strip().upper()
-    if name and name not in log_format.LEVELS:
-        hint = f"use one of: {', '.join(log_format.LEVELS)}"
-        raise UsageError(f"{log_format.LEVEL_VARIABLE} is {name!r}", hint=hint)
-    return log_format.level_named(environ)
-
-
 def log_to_stderr(environ: MutableMapping[str, str] = os.environ, *, default: int = logging.INFO) -> None:
     """Lines of the process's own log from `TASKER_LOG_LEVEL` on, as `TASKER_LOG_FORMAT` says.
 
     Child processes are told the same by the variables. Raises `UsageError` for a level that there is not.
     """
-    level = log_level(environ) or default
-    environ[log_format.LEVEL_VARIABLE] = logging.getLevelName(level)
-    log_format.log_to_stderr(level, environ.get(log_format.FORMAT_VARIABLE, "text"))
+    levels = levels_named(environ) or Levels(default)
+    environ[LEVEL_VARIABLE] = str(levels)
+    log_format.log_to_stderr(levels, environ.get(log_format.FORMAT_VARIABLE, "text"))
 
 
 def log_as_configured(chosen: Configured, environ: MutableMapping[str, str] = os.environ) -> None:
-    """In the form that the configuration says, where neither option nor variable does; child processes, too."""
+    """In the form that the configuration says, where neither option nor variable does; child processes, too.
+
+    That there is a configuration is a line at DEBUG (E-119).
+    """
     form = environ[log_format.FORMAT_VARIABLE] = environ.get(log_format.FORMAT_VARIABLE) or chosen.log_format
     log_format.write_as(form)
+    log_line(_log, logging.DEBUG, "Configuration loaded", {"environment": chosen.environment or ENVIRONMENT})
 
 
 class _Plain(logging.Handler):

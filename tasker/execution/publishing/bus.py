@@ -105,7 +105,7 @@ class Bus:
             self._custom.tell(announced.publisher, event)
         self.routed[mode] += 1
         if mode != "durable" and self._is_new(event["event_id"]):
-            self._send(dict(event))
+            self._send(claim, dict(event))
 
     def _is_new(self, event_id: object) -> bool:
         """Whether it was not sent before, as far as that is remembered (A-113)."""
@@ -116,7 +116,7 @@ class Bus:
         self._seen[event_id] = None
         return True
 
-    def _send(self, event: dict[str, object]) -> None:
+    def _send(self, claim: Claim, event: dict[str, object]) -> None:
         self._begin()
         self._channel.capacity = self._capacity
         if self._channel.send(event):
@@ -124,8 +124,9 @@ class Bus:
             return
         self.dropped += 1
         if self._log_dropped:
-            text = "Domain event dispatch failed - channel full (events dropped) event_name=%s dropped=%s"
-            _log.warning(text, event["event_name"], self._channel.dropped)
+            said = {name: event[name] for name in ("event_name", "event_id")} | {"dropped": self._channel.dropped}
+            phrase = "Domain event dispatch failed - channel full (events dropped)"
+            log_line(_log, logging.WARNING, phrase, ids_of(claim) | said)
 
     def _begin(self) -> None:
         registry = SubscriberRegistry.instance()

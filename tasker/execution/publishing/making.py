@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any, TypeAlias
 
 from tasker.contracts.events.publishing import HandlerEvent
+from tasker.contracts.execution import Claim
 from tasker.contracts.hook_arguments import EventPublished
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.domain_events.declaration import EventDeclaration, StepEventContext, StepResult
@@ -62,8 +63,8 @@ class EventMaker:
                     made = await self._timed(result, step, declared, given)
                     events = events.and_(made, number, declared["delivery_mode"])
                 except Exception as defect:  # one of ours: the step is not to be lost for it
-                    _log.exception("event_not_made event=%s", declared["name"])
-                    events = events.and_(Announced(withheld=repr(defect)), number, declared["delivery_mode"])
+                    made = _not_made(result.claim, declared["name"], defect)
+                    events = events.and_(made, number, declared["delivery_mode"])
         if result.outcome.events:
             events = self._published(result, step, outcome, events)
         return replace(result, events=events)
@@ -77,8 +78,7 @@ class EventMaker:
             try:
                 made = self._of_handler(result, step, event, told=told)
             except Exception as defect:  # one of ours, as above
-                _log.exception("event_not_made event=%s", event.name)
-                made = Announced(withheld=repr(defect))
+                made = _not_made(result.claim, event.name, defect)
             events = events.and_published(made, number, event, told=told)
         return events
 
@@ -107,7 +107,7 @@ class EventMaker:
         return made
 
     async def _made(self, result: Result, step: StepPlan, declared: Mapping[str, Any], given: Given) -> Announced:
-        publisher = self._publisher(declared)
+        publisher = self._publisher(result.claim, declared)
         if publisher is None:
             said = Said(own_payload(result, step, declared.get("schema")))
         else:
@@ -136,12 +136,13 @@ class EventMaker:
         except NotStorable as problem:
             return Announced(withheld=f"its payload cannot be stored: {problem}")
 
-    def _publisher(self, declared: Mapping[str, Any]) -> BasePublisher | None:
+    def _publisher(self, claim: Claim, declared: Mapping[str, Any]) -> BasePublisher | None:
         name = declared.get("publisher")
         found = None if name is None else PublisherRegistry.instance().get(name)
         if name is not None and found is None and name not in self._unknown:
             self._unknown.add(name)
-            _log.warning("publisher_unknown publisher=%s event=%s; the result is published", name, declared["name"])
+            said = {"publisher": name, "event_name": declared["name"], "effect": "the result is published"}
+            log_line(_log, logging.WARNING, "publisher_unknown", ids_of(claim) | said)
         return found
 
     def _count_withheld(self, result: Result, step: StepPlan, event: str, mode: str, why: str) -> None:
@@ -149,6 +150,14 @@ class EventMaker:
         level = logging.INFO if why.endswith(LEFT_OUT) else logging.WARNING
         fields = ids_of(result.claim) | {"error": why, "event_name": event, "handler": step.handler.callable}
         log_line(_log, level, "Failed to publish domain event - step will continue", fields)
+
+
+def _not_made(claim: Claim, event: str, defect: Exception) -> Announced:
+    """In place of an event that this exception, which is being handled, has prevented."""
+    why = repr(defect)
+    fields = ids_of(claim) | {"error": why, "error_type": type(defect).__name__, "event_name": event}
+    log_line(_log, logging.ERROR, "event_not_made", fields, raised=True)
+    return Announced(withheld=why)
 
 
 def fires(condition: str, outcome: str) -> bool:

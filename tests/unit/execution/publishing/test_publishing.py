@@ -24,6 +24,7 @@ from tasker.services.engine.exchange import Result
 from tasker.testing.contexts import step_context
 from tests.support.random_plans import Spec, build_plan
 
+WHOSE = "correlation_id=c task_uuid=t step_uuid=s namespace=shop step_name=charge attempt=1"
 SCHEMA = {"type": "object", "required": ["order"]}
 FAILURE = Failure("no card", "declined", True, error_code="E1")
 
@@ -201,10 +202,29 @@ async def test_a_publisher_that_nobody_registered_is_warned_of_and_the_result_pu
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     assert stored(await made({"name": "paid", "publisher": "nobody"})) == {}
-    assert "publisher_unknown publisher=nobody" in caplog.text
+    (line,) = caplog.messages
+    assert line.startswith(f"publisher_unknown {WHOSE} publisher=nobody event_name=paid ")
+    assert line.endswith("effect='the result is published'")
 
 
-async def test_subscribers_hear_of_accepted_results_and_a_full_channel_drops() -> None:
+async def test_an_event_that_a_defect_prevents_is_a_line_of_its_step_with_the_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    plan, step = planned({"name": "paid"})
+    claim = Claim("s", "t", "charge", 1, 0, "shop", 1, 1, 2, "c", worker="w")
+    maker = EventMaker(CustomPublishers(1), [].pop)  # type: ignore[arg-type]
+
+    result = await maker.with_events(Result(claim, plan, 5, success(own("mine"))), step)
+
+    assert [entry["w"] for entry in stored(result).values()] == ["IndexError('pop from empty list')"] * 2
+    why = "error=\"IndexError('pop from empty list')\" error_type=IndexError"
+    ids, named = WHOSE.split(" step_name=")
+    line = f"event_not_made {ids} {why} step_name={named} event_name="
+    assert caplog.messages == [f"{line}paid", f"{line}mine"]
+    assert all(record.levelname == "ERROR" and record.exc_info for record in caplog.records)
+
+
+async def test_subscribers_hear_of_accepted_results_and_a_full_channel_drops(caplog: pytest.LogCaptureFixture) -> None:
     heard: list[str] = []
 
     class Heard(BaseSubscriber):
@@ -226,6 +246,8 @@ async def test_subscribers_hear_of_accepted_results_and_a_full_channel_drops() -
     small = Bus(CustomPublishers(1), channel=full, capacity=1)
     small.accepted([await made({"name": "here", "delivery_mode": "fast"}, {"name": "more", "delivery_mode": "fast"})])
     assert (len(full), full.dropped) == (1, 1)
+    text = "Domain event dispatch failed - channel full (events dropped)"
+    assert caplog.messages == [f"{text} {WHOSE} event_name=more event_id=id1 dropped=1"]
 
 
 async def test_an_event_that_is_told_again_reaches_subscribers_once_as_long_as_it_is_remembered() -> None:

@@ -33,16 +33,23 @@ async def test_a_finalization_ends_a_task_that_was_forgotten_and_is_nothing_for_
     assert desk.refused() == []
 
 
-async def test_a_finalization_that_names_no_task_is_kept_with_the_reason(desk: Desk) -> None:
-    await desk.engine.messaging.send_task_finalization({"task_uuid": new_task_uuid()})
+async def test_a_finalization_that_names_no_task_is_kept_with_the_reason(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    await desk.engine.messaging.send_task_finalization({"task_uuid": (task := new_task_uuid())})
     await desk.engine.messaging.send_task_finalization({"task": 1})
 
     assert await desk.finalize() == 2
 
     assert {reason.split()[0] for reason in desk.refused()} == {"no", "task_uuid:"}
+    unread, unknown = sorted(caplog.messages, key=len)
+    assert unread.startswith("task_finalization_refused id=")
+    assert unknown.startswith(f"task_finalization_refused task_uuid={task} id=")
 
 
-async def test_a_task_whose_evaluation_is_refused_is_set_aside_and_those_beside_it_are_evaluated(desk: Desk) -> None:
+async def test_a_task_whose_evaluation_is_refused_is_set_aside_and_those_beside_it_are_evaluated(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
     lab, plan = desk.lab, desk.lab.chain(1)
     tasks = lab.submit(plan, {}, {}, {})
     lab.one.run_all()
@@ -63,12 +70,15 @@ async def test_a_task_whose_evaluation_is_refused_is_set_aside_and_those_beside_
     assert [lab.task(task).state for task in tasks] == ["complete", "steps_in_process", "complete"]
     (kept,) = desk.refused()
     assert "bad" in kept
+    (line,) = [line for line in caplog.messages if line.startswith("task_finalization_refused ")]
+    ids = f"correlation_id={tasks[1]} task_uuid={tasks[1]} namespace={plan.namespace}"
+    assert line.startswith(f"task_finalization_refused {ids} id=")
     await desk.engine.messaging.send_task_finalization({"task_uuid": tasks[1]})
     assert await desk.finalize() == 1, "asked for again"
 
 
 async def test_a_finalization_that_ends_every_process_is_set_aside_and_those_beside_it_are_dealt_with(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     tasks = desk.lab.submit(desk.lab.chain(1), *({} for _ in range(5)))
     call, evaluated = desk.engine.call, set()
@@ -95,3 +105,4 @@ async def test_a_finalization_that_ends_every_process_is_set_aside_and_those_bes
     assert evaluated == {*tasks} - {tasks[2]}
     (kept,) = desk.refused()
     assert "taken 5 times" in kept
+    assert f"task_finalization_refused correlation_id={tasks[2]} task_uuid={tasks[2]} " in caplog.text
