@@ -111,6 +111,7 @@ async def test_a_lost_listener_is_replaced_by_polls_until_it_is_back(
             await eventually(lambda: not hears(app), "the loss is seen")
             assert events.longest_pause() == 0.05
             await eventually(lambda: events.health().status is HealthStatus.DEGRADED, "its health says so")
+            await eventually(lambda: rests(app), "the look that the loss led to is over")
             await runs(program, 3)
             assert listener.state.reception is Reception.POLLING_FALLBACK
         await eventually(lambda: hears(app), "it is back")
