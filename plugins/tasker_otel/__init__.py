@@ -13,12 +13,16 @@ from tasker.hookspecs import AttemptEnded, ClosedTask, TaskFinished, hookimpl
 if TYPE_CHECKING:
     from tasker.contracts.settings import Table
     from tasker.hookspecs import AttemptTrace
+    from tasker_otel.logs import LogHandler
     from tasker_otel.sending import Sender
     from tasker_otel.spans import Spans
 
 __all__ = ["OpenTelemetry"]
 FLUSH_SECONDS = 3.0
-STARTED = "OpenTelemetry initialized opentelemetry_enabled=true otlp_endpoint=%s service_name=%s sample_rate=%g"
+STARTED = (
+    "OpenTelemetry initialized opentelemetry_enabled=true logs_enabled=%s otlp_endpoint=%s service_name=%s"
+    " sample_rate=%g"
+)
 _log = logging.getLogger("tasker.plugins.otel")
 
 
@@ -27,6 +31,7 @@ class OpenTelemetry:
 
     def __init__(self) -> None:
         self._share, self._service = 1.0, ""
+        self._logs: LogHandler | None = None
         self._spans: Spans | None = None
         self._sender: Sender | None = None
         self._is_told_of_the_end = self._has_closed = False
@@ -49,6 +54,7 @@ class OpenTelemetry:
         self._share, self._service = settings.share, settings.service_name
         self._spans = Spans(settings.share, messages=settings.messages)
         self._sender = sender_of(settings)
+        self._begin_logs(settings)
 
     @hookimpl
     def tasker_attempt_trace(self) -> AttemptTrace:
@@ -82,7 +88,8 @@ class OpenTelemetry:
         """A worker or an orchestrator, which tells when it stops; that it traces is a line in its log (E-142)."""
         self._is_told_of_the_end = True
         if self._sender is not None:
-            _log.info(STARTED, self._sender.where, self._service, self._share)
+            logs = "false" if self._logs is None else "true"
+            _log.info(STARTED, logs, self._sender.where, self._service, self._share)
 
     @hookimpl
     def tasker_caught_up(self) -> None:
@@ -100,3 +107,16 @@ class OpenTelemetry:
     def _send(self, span: bytes | None) -> None:
         if span is not None and self._sender is not None:
             self._sender.put(span)
+
+    def _begin_logs(self, settings: Any) -> None:
+        """Send the log of the process, too. The console has it in any case, also where this cannot begin (E-127)."""
+        if self._logs is not None:
+            self._logs.detach()
+        self._logs = None
+        if settings.logs == "otlp":
+            try:
+                from tasker_otel.logs import attached
+
+                self._logs = attached(settings)
+            except Exception as error:
+                _log.warning("logs_not_sent reason=%r; they are on the console alone", error)

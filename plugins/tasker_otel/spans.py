@@ -49,7 +49,7 @@ class Spans:
         start = nanoseconds(attempt.started_at)
         place = (attempt_span(attempt.step_uuid, attempt.token), task.identity.span_id)
         times = (start, max(start, nanoseconds(ended.ended_at)))
-        message = _clean(ended.error_message) if self._messages and ended.error_message else ""
+        message = clean(ended.error_message) if self._messages and ended.error_message else ""
         shape = self._shaped(attempt, ended, bool(message))
         return task.common + shape.encoded(place, attempt.step_uuid, times, ended.duration_ms or 0, message)
 
@@ -141,7 +141,7 @@ def _of_attempt(
     completed = [("success", end == "succeeded")] if has_result else None
     if not has_result or end == "succeeded":
         return AttemptShape(attributes, completed, (), "")
-    why = _clean(error_type or "error")
+    why = clean(error_type or "error")
     following = attempt + 1 if retryable and attempt < max_attempts else None
     return AttemptShape(attributes, completed, _raised(why, has_message, following), why)
 
@@ -152,6 +152,6 @@ def _raised(why: str, has_message: bool, following: int | None) -> Iterator[tupl
         yield "step.retry", [("next_attempt", following)]
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """What a handler raised may hold halves of characters, which protobuf refuses, and the whole batch with them."""
     return text.encode("utf-8", "replace").decode()

@@ -92,7 +92,7 @@ def test_a_process_that_traces_says_so_at_its_start(receiver: SpanReceiver, capl
     with caplog.at_level("INFO", "tasker.plugins.otel"):
         plugin.tasker_process_started()
     said = f"otlp_endpoint={receiver.endpoint}/v1/traces service_name=orders sample_rate=0.5"
-    assert caplog.messages == [f"OpenTelemetry initialized opentelemetry_enabled=true {said}"]
+    assert caplog.messages == [f"OpenTelemetry initialized opentelemetry_enabled=true logs_enabled=false {said}"]
 
 
 def test_a_receiver_that_is_away_is_told_once_each_time(caplog: pytest.LogCaptureFixture) -> None:

@@ -219,6 +219,7 @@ OWN = {
             "resource_attributes",
             "share",
             "messages",
+            "logs",
             "timeout_seconds",
             "queue",
         )
