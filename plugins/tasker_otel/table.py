@@ -73,6 +73,11 @@ class OtelTable(Table):
         advice="The others are traced where their traceparent says so.",
         variable="OTEL_TRACES_SAMPLER_ARG",
     )
+    detail: Literal["tasks", "all"] = choice(
+        "tasks",
+        "Which spans are sent: those of tasks and attempts, or `all`, with those of what is done around them.",
+        advice="These are creating a task, claiming a step, bringing its result, and answering a request of the API.",
+    )
     messages: bool = flag(
         False,
         "Send what the handler raised, word for word.",

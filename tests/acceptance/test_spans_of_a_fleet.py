@@ -86,7 +86,8 @@ def workers(database_url: str, tmp_path: Path) -> Iterator[Workers]:
 
     def start(**endpoints: str) -> Fleet:
         for name, endpoint in endpoints.items():
-            table = f'[plugins.otel]\nendpoint = "{endpoint}"\nservice_name = "{name}"\nlogs = "otlp"\n'
+            table = f'[plugins.otel]\nendpoint = "{endpoint}"\nservice_name = "{name}"\n'
+            table += 'logs = "otlp"\ndetail = "all"\n'
             (tmp_path / f"{name}.toml").write_text(f'[plugins]\nenabled = ["otel"]\n{table}')
             fleet.environment["TASKER_CONFIG_PATH"] = str(tmp_path / f"{name}.toml")
             options = ("--concurrency", "2", "--database-url", database_url)
@@ -155,6 +156,8 @@ def assert_as_in_the_history(spans: Sequence[ReceivedSpan], oracle: Oracle, sile
     assert wrong == by_step("step_failures")
     again = Counter(each.attributes["step_uuid"] for each in attempts if "step.retry" in each.events)
     assert again == by_step("workflow_step_transitions", "to_state = 'waiting_for_retry'")
+    for name in ("step_claim", "submit_result"):
+        assert Counter(each.attributes["step_uuid"] for each in spans if each.name == name) == begun
     assert_a_span_for_each_task(spans, oracle, silent)
 
 
@@ -176,10 +179,12 @@ def assert_trees(spans: Sequence[ReceivedSpan], traced: Sequence[str]) -> None:
         assert (task.trace_id, task.parent_id, task.trace_state) == expected
         assert task.failed == (task.attributes["state"] == "error")
     for each in spans:
-        if each.name == "worker.step_execution":
+        if each.name != "task_execution":
             task = tasks[each.attributes["task_uuid"]]
             assert (each.trace_id, each.parent_id) == (task.trace_id, task.span_id)
-            assert task.start <= each.start <= each.end <= task.end
+            assert task.start <= each.start <= each.end
+        if each.name == "worker.step_execution":
+            assert each.end <= task.end
     assert len({(each.trace_id, each.span_id) for each in spans}) == len(spans)
 
 

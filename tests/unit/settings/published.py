@@ -218,6 +218,7 @@ OWN = {
             "service_name",
             "resource_attributes",
             "share",
+            "detail",
             "messages",
             "logs",
             "timeout_seconds",
