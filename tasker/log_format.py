@@ -41,7 +41,7 @@ class BareFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, and what stands below it."""
-        text: str = _covered(super().format(record))
+        text: str = covered(super().format(record))
         return text
 
 
@@ -58,22 +58,32 @@ class TextFormatter(BareFormatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object per line: timestamp, level, logger, message; then the fields of the line, or the ids of the step that
-    wrote it and its `fields`; `exception`."""
+    """One object per line: timestamp, level, logger, and what the record tells."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
-        line: dict[str, Any] = {
+        line = {
             "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            **_told(record),
+            **self.told(record),
         }
+        return as_json(covered(line))
+
+    def told(self, record: logging.LogRecord) -> dict[str, Any]:
+        """`message`; then the fields of the line, or the ids of the step that wrote it and its `fields`; `exception`
+        and `stack`. Not `covered`."""
+        line = _told(record)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
             line["stack"] = record.stack_info
-        return json.dumps(_covered(line), ensure_ascii=False, default=lambda value: _covered(str(value)))
+        return line
+
+
+def as_json(told: Any) -> str:
+    """Data that are covered as JSON; what is none becomes text, and is covered there."""
+    return json.dumps(told, ensure_ascii=False, default=lambda value: covered(str(value)))
 
 
 def _told(record: logging.LogRecord) -> dict[str, Any]:
@@ -84,7 +94,8 @@ def _told(record: logging.LogRecord) -> dict[str, Any]:
     return {**told, "fields": fields} if fields else told
 
 
-def _covered(told: Any) -> Any:
+def covered(told: Any) -> Any:
+    """A text or data without the sensitive values that the step knows whose handler runs here."""
     cover = covering.get()
     return told if cover is None else cover(told)
 

@@ -67,10 +67,9 @@ class Logs:
     @hookimpl
     def tasker_tasks_submitted(self, submitted: TasksSubmitted) -> None:
         """A line for each task, where starts are asked for."""
-        for task in submitted.task_uuids if self._starts else ():
-            self._write(
-                f"Task initialized: task_uuid={task}", Initialized(task, submitted.namespace, submitted.template)
-            )
+        for task in submitted.tasks if self._starts else ():
+            found = Initialized(task.task_uuid, submitted.namespace, submitted.template)
+            self._write(f"Task initialized: task_uuid={task.task_uuid}", found)
 
     @hookimpl
     def tasker_attempt_started(self, attempt: AttemptStarted) -> None:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tasker.hookspecs import AttemptEnded, ClosedTask, TaskFinished, hookimpl
+from tasker.hookspecs import (
+    AttemptEnded,
+    ClosedTask,
+    RequestAnswered,
+    TaskFinished,
+    TasksSubmitted,
+    Transition,
+    hookimpl,
+)
 
 if TYPE_CHECKING:
     from tasker.contracts.settings import Table
     from tasker.hookspecs import AttemptTrace
+    from tasker_otel.logs import LogHandler
     from tasker_otel.sending import Sender
     from tasker_otel.spans import Spans
+    from tasker_otel.surroundings import Surroundings
 
 __all__ = ["OpenTelemetry"]
 FLUSH_SECONDS = 3.0
+AROUND = ("tasker_tasks_submitted", "tasker_transitions", "tasker_request_answered")
 STARTED = (
-    "Console logging with OpenTelemetry initialized opentelemetry_enabled=true logs_enabled=false"
+    "Console logging with OpenTelemetry initialized opentelemetry_enabled=true logs_enabled=%s"
     " otlp_endpoint=%s service_name=%s sample_rate=%g"
 )
 """The published phrase (E-126)."""
@@ -31,7 +43,9 @@ class OpenTelemetry:
 
     def __init__(self) -> None:
         self._share, self._service = 1.0, ""
+        self._logs: LogHandler | None = None
         self._spans: Spans | None = None
+        self._around: Surroundings | None = None
         self._sender: Sender | None = None
         self._is_told_of_the_end = self._has_closed = False
 
@@ -43,8 +57,11 @@ class OpenTelemetry:
         return OtelTable
 
     @hookimpl
-    def tasker_configured(self, settings: Any) -> None:
-        """What makes spans, and what sends them. Raises `RuntimeError` without the SDK."""
+    def tasker_configured(self, settings: Any) -> Collection[str]:
+        """What makes spans, and what sends them; nothing is heard for spans that are not asked for.
+
+        Raises `RuntimeError` without the SDK.
+        """
         try:
             from tasker_otel.sending import sender_of
             from tasker_otel.spans import Spans
@@ -53,6 +70,9 @@ class OpenTelemetry:
         self._share, self._service = settings.share, settings.service_name
         self._spans = Spans(settings.share, messages=settings.messages)
         self._sender = sender_of(settings)
+        self._begin_logs(settings)
+        self._around = None
+        return self._look_around(self._spans) if settings.detail == "all" else AROUND
 
     @hookimpl
     def tasker_attempt_trace(self) -> AttemptTrace:
@@ -66,6 +86,8 @@ class OpenTelemetry:
         """The span of an attempt."""
         if self._spans is not None:
             self._send(self._spans.attempt(ended))
+        if self._around is not None:
+            self._send(self._around.ended(ended))
 
     @hookimpl
     def tasker_task_finished(self, task: TaskFinished) -> None:
@@ -82,11 +104,28 @@ class OpenTelemetry:
             self._has_closed = True
 
     @hookimpl
+    def tasker_tasks_submitted(self, submitted: TasksSubmitted) -> None:
+        """A span of the creation of each task."""
+        self._send_all(self._around.created(submitted) if self._around else ())
+
+    @hookimpl
+    def tasker_transitions(self, transitions: Sequence[Transition]) -> None:
+        """Spans of results that were taken."""
+        self._send_all(self._around.moved(transitions) if self._around else ())
+
+    @hookimpl
+    def tasker_request_answered(self, request: RequestAnswered) -> None:
+        """A span of a request."""
+        if self._around is not None:
+            self._send(self._around.answered(request))
+
+    @hookimpl
     def tasker_process_started(self) -> None:
         """A worker or an orchestrator, which tells when it stops; that it traces is a line in its log (E-142)."""
         self._is_told_of_the_end = True
         if self._sender is not None:
-            _log.info(STARTED, self._sender.where, self._service, self._share)
+            logs = "false" if self._logs is None else "true"
+            _log.info(STARTED, logs, self._sender.where, self._service, self._share)
 
     @hookimpl
     def tasker_caught_up(self) -> None:
@@ -104,3 +143,33 @@ class OpenTelemetry:
     def _send(self, span: bytes | None) -> None:
         if span is not None and self._sender is not None:
             self._sender.put(span)
+
+    def _send_all(self, spans: Iterable[bytes]) -> None:
+        for span in spans:
+            self._send(span)
+
+    def _look_around(self, spans: Spans) -> Collection[str]:
+        """Spans of what is around attempts, too. A server or a command makes some, and is not told that it ends."""
+        from tasker_otel.surroundings import Surroundings
+
+        self._around = Surroundings(spans)
+        atexit.unregister(self._end)
+        atexit.register(self._end)
+        return ()
+
+    def _end(self) -> None:
+        if self._sender is not None and not self._is_told_of_the_end:
+            self._sender.flush(FLUSH_SECONDS)
+
+    def _begin_logs(self, settings: Any) -> None:
+        """Send the log of the process, too. The console has it in any case, also where this cannot begin (E-127)."""
+        if self._logs is not None:
+            self._logs.detach()
+        self._logs = None
+        if settings.logs == "otlp":
+            try:
+                from tasker_otel.logs import attached
+
+                self._logs = attached(settings)
+            except Exception as error:
+                _log.warning("logs_not_sent reason=%r; they are on the console alone", error)

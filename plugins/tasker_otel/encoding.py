@@ -22,7 +22,8 @@ LOCAL = trace_pb2.SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK
 REMOTE = LOCAL | trace_pb2.SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK
 RESOURCE_SPANS = ExportTraceServiceRequest.RESOURCE_SPANS_FIELD_NUMBER
 SCOPE_SPANS, SPANS = trace_pb2.ResourceSpans.SCOPE_SPANS_FIELD_NUMBER, trace_pb2.ScopeSpans.SPANS_FIELD_NUMBER
-INTERNAL, ERROR = trace_pb2.Span.SPAN_KIND_INTERNAL, trace_pb2.Status.STATUS_CODE_ERROR
+INTERNAL, SERVER = trace_pb2.Span.SPAN_KIND_INTERNAL, trace_pb2.Span.SPAN_KIND_SERVER
+ERROR = trace_pb2.Status.STATUS_CODE_ERROR
 
 
 class Common:
@@ -81,19 +82,20 @@ class AttemptShape:
         return _bytes(span)
 
 
-class TaskShape:
-    """Tasks of a template that ended alike."""
+class Shape:
+    """Spans without events that are alike: tasks of a template that ended so, what is done for them."""
 
-    def __init__(self, attributes: Pairs, why: str) -> None:
-        self._span = trace_pb2.Span(
-            name="task_execution", kind=INTERNAL, status=_status(why), attributes=_attributes(attributes)
-        )
+    def __init__(self, name: str, attributes: Pairs, why: str = "", *, serves: bool = False) -> None:
+        kind, status = SERVER if serves else INTERNAL, _status(why)
+        self._span = trace_pb2.Span(name=name, kind=kind, status=status, attributes=_attributes(attributes))
 
-    def encoded(self, span_id: bytes, parent_id: bytes | None, times: tuple[int, int]) -> bytes:
-        """One of them. `parent_id` is a span of another process."""
+    def encoded(
+        self, span_id: bytes, parent_id: bytes | None, times: tuple[int, int], *, is_remote: bool = False
+    ) -> bytes:
+        """One of them; `is_remote`: the parent is a caller's."""
         span = self._span
         span.span_id, span.parent_span_id = span_id, parent_id or b""
-        span.flags = REMOTE if parent_id else LOCAL
+        span.flags = REMOTE if is_remote else LOCAL
         span.start_time_unix_nano, span.end_time_unix_nano = times
         return _bytes(span)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import blake2b
+from typing import NamedTuple
 
 from tasker.contracts.dataclasses import dataclass
 
@@ -37,8 +38,22 @@ def task_identity(task_uuid: str, traceparent: str | None, share: float) -> Task
     if traceparent is None:
         trace_id = bytes.fromhex(task_uuid.replace("-", ""))
         return TaskIdentity(trace_id, span_id, None, is_sampled(trace_id, share))
-    trace_id, parent_id = bytes.fromhex(traceparent[3:35]), bytes.fromhex(traceparent[36:52])
-    return TaskIdentity(trace_id, span_id, parent_id, bool(int(traceparent[53:55], 16) & SAMPLED))
+    caller = caller_of(traceparent)
+    return TaskIdentity(caller.trace_id, span_id, caller.span_id, caller.sampled)
+
+
+class Caller(NamedTuple):
+    """A span that somebody else has made, as bytes. `sampled`: its trace is kept."""
+
+    trace_id: bytes
+    span_id: bytes
+    sampled: bool
+
+
+def caller_of(traceparent: str) -> Caller:
+    """The span that a traceparent names."""
+    trace_id, span_id = bytes.fromhex(traceparent[3:35]), bytes.fromhex(traceparent[36:52])
+    return Caller(trace_id, span_id, bool(int(traceparent[53:55], 16) & SAMPLED))
 
 
 def attempt_traceparent(share: float, task_uuid: str, step_uuid: str, token: int, traceparent: str | None) -> str:
@@ -50,6 +65,11 @@ def task_span(task_uuid: str) -> bytes:
     """The last half of its identifier, which holds what is random in it."""
     last = bytes.fromhex(task_uuid.replace("-", ""))[8:]
     return _hash(task_uuid) if last == NO_SPAN else last
+
+
+def part_span(name: str, *whose: str | int) -> bytes:
+    """Of what is done once for this task, or this claim of a step."""
+    return _hash("/".join([name, *map(str, whose)]))
 
 
 @lru_cache(1000)

@@ -10,8 +10,8 @@ from functools import lru_cache
 from opentelemetry.trace import TraceState
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.hookspecs import AttemptEnded, AttemptStarted, ClosedTask, TaskFinished
-from tasker_otel.encoding import AttemptShape, Common, Pairs, TaskShape
+from tasker.hookspecs import AttemptEnded, AttemptStarted, ClosedTask, SubmittedTask, TaskFinished
+from tasker_otel.encoding import AttemptShape, Common, Pairs, Shape
 from tasker_otel.identity import TaskIdentity, attempt_span, task_identity
 
 REMEMBERED_TASKS = 10_000
@@ -43,13 +43,13 @@ class Spans:
     def attempt(self, ended: AttemptEnded) -> bytes | None:
         """The span of an attempt; None where its trace is not kept."""
         attempt = ended.attempt
-        task = self._known(attempt)
+        task = self.known(attempt)
         if not task.identity.sampled:
             return None
         start = nanoseconds(attempt.started_at)
         place = (attempt_span(attempt.step_uuid, attempt.token), task.identity.span_id)
         times = (start, max(start, nanoseconds(ended.ended_at)))
-        message = _clean(ended.error_message) if self._messages and ended.error_message else ""
+        message = clean(ended.error_message) if self._messages and ended.error_message else ""
         shape = self._shaped(attempt, ended, bool(message))
         return task.common + shape.encoded(place, attempt.step_uuid, times, ended.duration_ms or 0, message)
 
@@ -61,7 +61,9 @@ class Spans:
     def closed(self, closed: ClosedTask) -> bytes | None:
         """The span of a task of which this process may not have heard; None where its trace is not kept."""
         self._tasks.pop(closed.task_uuid, None)
-        return self._task(self._new(closed), closed.task_uuid, closed.state, closed.ended_at)
+        return self._task(
+            self.of(closed, closed.namespace, closed.template), closed.task_uuid, closed.state, closed.ended_at
+        )
 
     def _task(self, task: KnownTask, task_uuid: str, state: str, end: datetime) -> bytes | None:
         if not task.identity.sampled:
@@ -69,23 +71,25 @@ class Spans:
         start = created_at(task_uuid)
         times = (start, max(start, nanoseconds(end)))
         shape = self._task_shape(task.template, state)
-        return task.common + shape.encoded(task.identity.span_id, task.identity.parent_id, times)
+        parent = task.identity.parent_id
+        return task.common + shape.encoded(task.identity.span_id, parent, times, is_remote=parent is not None)
 
-    def _known(self, attempt: AttemptStarted) -> KnownTask:
+    def known(self, attempt: AttemptStarted) -> KnownTask:
+        """Its task, which is remembered from here on."""
         task = self._tasks.get(attempt.task_uuid)
         if task is None:
-            task = self._tasks[attempt.task_uuid] = self._new(attempt)
+            task = self._tasks[attempt.task_uuid] = self.of(attempt, attempt.namespace, attempt.template)
             if len(self._tasks) > REMEMBERED_TASKS:
                 self._tasks.popitem(last=False)
         else:
             self._tasks.move_to_end(attempt.task_uuid)
         return task
 
-    def _new(self, told: AttemptStarted | ClosedTask) -> KnownTask:
+    def of(self, told: AttemptStarted | ClosedTask | SubmittedTask, namespace: str, template: str) -> KnownTask:
+        """The task that this is told of, of a template of this namespace."""
         identity = task_identity(told.task_uuid, told.traceparent, self._share)
-        state = TraceState.from_header([told.tracestate]).to_header() if told.tracestate else ""
-        values = (told.correlation_id, told.task_uuid, told.namespace, told.template)
-        return KnownTask(identity, self._common.encoded(identity.trace_id, state, values), told.template)
+        values = (told.correlation_id, told.task_uuid, namespace, template)
+        return KnownTask(identity, self._common.encoded(identity.trace_id, state_of(told.tracestate), values), template)
 
     def _shaped(self, attempt: AttemptStarted, ended: AttemptEnded, has_message: bool) -> AttemptShape:
         return self._attempt_shape(
@@ -102,6 +106,11 @@ class Spans:
         )
 
 
+def state_of(tracestate: str | None) -> str:
+    """What a span has of a header, without what is none; empty where there is nothing."""
+    return TraceState.from_header([tracestate]).to_header() if tracestate else ""
+
+
 def nanoseconds(moment: datetime) -> int:
     """Since 1970, as exact as the moment is."""
     return round(moment.timestamp() * 1_000_000) * 1000
@@ -112,9 +121,9 @@ def created_at(task_uuid: str) -> int:
     return int(task_uuid[:8] + task_uuid[9:13], 16) * 1_000_000
 
 
-def _of_task(template: str, state: str) -> TaskShape:
+def _of_task(template: str, state: str) -> Shape:
     why = "the task ended in error" if state == "error" else ""
-    return TaskShape([("task_name", template), ("state", state)], why)
+    return Shape("task_execution", [("task_name", template), ("state", state)], why)
 
 
 def _of_attempt(
@@ -141,7 +150,7 @@ def _of_attempt(
     completed = [("success", end == "succeeded")] if has_result else None
     if not has_result or end == "succeeded":
         return AttemptShape(attributes, completed, (), "")
-    why = _clean(error_type or "error")
+    why = clean(error_type or "error")
     following = attempt + 1 if retryable and attempt < max_attempts else None
     return AttemptShape(attributes, completed, _raised(why, has_message, following), why)
 
@@ -152,6 +161,6 @@ def _raised(why: str, has_message: bool, following: int | None) -> Iterator[tupl
         yield "step.retry", [("next_attempt", following)]
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """What a handler raised may hold halves of characters, which protobuf refuses, and the whole batch with them."""
     return text.encode("utf-8", "replace").decode()

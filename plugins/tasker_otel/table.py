@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator
 
-from tasker.contracts.settings import Table, flag, number, refused, text, whole
+from tasker.contracts.settings import Table, choice, flag, number, refused, text, whole
 
 
 def _endpoint(value: str) -> str:
@@ -45,7 +45,7 @@ def _headers(value: str) -> str:
 
 
 class OtelTable(Table):
-    """The plugin `otel`: tasks and attempts as spans of OpenTelemetry."""
+    """The plugin `otel`: tasks and attempts as spans of OpenTelemetry, and log lines."""
 
     endpoint: Annotated[str, AfterValidator(_endpoint)] = text(
         "http://localhost:4318",
@@ -58,7 +58,7 @@ class OtelTable(Table):
         shortest=0,
         variable="OTEL_EXPORTER_OTLP_HEADERS",
     )
-    service_name: str = text("tasker", "The service that the spans are of.", variable="OTEL_SERVICE_NAME")
+    service_name: str = text("tasker", "The service that spans and log lines are of.", variable="OTEL_SERVICE_NAME")
     resource_attributes: Annotated[str, AfterValidator(_pairs)] = text(
         "",
         "What else is told of the service, as key=value,key=value, such as deployment.environment.name=staging.",
@@ -73,17 +73,28 @@ class OtelTable(Table):
         advice="The others are traced where their traceparent says so.",
         variable="OTEL_TRACES_SAMPLER_ARG",
     )
+    detail: Literal["tasks", "all"] = choice(
+        "tasks",
+        "Which spans are sent: those of tasks and attempts, or `all`, with those of what is done around them.",
+        advice="These are creating a task, claiming a step, bringing its result, and answering a request of the API.",
+    )
     messages: bool = flag(
         False,
         "Send what the handler raised, word for word.",
         advice="A message may hold what a task was given, sensitive values too. Without it a span names the type of "
         "the error.",
     )
+    logs: Literal["none", "otlp"] = choice(
+        "none",
+        "Where the lines of the process's log are sent beside its console: `otlp`, to `/v1/logs` below the endpoint.",
+        advice="What handlers log and raise is among them, word for word; sensitive values are replaced as there.",
+        variable="OTEL_LOGS_EXPORTER",
+    )
     timeout_seconds: float = number(10.0, 0.1, 60, "So long a batch may take, tried again included. Then it is lost.")
     queue: int = whole(
         10_000,
         512,
         1_000_000,
-        "Spans that wait for the receiver at most; what comes then is lost.",
+        "Spans, and as many log lines, that wait for the receiver at most; what comes then is lost.",
         variable="OTEL_BSP_MAX_QUEUE_SIZE",
     )

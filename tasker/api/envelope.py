@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable, MutableMapping
+from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 from uuid import uuid4
@@ -18,6 +19,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import HTTP_BODY_BYTES
 from tasker.contracts.defaults.http import REQUEST_TIMEOUT_MS
 from tasker.contracts.hook_arguments import RequestAnswered
+from tasker.contracts.tracing import TraceContext, accepted
 
 REQUEST_ID = "X-Request-ID"
 ACCEPTED_ID = re.compile(r"[\w.:-]{1,128}")
@@ -176,11 +178,17 @@ def _telling(on_answered: OnAnswered, scope: Scope, send: Send) -> Send:
         if message["type"] == "http.response.start":
             endpoint = getattr(scope.get("route"), "path", "")
             duration_ms = (perf_counter() - began) * 1000
-            problem = scope["state"].get("problem")
-            on_answered(RequestAnswered(scope["method"], endpoint, message["status"], problem, duration_ms))
+            answer = (scope["method"], endpoint, message["status"], scope["state"].get("problem"), duration_ms)
+            on_answered(RequestAnswered(*answer, datetime.now(UTC), *_place(scope)))
         await send(message)
 
     return sent
+
+
+def _place(scope: Scope) -> TraceContext | tuple[()]:
+    """Where the headers say that a request is in a trace."""
+    headers = Headers(scope=scope)
+    return accepted(headers.get("traceparent"), headers.get("tracestate")) or ()
 
 
 def allow_seconds(scope: Scope, seconds: float) -> None:

@@ -60,7 +60,8 @@ class Transition:
     """A step, or where `step_uuid` is None a task, that a write of this process brought to `to_state`.
 
     `token` is that of the claim that it is about, as in `AttemptStarted`; `worker` the incarnation that has or had it.
-    Both are None where the write knew of none. The error is that of the failure that led there.
+    Both are None where the write knew of none. The error is that of the failure that led there. `asked_at` and
+    `answered_at` are when the write was asked for and answered, by this process's clock in UTC.
     """
 
     task_uuid: str
@@ -70,6 +71,8 @@ class Transition:
     token: int | None = None
     error_type: str | None = None
     error_message: str | None = None
+    asked_at: datetime = EPOCH
+    answered_at: datetime = EPOCH
 
 
 Counts: TypeAlias = tuple[tuple[str, int], ...]
@@ -77,17 +80,29 @@ Counts: TypeAlias = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class SubmittedTask:
+    """A task that was created. `traceparent` and `tracestate` are as in `AttemptStarted`."""
+
+    task_uuid: str
+    correlation_id: str
+    traceparent: str | None = None
+    tracestate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TasksSubmitted:
     """Tasks of one template that this process created in one transaction.
 
-    `duration_ms` is the time of the submission in milliseconds, from before its template was looked up.
+    `duration_ms` is the time of the submission in milliseconds, from before its template was looked up; `answered_at`
+    its end, by this process's clock in UTC.
     """
 
     namespace: str
     template: str
     created: int
     duration_ms: float
-    task_uuids: tuple[str, ...] = ()
+    tasks: tuple[SubmittedTask, ...] = ()
+    answered_at: datetime = EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +175,9 @@ class RequestAnswered:
     """A request that this server has begun to answer, `duration_ms` milliseconds after it came.
 
     `endpoint` is the path with names in place of values, empty where there is no such path; `problem` the published
-    code of the error that it was answered with, None without one.
+    code of the error that it was answered with, None without one. `traceparent` and `tracestate` are those of the
+    request's headers, where they are as the W3C Trace Context has them. `answered_at` is the time of this process's
+    clock in UTC.
     """
 
     method: str
@@ -168,6 +185,9 @@ class RequestAnswered:
     status: int
     problem: str | None
     duration_ms: float
+    answered_at: datetime = EPOCH
+    traceparent: str | None = None
+    tracestate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

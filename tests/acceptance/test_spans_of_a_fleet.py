@@ -16,7 +16,7 @@ import tasker
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle
-from tests.support.servers.span_receiver import ReceivedSpan, receiving
+from tests.support.servers.span_receiver import ReceivedSpan, SpanReceiver, receiving
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -87,6 +87,7 @@ def workers(database_url: str, tmp_path: Path) -> Iterator[Workers]:
     def start(**endpoints: str) -> Fleet:
         for name, endpoint in endpoints.items():
             table = f'[plugins.otel]\nendpoint = "{endpoint}"\nservice_name = "{name}"\n'
+            table += 'logs = "otlp"\ndetail = "all"\n'
             (tmp_path / f"{name}.toml").write_text(f'[plugins]\nenabled = ["otel"]\n{table}')
             fleet.environment["TASKER_CONFIG_PATH"] = str(tmp_path / f"{name}.toml")
             options = ("--concurrency", "2", "--database-url", database_url)
@@ -155,6 +156,8 @@ def assert_as_in_the_history(spans: Sequence[ReceivedSpan], oracle: Oracle, sile
     assert wrong == by_step("step_failures")
     again = Counter(each.attributes["step_uuid"] for each in attempts if "step.retry" in each.events)
     assert again == by_step("workflow_step_transitions", "to_state = 'waiting_for_retry'")
+    for name in ("step_claim", "submit_result"):
+        assert Counter(each.attributes["step_uuid"] for each in spans if each.name == name) == begun
     assert_a_span_for_each_task(spans, oracle, silent)
 
 
@@ -176,10 +179,12 @@ def assert_trees(spans: Sequence[ReceivedSpan], traced: Sequence[str]) -> None:
         assert (task.trace_id, task.parent_id, task.trace_state) == expected
         assert task.failed == (task.attributes["state"] == "error")
     for each in spans:
-        if each.name == "worker.step_execution":
+        if each.name != "task_execution":
             task = tasks[each.attributes["task_uuid"]]
             assert (each.trace_id, each.parent_id) == (task.trace_id, task.span_id)
-            assert task.start <= each.start <= each.end <= task.end
+            assert task.start <= each.start <= each.end
+        if each.name == "worker.step_execution":
+            assert each.end <= task.end
     assert len({(each.trace_id, each.span_id) for each in spans}) == len(spans)
 
 
@@ -200,6 +205,16 @@ def assert_carried_on(spans: Sequence[ReceivedSpan], oracle: Oracle) -> None:
     assert len(rows) > len(attempts) / 2
 
 
+def assert_told_in_the_log(receiver: SpanReceiver) -> None:
+    """The lines of a step are in the span of its attempt, and the last line of each worker is there."""
+    good = [each for each in receiver.spans if each.attributes.get("end") == "succeeded"]
+    lines = [each for each in receiver.lines if each.body.startswith("Step completed")]
+    told = {(each.attributes["step_uuid"], each.trace_id, each.span_id) for each in lines}
+    assert {(each.attributes["step_uuid"], each.trace_id, each.span_id) for each in good} <= told
+    ended = [each.resource["service.name"] for each in receiver.lines if each.body == "Worker shutdown complete"]
+    assert sorted(ended) == ["one", "two"]
+
+
 def test_what_two_workers_do_arrives_as_one_tree_for_each_task(
     database_url: str, workers: Workers, oracle: Oracle
 ) -> None:
@@ -213,10 +228,11 @@ def test_what_two_workers_do_arrives_as_one_tree_for_each_task(
     assert {each.resource["service.name"] for each in spans} == {"one", "two"}
     assert len([each for each in spans if each.name == "task_execution"]) == len(own) + len(traced)
     assert not [each for each in spans if each.attributes["task_uuid"] in silent]
-    assert "4111" not in str(spans)
+    assert "card 4111" not in str(spans)
     assert_trees(spans, traced)
     assert_as_in_the_history(spans, oracle, silent[0])
     assert_carried_on(spans, oracle)
+    assert_told_in_the_log(receiver)
 
 
 def test_a_task_that_others_end_than_who_ran_it_if_anybody_did_has_one_span_too(
@@ -276,6 +292,9 @@ def test_workers_whose_receiver_is_away_work_and_end_as_always_and_say_so_once(
         until(lambda: "span_receiver_down" in fleet.log("refused"), "it is told")
         stop(fleet)
     assert fleet.log("refused").count("span_receiver_down") == 1
+    assert fleet.log("refused").count("log_receiver_down") == 1
     for name in ("refused", "hangs"):
         assert fleet.log(name).count("spans_lost") == 1
+        assert fleet.log(name).count(" logs_lost") == 1
+        assert "Worker shutdown complete" in fleet.log(name)
         assert "plugin_" not in fleet.log(name)

@@ -18,6 +18,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 HEAVY = {"alembic", "httpx", "jsonschema", "pgmq", "psycopg", "pydantic", "rich", "sqlalchemy", "structlog", "yaml"}
 ALLOWED_IN_BACKENDS = {"tasker.contracts", "tasker.hookspecs", "tasker.errors", "tasker.testing"}
 ALLOWED_BESIDE = {
+    "tasker_otel": {"tasker.log_format"},
     "tasker_webhooks": {
         "tasker",
         "tasker.app",
@@ -25,9 +26,10 @@ ALLOWED_BESIDE = {
         "tasker.client",
         "tasker.services",
         "tasker.api.extending",
-    }
+    },
 }
-"""A plugin that is a program and brings commands, too, uses what those use; a contract bounds it."""
+"""A plugin that is a program and brings commands, too, uses what those use; a contract bounds it. One that sends log
+lines reads them as the handlers of a program do."""
 BACKENDS = sorted(path for path in (ROOT / "backends").glob("tasker_*") if (path / "__init__.py").exists())
 PLUGINS = sorted(path for path in (ROOT / "plugins").glob("tasker_*") if (path / "__init__.py").exists())
 PURE = [ROOT / "tasker" / name for name in ("contracts", "template", "lifecycle", "settings")]

@@ -37,6 +37,7 @@ from tasker.hookspecs import (
     Repaired,
     RequestAnswered,
     StoredAttempt,
+    SubmittedTask,
     TaskFinished,
     TasksSubmitted,
     Transition,
@@ -349,7 +350,8 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
         EventPublished("order.paid", "shop", "durable", False, 0.5),
         RequestAnswered("GET", "/v1/tasks", 200, None, 2.5),
         StoredAttempt("shop", None, 5, True),
-        TasksSubmitted("shop", "order", 1, 2.5),
+        SubmittedTask("task", "correlation"),
+        TasksSubmitted("shop", "order", 1, 2.5, (SubmittedTask("task", "correlation"),)),
         Written("advance", 2.5, (("shop", 1),), 1, (("success", 1),), 1, (("complete", 1),), (("complete", 4.5),)),
         Looked(2, True, False, 2.5),
     ]

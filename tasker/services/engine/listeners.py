@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.hook_arguments import ClosedTask, TasksSubmitted, Transition, Written
+from tasker.contracts.hook_arguments import ClosedTask, SubmittedTask, TasksSubmitted, Transition, Written
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import DatabaseError
 from tasker.resilience.outage import level_of
-from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.transitions import closed_elsewhere, transitions_of
 from tasker.services.engine.written import written
 from tasker.services.task_lines import ends_are_told, tell_closed
@@ -33,7 +33,7 @@ class Listeners:
 
     def answered(self, function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float) -> None:
         """`tasker.FUNCTION_v1` has answered, asked at `began` by `perf_counter`."""
-        if self.on_moved is not None and (moved := transitions_of(function, args, answer)):
+        if self.on_moved is not None and (moved := transitions_of(function, args, answer, began)):
             self.on_moved(moved)
         if self.on_written is not None:
             self.on_written(written(function, args, answer, began))
@@ -59,10 +59,9 @@ class Listeners:
             self.on_closed(tuple(task for task in closed if task.task_uuid in elsewhere))
         tell_closed(task for task in closed if task.task_uuid in untold)
 
-    def submitted(self, plan: Plan, answer: SubmitAnswer, began: float) -> None:
-        """Tasks of this template were asked for from `began` on, and answered so."""
-        if self.on_submitted is not None and answer.created:
+    def submitted(self, plan: Plan, created: Iterable[SubmittedTask], began: float) -> None:
+        """These tasks of a template, which were asked for at `began`, were created."""
+        if self.on_submitted is not None and (tasks := tuple(created)):
             duration_ms = (perf_counter() - began) * 1000
-            self.on_submitted(
-                TasksSubmitted(plan.namespace, plan.name, len(answer.created), duration_ms, tuple(answer.created))
-            )
+            now = datetime.now(UTC)
+            self.on_submitted(TasksSubmitted(plan.namespace, plan.name, len(tasks), duration_ms, tasks, now))

@@ -6,8 +6,11 @@ says it: which steps were claimed and which tasks ended, and not which steps wen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from time import perf_counter
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -21,11 +24,25 @@ PARKED = {"ok": "enqueued_for_orchestration"} | dict.fromkeys(("retry", "fail"),
 """The same where a worker leaves its results to an orchestrator."""
 
 
-def transitions_of(function: str, args: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[Transition, ...]:
-    """What `tasker.FUNCTION_v1` did, in the order of its doing. Empty where it answered nothing of the kind."""
+Made: TypeAlias = Callable[..., Transition]
+"""Makes transitions of one write, which have its times."""
+
+
+def transitions_of(
+    function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float
+) -> tuple[Transition, ...]:
+    """What `tasker.FUNCTION_v1` did, asked at `began` by `perf_counter`, in the order of its doing.
+
+    Empty where it answered nothing of the kind. Reads the clock.
+    """
     targets = {"advance": TARGETS, "park": PARKED}.get(function, {})
     created = answer.get("created") if function == "submit" else ()
-    return (*_created(created), *_changed(targets, args, answer), *_claimed(args, answer), *_ended(answer))
+    answered_at = datetime.now(UTC)
+    made = partial(
+        Transition, asked_at=answered_at - timedelta(seconds=perf_counter() - began), answered_at=answered_at
+    )
+    changed, claimed = _changed(made, targets, args, answer), _claimed(made, args, answer)
+    return (*_created(made, created), *changed, *claimed, *_ended(made, answer))
 
 
 def closed_elsewhere(args: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, str]:
@@ -36,17 +53,19 @@ def closed_elsewhere(args: Mapping[str, Any], answer: Mapping[str, Any]) -> dict
     return {task: state for task, state in ended.items() if task not in own}
 
 
-def _created(tasks: Sequence[str] | None) -> Iterator[Transition]:
-    yield from (Transition(task, None, "pending") for task in tasks or ())
+def _created(made: Made, tasks: Sequence[str] | None) -> Iterator[Transition]:
+    yield from (made(task, None, "pending") for task in tasks or ())
 
 
-def _changed(targets: Mapping[str, str], args: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[Transition]:
+def _changed(
+    made: Made, targets: Mapping[str, str], args: Mapping[str, Any], answer: Mapping[str, Any]
+) -> Iterator[Transition]:
     refused = answer.get("verdicts") or {}
     for item in args.get("items", ()) if targets else ():
         if item["s"] not in refused and item["kind"] in targets:
             told = _failure(item.get("e"))
             state = targets[item["kind"]]
-            yield Transition(item["t"], item["s"], state, worker=item.get("w"), token=item.get("k"), **told)
+            yield made(item["t"], item["s"], state, worker=item.get("w"), token=item.get("k"), **told)
 
 
 def _failure(error: Any) -> dict[str, str | None]:
@@ -56,10 +75,10 @@ def _failure(error: Any) -> dict[str, str | None]:
     return {"error_type": found.get("error_type"), "error_message": found.get("message")}
 
 
-def _claimed(args: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[Transition]:
+def _claimed(made: Made, args: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[Transition]:
     for row in answer.get("claims") or ():
-        yield Transition(row["task"], row["step"], "in_progress", worker=args.get("worker"), token=row["token"])
+        yield made(row["task"], row["step"], "in_progress", worker=args.get("worker"), token=row["token"])
 
 
-def _ended(answer: Mapping[str, Any]) -> Iterator[Transition]:
-    yield from (Transition(task, None, state) for task, state in (answer.get("finished") or {}).items())
+def _ended(made: Made, answer: Mapping[str, Any]) -> Iterator[Transition]:
+    yield from (made(task, None, state) for task, state in (answer.get("finished") or {}).items())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from tasker.contracts.hook_arguments import SubmittedTask
 from tasker.contracts.plan import Plan
 from tasker.contracts.tracing import TraceContext
 from tasker.log_lines import ids_of_task, log_line
@@ -21,12 +22,22 @@ _log = logging.getLogger("tasker.submission")
 
 def tell_created(listeners: Listeners, plan: Plan, drafts: Sequence[Draft], answer: SubmitAnswer, began: float) -> None:
     """Tell of those of the drafts that became tasks; they were asked for at `began` by `perf_counter`."""
-    listeners.submitted(plan, answer, began)
+    created = [draft for draft in drafts if draft.task_uuid in answer.created]
+    listeners.submitted(plan, map(_submitted, created), began)
     if _log.isEnabledFor(logging.INFO):
         duration_ms = round((perf_counter() - began) * 1000)
-        for draft in (draft for draft in drafts if draft.task_uuid in answer.created):
+        for draft in created:
             task, trace = draft.task_uuid, draft.item.get("trace")
             place = TraceContext(**trace) if trace else None
-            ids = ids_of_task(task, draft.item["correlation"] or task, plan.namespace, place)
+            ids = ids_of_task(task, _correlation(draft), plan.namespace, place)
             said = {"duration_ms": duration_ms, "template": plan.name, "step_count": answer.steps}
             log_line(_log, logging.INFO, f"Task initialized: task_uuid={task}", ids | said)
+
+
+def _submitted(draft: Draft) -> SubmittedTask:
+    return SubmittedTask(draft.task_uuid, _correlation(draft), **(draft.item.get("trace") or {}))
+
+
+def _correlation(draft: Draft) -> str:
+    found: str = draft.item["correlation"] or draft.task_uuid
+    return found

@@ -12,13 +12,13 @@ from opentelemetry.trace.status import Status, StatusCode
 
 from tasker_otel.exporter import empty_span
 
+KINDS = {trace_pb2.Span.SPAN_KIND_INTERNAL: SpanKind.INTERNAL, trace_pb2.Span.SPAN_KIND_SERVER: SpanKind.SERVER}
 KEPT = TraceFlags(TraceFlags.SAMPLED)
 
 
 def readable(message: bytes, resource: Resource) -> ReadableSpan:
     """The span as the SDK has it."""
     span = trace_pb2.Span.FromString(message)
-    assert span.kind == trace_pb2.Span.SPAN_KIND_INTERNAL
     state = TraceState.from_header([span.trace_state]) if span.trace_state else None
     is_remote = bool(span.flags & trace_pb2.SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK)
 
@@ -32,7 +32,7 @@ def readable(message: bytes, resource: Resource) -> ReadableSpan:
         resource,
         _values(span.attributes),
         [Event(each.name, _values(each.attributes), each.time_unix_nano) for each in span.events],
-        kind=SpanKind.INTERNAL,
+        kind=KINDS[span.kind],
         status=Status(StatusCode(span.status.code), span.status.message or None),
         start_time=span.start_time_unix_nano,
         end_time=span.end_time_unix_nano,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
@@ -37,12 +38,28 @@ class ReceivedSpan:
     resource: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class ReceivedLine:
+    """A log line as it came; times in nanoseconds since 1970. `logger` is its scope."""
+
+    logger: str
+    severity: int
+    level: str
+    body: str
+    time: int
+    trace_id: str
+    span_id: str
+    attributes: dict[str, Any]
+    resource: dict[str, Any]
+
+
 @dataclass
 class SpanReceiver:
     """What came. `answers` are the statuses of the next answers; afterwards each is 200."""
 
     port: int = 0
     spans: list[ReceivedSpan] = field(default_factory=list)
+    lines: list[ReceivedLine] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
 
@@ -53,12 +70,16 @@ class SpanReceiver:
 
     def take(self, path: str, headers: dict[str, str], body: bytes) -> int:
         """The status of the answer."""
-        if path != "/v1/traces" or headers.get("content-type") != "application/x-protobuf":
+        if path not in ("/v1/traces", "/v1/logs") or headers.get("content-type") != "application/x-protobuf":
             return 404
         if self.answers:
             return self.answers.pop(0)
         self.headers.append(headers)
-        self.spans += spans_of(PLAIN[headers.get("content-encoding")](body))
+        plain = PLAIN[headers.get("content-encoding")](body)
+        if path == "/v1/logs":
+            self.lines += lines_of(plain)
+        else:
+            self.spans += spans_of(plain)
         return 200
 
 
@@ -89,6 +110,25 @@ def receiving(port: int = 0) -> Iterator[SpanReceiver]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def lines_of(body: bytes) -> Iterator[ReceivedLine]:
+    """What a request with log lines holds."""
+    for sent in ExportLogsServiceRequest.FromString(body).resource_logs:
+        resource = _values(sent.resource.attributes)
+        for scope in sent.scope_logs:
+            for line in scope.log_records:
+                yield ReceivedLine(
+                    scope.scope.name,
+                    line.severity_number,
+                    line.severity_text,
+                    line.body.string_value,
+                    line.time_unix_nano,
+                    line.trace_id.hex(),
+                    line.span_id.hex(),
+                    _values(line.attributes),
+                    resource,
+                )
 
 
 def spans_of(body: bytes) -> Iterator[ReceivedSpan]:

@@ -17,6 +17,7 @@ from tasker.hookspecs import (
     Hooks,
     ProcessInfo,
     Repaired,
+    SubmittedTask,
     TaskFinished,
     TasksSubmitted,
 )
@@ -87,7 +88,7 @@ def test_every_event_of_a_process_is_in_the_journal_and_starts_where_they_are_as
     for starts, first in ((False, []), (True, begun)):
         plugin, file = logs(tmp_path / str(starts), starts=starts)
         plugin.tasker_process_started(process)
-        plugin.tasker_tasks_submitted(TasksSubmitted("shop", "order", 1, 2.0, ("task",)))
+        plugin.tasker_tasks_submitted(TasksSubmitted("shop", "order", 1, 2.0, (SubmittedTask("task", "correlation"),)))
         plugin.tasker_attempt_started(STARTED)
         plugin.tasker_attempt_ended(AttemptEnded(STARTED, "succeeded", 3))
         plugin.tasker_task_finished(TaskFinished("task", "complete"))

@@ -218,7 +218,9 @@ OWN = {
             "service_name",
             "resource_attributes",
             "share",
+            "detail",
             "messages",
+            "logs",
             "timeout_seconds",
             "queue",
         )
