@@ -200,7 +200,7 @@ def test_the_receiver_of_the_spans_gets_the_log_where_the_settings_say_so(
         sender.flush(60)
     (line,) = [each for each in receiver.lines if each.logger == "tasker.plugins.otel"]
     assert "nobody asks for this" not in [each.body for each in receiver.lines]
-    assert (line.body.split()[0], line.resource["service.name"]) == ("OpenTelemetry", "orders")
+    assert (line.body.split()[0], line.resource["service.name"]) == ("Console", "orders")
     assert receiver.headers[0]["authorization"] == "key"
     started = [each for each in caplog.messages if each.startswith("Console logging with OpenTelemetry initialized")]
     assert ["logs_enabled=true" in each for each in started] == [False, True]
