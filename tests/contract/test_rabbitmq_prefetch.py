@@ -13,12 +13,13 @@ import pytest_asyncio
 from aiormq import Channel
 
 from tasker.contracts.messaging import QueuedMessage
+from tasker.errors import BackendUnavailable
 from tasker_rabbitmq import polling
 from tasker_rabbitmq.backend import EMPTY_LOOKS, LOOK_SECONDS, RabbitmqBackend
-from tasker_rabbitmq.link import Link
+from tasker_rabbitmq.link import PUBLISH, Link
 from tasker_rabbitmq.received import Feed, new_ids
 from tasker_rabbitmq.settings import RabbitmqSettings
-from tests.contract.rabbitmq_rig import Rig
+from tests.contract.rabbitmq_rig import Rig, Unwritten
 from tests.support.servers import brokers
 
 
@@ -85,6 +86,28 @@ async def test_what_was_sent_ahead_and_not_taken_counts_as_never_received(rig: R
             theirs += await rival.receive_messages("q", 50, 30)
         assert {message.payload for message in theirs} == {b"%d" % n for n in range(20)}
         assert {message.read_count for message in theirs} == {1}
+
+
+async def test_what_was_sent_ahead_goes_back_although_no_copy_of_it_can_be_sent(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is copied second by second, as it was sent: the rest would stay with a process that knows of it no more."""
+    async with asyncio.timeout(30), idle_beside_a_rival(rig) as rival:
+        for _ in range(3):
+            await rig.backend.send_messages("q", [b"%d" % rig.clock.seconds])
+            rig.clock.seconds += 1
+        feed = rig.backend._feeds["q"]
+        feed._asked_at = time.monotonic() + 3600  # it never ceases to ask
+        while len(feed.waiting) < 3:
+            await asyncio.sleep(0.02)
+        with monkeypatch.context() as patch:
+            patch.setattr(await rig.backend._link.channel(PUBLISH), "write_queue", Unwritten())
+            with pytest.raises(BackendUnavailable):
+                await feed.stop()
+
+        theirs: list[QueuedMessage] = []
+        while len(theirs) < 3:
+            theirs += await rival.receive_messages("q", 50, 30)
 
 
 async def test_what_was_sent_ahead_falls_to_what_is_asked_for_now_and_ends_when_nobody_asks(rig: Rig) -> None:
