@@ -20,7 +20,7 @@ from tasker.orchestration.receptions import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.changes import Change
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller, OnAdvanced
 from tasker.services.engine.found import ParkedAnswer, ParkedRow
 from tasker.services.engine.graph import plan_growth
 from tasker.services.engine.plans import PlanStore
@@ -38,7 +38,6 @@ _log = logging.getLogger("tasker.orchestration")
 class Ended:
     """What became of parked steps, by their identifiers; one in no set had moved on before."""
 
-    advanced: list[AdvanceResult] = field(default_factory=list)
     done: set[str] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
     """Still parked: somebody keeps the task, its graph keeps changing, its template cannot be read here, or ending it
@@ -48,22 +47,28 @@ class Ended:
 
     def take(self, changes: Sequence[Change], answer: AdvanceResult) -> None:
         """Take in the engine's answer to these changes."""
-        self.advanced.append(answer)
         steps = {change["s"] for change in changes}
         self.done |= steps - answer.verdicts.keys()
         self.later |= {step for step in steps if answer.comes_again(step)}
 
 
 class Ending:
-    """Ends one batch of parked steps for `caller`.
+    """Ends one batch of parked steps for `caller`; `on_advanced` sees each answer of the engine as soon as it is there.
 
     `repairs` is the kind of repair that it counts as; with `wait` False, tasks that somebody changes are passed over.
     """
 
     def __init__(
-        self, engine: Engine, processor: Processor, plans: PlanStore, caller: Caller, repairs: str | None, wait: bool
+        self,
+        engine: Engine,
+        processor: Processor,
+        plans: PlanStore,
+        on_advanced: OnAdvanced,
+        caller: Caller,
+        repairs: str | None,
+        wait: bool,
     ) -> None:
-        self._engine, self._processor, self._plans = engine, processor, plans
+        self._engine, self._processor, self._plans, self._on_advanced = engine, processor, plans, on_advanced
         self._caller, self._repairs, self._wait = caller, repairs, wait
         self._ended = Ended()
 
@@ -145,6 +150,7 @@ class Ending:
             _tell(logging.ERROR, FAILED, "parked_result_stuck", row, again)
 
     def _take(self, rows: Sequence[ParkedRow], changes: Sequence[Change], answer: AdvanceResult) -> None:
+        self._on_advanced(answer)
         self._ended.take(changes, answer)
         tell_processed(rows, answer)
 

@@ -20,6 +20,7 @@ from tasker.orchestration.parking import LATER_SECONDS, ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.calls import Engine, Rules
+from tasker.services.engine.exchange import AdvanceResult
 from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
 from tests.support.engine_fixture import Item, Lab, ok
@@ -46,7 +47,7 @@ class Queued(Orchestra):
         return await Parking(self.engine, random.Random(1)).process(results, self.caller())  # type: ignore[arg-type]
 
     async def receive(self) -> int:
-        return (await self.results.receive(self.caller(), 100))[0]
+        return await self.results.receive(self.caller(), 100)
 
     def due(self, when: str) -> None:
         """Messages that were put off are due then."""
@@ -72,7 +73,9 @@ async def queued(lab: Lab) -> AsyncIterator[Queued]:
     engine = Engine(connection, messaging, Rules(hidden_seconds=36_000))
     processor, plans = Processor(engine, random.Random(1)), PlanStore(connection)
     sweeper = Sweeper(engine, processor, plans, random.Random(2), AT_ONCE)
-    yield Queued(lab, engine, processor, sweeper, ParkedResults(engine, processor, plans))
+    advanced: list[AdvanceResult] = []
+    results = ParkedResults(engine, processor, plans, advanced.append)
+    yield Queued(lab, engine, processor, sweeper, results, advanced=advanced)
     await messaging.close()
     await connection.close()
 
@@ -120,11 +123,11 @@ async def test_results_that_are_parked_together_are_pointed_at_with_few_messages
     await queued.park(*(result_of(lab.chain(1), claim) for claim in claims))
     assert await waiting(queued) == 2
 
-    found, advanced = await queued.results.receive(queued.caller(), POINTED_AT)
+    assert await queued.results.receive(queued.caller(), POINTED_AT) == len(claims)
 
-    assert found == len(claims)
-    assert set(advanced.finished.values()) == {"complete"}
-    assert len(advanced.finished) == len(claims)
+    finished = AdvanceResult.merged(queued.advanced).finished
+    assert set(finished.values()) == {"complete"}
+    assert len(finished) == len(claims)
     assert await waiting(queued) == 0
     writes = lab.observer.rows(
         "select count(distinct updated_at) as writes, max(n) as most from (select updated_at,"
@@ -153,9 +156,9 @@ async def test_who_ends_a_parked_retry_knows_when_it_is_due(queued: Queued) -> N
     _, claims = queued.lab.running(plan)
     await queued.park(result_of(plan, claims["s0"], failure=Failure("try later", "X", True, retry_after=2)))
 
-    _, advanced = await queued.results.receive(queued.caller(), 100)
+    await queued.receive()
 
-    assert advanced.retry_in_ms == 2000
+    assert [each.retry_in_ms for each in queued.advanced] == [2000]
 
 
 async def test_a_parked_result_that_cannot_be_ended_fails_alone(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -14,14 +14,14 @@ import pytest
 from tasker.contracts.plan import Plan
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
-from tasker.errors import DatabaseError, StatementTimeout
+from tasker.errors import DatabaseError, DatabaseUnavailable, StatementTimeout
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration import ending
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
 from tasker.services.engine.calls import Engine, Rules
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore
 from tests.support.engine_fixture import Lab, ok
 from tests.support.random_plans import DECISION, Spec
@@ -35,6 +35,7 @@ class Tray:
 
     lab: Lab
     messaging: MessagingService
+    advanced: list[AdvanceResult] = field(default_factory=list)
 
     async def send(self, *payloads: Any) -> None:
         for payload in payloads:
@@ -44,9 +45,10 @@ class Tray:
     async def receive(self, url: str | None = None) -> int:
         connection = Connection(url or self.lab.url)
         engine = Engine(connection, self.messaging, RULES)
-        results = ParkedResults(engine, Processor(engine, random.Random(1)), PlanStore(connection))
+        plans, told = PlanStore(connection), self.advanced.append
+        results = ParkedResults(engine, Processor(engine, random.Random(1)), plans, told)
         try:
-            return (await results.receive(Caller(self.lab.one.worker), 100))[0]
+            return await results.receive(Caller(self.lab.one.worker), 100)
         finally:
             await connection.close()
 
@@ -207,6 +209,20 @@ async def test_a_result_that_takes_too_long_stays_parked_however_often_and_holds
     monkeypatch.undo()
     assert await tray.receive() == 1
     assert tray.lab.task(slow).state == "complete"
+
+
+async def test_what_was_ended_before_the_database_went_away_is_told(
+    tray: Tray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits for these tasks, and who is to be woken for what they made ready, would hear of it much later."""
+    (good, first), (_, second) = parked_decisions(tray, "good", KILLS)
+    await tray.send(first, second)
+    breaks(monkeypatch, DatabaseUnavailable("gone"))
+
+    with pytest.raises(DatabaseUnavailable):
+        await tray.receive()
+
+    assert [each.finished for each in tray.advanced] == [{good: "complete"}]
 
 
 async def test_an_outage_counts_against_no_result(tray: Tray) -> None:
