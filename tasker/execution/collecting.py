@@ -108,9 +108,11 @@ class Collector:
         ):
             advanced = await self._bring(new, again, reservation.slots)
             reservation.used = len(advanced.claims)
-        self._finish(new + again, advanced)
-        if advanced.claims:
-            await self._start(advanced)
+        try:
+            self._finish(new + again, advanced)
+        finally:  # they have their slots already
+            if advanced.claims:
+                await self._start(advanced)
 
     async def _start(self, advanced: AdvanceResult) -> None:
         """Start what was handed over: behind the next write where enough waits for one, and beside writes where it

@@ -16,7 +16,7 @@ from tasker.services.engine.polling import Poller
 FAILED = Backoff(0.5, 10.0, spread=0.5)
 """Seconds to wait after looks that failed."""
 DRAIN_SECONDS = 3.0
-"""How long a stop waits for the look that is under way; the messages of one that is cut off come again later."""
+"""How long a stop waits for the look that is under way; the messages of one that is cut off come again."""
 
 
 class Inbox(Protocol):

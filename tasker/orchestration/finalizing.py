@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tasker.contracts.messaging import QueuedMessage
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
-from tasker.errors import DatabaseError, TaskerError, TaskNotFound
+from tasker.errors import TaskerError, TaskNotFound
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine.answers import SettleAnswer
@@ -47,13 +47,10 @@ class Finalizations:
         """
         messages = await self._receptions.take(limit)
         parts = apart(messages)
-        try:
+        async with self._receptions.returned(lambda: [message for part in parts for message in part]):
             while parts:
                 await self._evaluate(parts[0])
                 await self._engine.messaging.ack_messages(parts.pop(0))
-        except DatabaseError:
-            await self._receptions.give_back([message for part in parts for message in part])
-            raise
         return len(messages)
 
     async def _evaluate(self, messages: Sequence[QueuedMessage]) -> None:

@@ -18,7 +18,7 @@ from tasker.contracts.execution import Verdict
 from tasker.contracts.messaging import QueuedMessage
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
-from tasker.errors import DatabaseError, MessagingError
+from tasker.errors import MessagingError
 from tasker.messaging.pointers import pointed_at, pointers_to
 from tasker.orchestration.changes import change_of
 from tasker.orchestration.ending import Ended, Ending
@@ -138,13 +138,10 @@ class ParkedResults:
         messages = await self._receptions.take(min(limit, MOST_MESSAGES))
         parts, later = parts_of(messages, limit), False
         found = sum(max(1, len(pointed.steps)) for part in parts for pointed in part)
-        try:
+        async with self._receptions.returned(lambda: [pointed.message for part in parts for pointed in part]):
             while parts:
                 later |= await self._end_of(parts[0], caller)
                 parts.pop(0)
-        except DatabaseError:
-            await self._receptions.give_back([pointed.message for part in parts for pointed in part])
-            raise
         self._put_off = later or (self._put_off and not messages)
         return found
 

@@ -90,13 +90,10 @@ class TaskRequests:
             return 0
         messages = await self._receptions.take(limit)
         self._open = {message.message_id: message for message in messages}
-        try:
+        async with self._receptions.returned(lambda: [*self._open.values()]):
             for part in apart(messages):
                 for (name, _), asked in (await self._decoded(part)).items():
                     await self._create_of(name, asked)
-        except DatabaseError:
-            await self._receptions.give_back(list(self._open.values()))
-            raise
         return len(messages)
 
     async def _ack(self, messages: Sequence[QueuedMessage]) -> None:

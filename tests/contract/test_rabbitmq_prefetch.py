@@ -173,6 +173,29 @@ async def test_polling_that_is_cancelled_leaves_no_consumer(rig: Rig, monkeypatc
         assert (await rig.backend.queue_stats("q")).consumers == 0
 
 
+async def test_what_arrives_while_polling_ends_is_taken_with_the_rest(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went back as a copy; where none could be sent, what had arrived before was forgotten."""
+    link, basic_cancel = rig.backend._link, Channel.basic_cancel
+    await rig.backend.create_queue("q")
+    await rig.backend.send_message("q", b"in time")
+    feed = Feed(link, rig.backend._topology.name("q"), new_ids())
+
+    async def late(channel: Channel, *args: Any, **options: Any) -> Any:
+        before = len(feed.waiting)
+        await rig.backend.send_message("q", b"late")
+        while len(feed.waiting) == before:
+            await asyncio.sleep(0.02)
+        monkeypatch.setattr(await link.channel(PUBLISH), "write_queue", Unwritten())
+        return await basic_cancel(channel, *args, **options)
+
+    monkeypatch.setattr(Channel, "basic_cancel", late)
+    async with asyncio.timeout(30):
+        receipts = await polling._burst(feed, 3)
+    assert [receipt.body for receipt in receipts] == [b"in time", b"late"]
+
+
 async def taken_by_another(rig: Rig, count: int) -> set[bytes]:
     """What another process gets, which asks until it has so many."""
     rival, bodies = rig.another(), set[bytes]()

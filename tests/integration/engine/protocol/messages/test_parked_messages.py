@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import AsyncIterator
@@ -14,7 +15,7 @@ import pytest
 from tasker.contracts.plan import Plan
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
-from tasker.errors import DatabaseError, DatabaseUnavailable, StatementTimeout
+from tasker.errors import BackendUnavailable, DatabaseError, DatabaseUnavailable, StatementTimeout
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration import ending
@@ -223,6 +224,51 @@ async def test_what_was_ended_before_the_database_went_away_is_told(
         await tray.receive()
 
     assert [each.finished for each in tray.advanced] == [{good: "complete"}]
+
+
+async def cut_off(tray: Tray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look is told to stop while it plans what a decision has decided, and does."""
+    began = asyncio.Event()
+
+    async def hangs(*_: Any) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ending, "plan_growth", hangs)
+        look = asyncio.create_task(tray.receive())
+        await asyncio.wait_for(began.wait(), 60)
+        look.cancel()
+        await asyncio.wait([look])
+    assert look.cancelled()
+
+
+async def test_messages_of_a_look_that_is_cut_off_come_again_at_once(
+    tray: Tray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that stops waits for a look for a few seconds; one message may point to many results."""
+    pointed = parked_decisions(tray, *("good",) * 4)
+    await tray.send(*(message for _, message in pointed))
+
+    await cut_off(tray, monkeypatch)
+
+    while await tray.receive():
+        pass
+    assert [tray.lab.task(task).state for task, _ in pointed] == ["complete"] * 4
+    assert await tray.waiting() == 0
+
+
+async def test_a_look_that_is_cut_off_stops_also_where_its_messages_cannot_be_given_back(
+    tray: Tray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((_, message),) = parked_decisions(tray, "good")
+    await tray.send(message)
+
+    async def away(*_: Any) -> None:
+        raise BackendUnavailable("the broker is away")
+
+    monkeypatch.setattr(tray.messaging, "nack_message", away)
+    await cut_off(tray, monkeypatch)
 
 
 async def test_an_outage_counts_against_no_result(tray: Tray) -> None:
