@@ -10,7 +10,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.execution import Verdict
 from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused
-from tasker.errors import DatabaseError, MessagingError, PlanUnreadable, StatementTimeout
+from tasker.errors import DatabaseError, LockTimeout, MessagingError, PlanUnreadable, StatementTimeout
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.log_lines import log_line
 from tasker.orchestration.changes import failed_change, simple_change, with_growth
@@ -25,6 +25,8 @@ from tasker.services.engine.found import ParkedAnswer, ParkedRow
 from tasker.services.engine.graph import plan_growth
 from tasker.services.engine.plans import PlanStore
 
+TIMEOUTS = (LockTimeout, StatementTimeout)
+"""Somebody keeps a row, or it takes too long: another time it may go."""
 UNUSABLE = "result_unusable"
 WORN = (
     f"its result was taken {MOST_RECEPTIONS} times and the step never ended: each process that took it ended or stood"
@@ -94,7 +96,7 @@ class Ending:
         """One that cannot be planned, or takes too long to write, holds up no other."""
         try:
             await halved([row], self._expand, self._refuse)
-        except StatementTimeout as error:
+        except TIMEOUTS as error:
             _tell(logging.WARNING, LATER, "parked_result_takes_too_long", row, error)
             self._ended.later.add(row.step)
         except (DatabaseError, MessagingError):
@@ -113,7 +115,13 @@ class Ending:
 
     async def _move(self, rows: Sequence[ParkedRow]) -> None:
         changes = [_parked_change(row, await self._plans.get(row.template)) for row in rows]
-        self._take(rows, changes, await self._bring(changes))
+        try:
+            answer = await self._bring(changes)
+        except TIMEOUTS as error:  # one of them, and nobody knows which: they come again alone
+            _log.warning("parked_results_put_off steps=%s reason=%s", len(rows), error)
+            self._ended.later |= {row.step for row in rows}
+        else:
+            self._take(rows, changes, answer)
 
     async def _bring(self, changes: Sequence[Change]) -> AdvanceResult:
         return await self._processor.apply(changes, self._caller, wait=self._wait, brought=True, repairs=self._repairs)

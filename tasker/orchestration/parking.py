@@ -150,7 +150,9 @@ class ParkedResults:
         if part[0].came_before_with_others:
             return await self._point_apart(part[0])
         worn = {step for pointed in part for step in pointed.steps if came_too_often(pointed.message)}
-        ended = await self.end([step for pointed in part for step in pointed.steps], caller, worn=worn)
+        # what comes again comes alone: each that waited for a lock would hold up all others as long as its task is kept
+        wait = not came_before(part[0].message) or bool(worn)
+        ended = await self.end([step for pointed in part for step in pointed.steps], caller, wait=wait, worn=worn)
         for pointed in part:
             await self._set_aside(pointed, ended.unknown)
         await self._still_parked(ended.later)

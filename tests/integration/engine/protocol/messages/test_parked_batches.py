@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
 from collections.abc import AsyncIterator
@@ -294,6 +295,57 @@ async def test_the_message_of_a_task_that_somebody_keeps_comes_again_and_counts_
     assert lab.task(held["task"]).state == "complete"
     assert (await waiting(queued), queued.results.longest_pause()) == (0, 36_000)
     assert not await queued.sweep()
+
+
+async def test_results_of_a_task_that_somebody_keeps_for_long_hold_up_no_others_when_they_come_again(
+    queued: Queued,
+) -> None:
+    """Each comes alone then, before what is new: waiting for its lock anew would take as long as there are such."""
+    lab = queued.lab
+    *kept, new = parked_tasks(queued, 4)
+    for claim in kept:
+        await queued.park(result_of(lab.chain(1), claim))
+    await queued.engine.connection.execute("set lock_timeout = '50ms'")
+
+    with lab.transaction(lab.one):
+        lab.one.execute("select from tasker.tasks where task_uuid = any (%s) for update", [c["task"] for c in kept])
+        assert await queued.receive() == 3
+        await queued.engine.connection.execute("set lock_timeout = '1h'")
+        await queued.park(result_of(lab.chain(1), new))
+        queued.due("0 seconds")
+        async with asyncio.timeout(60):
+            while lab.task(new["task"]).state != "complete":
+                await queued.receive()
+        assert {lab.task(claim["task"]).state for claim in kept} == {"steps_in_process"}
+
+    queued.due("0 seconds")
+    while await queued.receive():
+        pass
+    assert {lab.task(claim["task"]).state for claim in kept} == {"complete"}
+
+
+async def test_a_step_that_somebody_locks_holds_up_no_other_result(
+    queued: Queued, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A person's transaction in a console: no lock of its task tells of it."""
+    lab = queued.lab
+    held, *free = parked_tasks(queued, 4)
+    for claim in (held, *free):
+        await queued.park(result_of(lab.chain(1), claim))
+    await queued.engine.connection.execute("set lock_timeout = '50ms'")
+
+    with lab.transaction(lab.two):
+        lab.two.execute("select from tasker.workflow_steps where workflow_step_uuid = %s for update", held["step"])
+        for _ in range(5):
+            await queued.receive()
+            queued.due("0 seconds")
+        assert [lab.task(claim["task"]).state for claim in free] == ["complete"] * 3
+        assert lab.task(held["task"]).state == "steps_in_process"
+    assert caplog.messages[0].startswith("parked_results_put_off steps=4 reason=")
+
+    while await queued.receive():
+        pass
+    assert lab.task(held["task"]).state == "complete"
 
 
 async def test_a_sweep_goes_on_beside_a_row_that_somebody_locks(
