@@ -315,3 +315,20 @@ async def test_who_is_told_to_stop_just_as_an_answer_comes_is_stopped() -> None:
     calling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(calling, 30)
+
+
+async def test_looks_at_the_age_of_a_message_hardly_count_as_receptions(rig: Rig) -> None:
+    """A message is given up after five receptions; a queue that is paused is looked at again and again."""
+    await rig.backend.create_queue("q")
+    await rig.backend.send_message("q", b"1")
+    async with asyncio.timeout(60):
+        for look in range(8):
+            rig.clock.seconds += 2 * LOOK_SECONDS
+            while (stats := await rig.backend.queue_stats("q")).depth != 1 or stats.oldest_seconds is None:
+                rig.clock.seconds += 2 * LOOK_SECONDS
+                await asyncio.sleep(0.02)  # it is on its way back
+            assert stats.oldest_seconds >= 2 * LOOK_SECONDS * (look + 1)
+
+        while not (received := await rig.backend.receive_messages("q", 1, 30)):
+            await asyncio.sleep(0.02)
+    assert [(message.payload, message.read_count) for message in received] == [(b"1", 2)]
