@@ -13,6 +13,8 @@ from tasker.services.engine.calls import Engine
 
 MOST_RECEPTIONS = 5
 """A message that came so often and was never dealt with has ended, or stopped, each process that took it."""
+GIVE_BACK_SECONDS = 1.0
+"""How long a process that stops takes to give back what it has in hand."""
 
 
 class Receptions:
@@ -45,8 +47,9 @@ class Receptions:
             await self.give_back(left())
             raise
         except asyncio.CancelledError:
-            with suppress(MessagingError):  # they come again later then, and who is told to stop stops
-                await self.give_back(left())
+            with suppress(MessagingError, TimeoutError):  # they come again later then, and who is told to stop stops
+                async with asyncio.timeout(GIVE_BACK_SECONDS):
+                    await self.give_back(left())
             raise
 
     async def give_back(self, messages: Sequence[QueuedMessage], delay_seconds: float = 0.0) -> None:

@@ -18,7 +18,7 @@ from tasker.db.connection import Connection
 from tasker.errors import BackendUnavailable, DatabaseError, DatabaseUnavailable, StatementTimeout
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration import ending
+from tasker.orchestration import ending, receptions
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
 from tasker.services.engine.calls import Engine, Rules
@@ -239,7 +239,7 @@ async def cut_off(tray: Tray, monkeypatch: pytest.MonkeyPatch) -> None:
         look = asyncio.create_task(tray.receive())
         await asyncio.wait_for(began.wait(), 60)
         look.cancel()
-        await asyncio.wait([look])
+        await asyncio.wait([look], timeout=60)
     assert look.cancelled()
 
 
@@ -258,15 +258,19 @@ async def test_messages_of_a_look_that_is_cut_off_come_again_at_once(
     assert await tray.waiting() == 0
 
 
+@pytest.mark.parametrize("answers", [True, False])
 async def test_a_look_that_is_cut_off_stops_also_where_its_messages_cannot_be_given_back(
-    tray: Tray, monkeypatch: pytest.MonkeyPatch
+    tray: Tray, monkeypatch: pytest.MonkeyPatch, answers: bool
 ) -> None:
     ((_, message),) = parked_decisions(tray, "good")
     await tray.send(message)
 
     async def away(*_: Any) -> None:
+        if not answers:
+            await asyncio.Event().wait()
         raise BackendUnavailable("the broker is away")
 
+    monkeypatch.setattr(receptions, "GIVE_BACK_SECONDS", 0.01)
     monkeypatch.setattr(tray.messaging, "nack_message", away)
     await cut_off(tray, monkeypatch)
 
