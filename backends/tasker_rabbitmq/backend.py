@@ -190,17 +190,17 @@ class RabbitmqBackend:
         delay = max(delay_seconds, forced_delay(receipt.reads))
         requeue = receipt.reads < self._settings.delivery_limit
         if requeue and delay > 0:
-            await self._give_back_later(queue, receipt, delay)
+            await self._replace(queue, receipt, receipt.reads, delay)
         else:
             await receipt.give_back(self._link, requeue=requeue)
         return True
 
-    async def _give_back_later(self, queue: str, receipt: Receipt, delay: float) -> None:
-        """A copy with the delay first, then away with the original: a crash in between doubles it, none is lost."""
-        sent_at = receipt.sent_at or self._clock.now()
+    async def _replace(self, queue: str, receipt: Receipt, reads: int, delay: float = 0.0) -> None:
+        """A copy to the end first, then away with the original: a crash in between doubles it, none is lost."""
+        copy, sent_at = (receipt.message_id, receipt.body), receipt.sent_at or self._clock.now()
         try:
-            delayed = await self._topology.delay_queue(queue, delay)
-            await self._publish(queue, delayed, [(receipt.message_id, receipt.body)], sent_at, receipt.reads)
+            target = await self._topology.delay_queue(queue, delay) if delay else queue
+            await self._publish(queue, target, [copy], sent_at, reads)
         except MessagingError:
             await receipt.give_back(self._link)
             raise
@@ -255,9 +255,15 @@ class RabbitmqBackend:
                 found = await channel.basic_get(self._topology.name(queue), timeout=REPLY_SECONDS)
                 if found.delivery_tag is not None:
                     sent_at = (receipt := receipt_of(found, self._ids)).sent_at
-                    await receipt.give_back(self._link)
+                    await self._put_back(queue, receipt)
             self._looks[queue] = (self._clock.monotonic(), sent_at)
         return sent_at
+
+    async def _put_back(self, queue: str, receipt: Receipt) -> None:
+        """To its place the first time; then to the end, where nothing is counted. A message that nobody takes, because
+        its queue is paused, would else count as one that ends whoever takes it, by looks alone."""
+        looked_at = receipt.reads > 1
+        await (self._replace(queue, receipt, receipt.reads - 1) if looked_at else receipt.give_back(self._link))
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
         """One notification for each queue, then one for each queue in which pushed messages wait to be received.

@@ -64,6 +64,8 @@ async def _burst(feed: Feed, count: int) -> list[Receipt]:
             while feed.running and len(feed.waiting) < count:
                 await asyncio.wait_for(news.wait(), STRAGGLER_SECONDS)
                 news.clear()
-        return feed.take(count)
-    finally:
+    except BaseException:
         await feed.stop()
+        raise
+    await feed.stop(keep=count)  # what has arrived meanwhile, too: no more was asked for
+    return feed.take(count)

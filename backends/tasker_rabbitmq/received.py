@@ -8,6 +8,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from aiormq import Channel
@@ -226,18 +227,19 @@ class Feed:
             return receipt.sent_at or now, receipt.reads - 1
 
         kept = sorted((receipt for receipt in untaken if not receipt.void), key=origin)
-        for (sent_at, reads), group in itertools.groupby(kept, origin):
-            await self._return_alike(list(group), sent_at, reads)
+        left = [(list(alike), *how) for how, alike in itertools.groupby(kept, origin)]
+        try:
+            while left:
+                await self._return_alike(*left[0])
+                left.pop(0)
+        except MessagingError:  # as what they are, then: nobody else knows of them
+            for receipt in itertools.chain.from_iterable(receipts for receipts, *_ in left):
+                await receipt.give_back(self._link)
+            raise
 
     async def _return_alike(self, receipts: Sequence[Receipt], sent_at: datetime, reads: int) -> None:
         """The copies first: a crash in between doubles messages, and loses none."""
         copies = [(receipt.message_id, receipt.body) for receipt in receipts]
-        try:
+        with suppress(KeyError):  # the queue is gone, and the messages with it
             await publish(self._link, self._name, copies, sent_at, reads)
-        except KeyError:  # the queue is gone, and the messages with it
-            return
-        except MessagingError:
-            for receipt in receipts:
-                await receipt.give_back(self._link)
-            raise
-        await acknowledge(self._link, receipts)
+            await acknowledge(self._link, receipts)

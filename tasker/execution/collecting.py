@@ -22,7 +22,7 @@ from tasker.execution.publishing.bus import Bus
 from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.resilience.guard import SlowCalls
-from tasker.services.engine.exchange import AdvanceResult, Result, ResultSink
+from tasker.services.engine.exchange import AdvanceResult, OnAdvanced, Result, ResultSink
 
 OnStored = Callable[[Sequence[StoredAttempt]], None]
 Release = Callable[[list[GivenBack]], Awaitable[None]]
@@ -51,7 +51,7 @@ class Collector:
         release: Release,
         breaker: SlowCalls,
         *,
-        on_advanced: Callable[[AdvanceResult], None],
+        on_advanced: OnAdvanced,
         on_lost: Callable[[], None],
         bus: Bus,
         on_stored: OnStored | None = None,
@@ -108,9 +108,11 @@ class Collector:
         ):
             advanced = await self._bring(new, again, reservation.slots)
             reservation.used = len(advanced.claims)
-        self._finish(new + again, advanced)
-        if advanced.claims:
-            await self._start(advanced)
+        try:
+            self._finish(new + again, advanced)
+        finally:  # they have their slots already
+            if advanced.claims:
+                await self._start(advanced)
 
     async def _start(self, advanced: AdvanceResult) -> None:
         """Start what was handed over: behind the next write where enough waits for one, and beside writes where it

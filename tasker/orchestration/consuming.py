@@ -10,20 +10,20 @@ from typing import Protocol
 from tasker.contracts.backoff import Backoff
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import Caller
 from tasker.services.engine.polling import Poller
 
 FAILED = Backoff(0.5, 10.0, spread=0.5)
 """Seconds to wait after looks that failed."""
 DRAIN_SECONDS = 3.0
-"""How long a stop waits for the look that is under way; the messages of one that is cut off come again later."""
+"""How long a stop waits for the look that is under way; the messages of one that is cut off come again."""
 
 
 class Inbox(Protocol):
     """What an actor does with the messages of its queue."""
 
-    async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
-        """Take up to `limit` messages and deal with them; how many there were, and what came of it."""
+    async def receive(self, caller: Caller, limit: int) -> int:
+        """Take up to `limit` messages and deal with them; how many there were."""
         ...
 
     def longest_pause(self) -> float:
@@ -34,8 +34,8 @@ class Inbox(Protocol):
 class QueueActor:
     """Deals with the messages of one queue until drained or cancelled (B-21, B-28).
 
-    `caller` says who this process is, `poller` when to look without an announcement; `on_advanced` sees every answer;
-    `batch` is how many messages it takes at a time at most.
+    `caller` says who this process is, `poller` when to look without an announcement; `batch` is how many messages it
+    takes at a time at most.
     """
 
     def __init__(
@@ -44,12 +44,11 @@ class QueueActor:
         caller: Callable[[], Caller],
         poller: Poller,
         random: Random,
-        on_advanced: Callable[[AdvanceResult], None],
         *,
         batch: int = 500,
     ) -> None:
         self._inbox, self._caller, self._poller, self._random = inbox, caller, poller, random
-        self._on_advanced, self._batch = on_advanced, batch
+        self._batch = batch
         self._looking = asyncio.Lock()
         self._draining = False
 
@@ -85,6 +84,5 @@ class QueueActor:
 
     async def _look(self, polled: bool) -> int:
         with self._poller.poll(polled=polled) as poll:
-            poll.found, advanced = await self._inbox.receive(self._caller(), self._batch)
-            self._on_advanced(advanced)
+            poll.found = await self._inbox.receive(self._caller(), self._batch)
         return poll.found

@@ -10,7 +10,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.execution import Verdict
 from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused
-from tasker.errors import DatabaseError, MessagingError, PlanUnreadable, StatementTimeout
+from tasker.errors import DatabaseError, LockTimeout, MessagingError, PlanUnreadable, StatementTimeout
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.log_lines import log_line
 from tasker.orchestration.changes import failed_change, simple_change, with_growth
@@ -20,11 +20,13 @@ from tasker.orchestration.receptions import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.changes import Change
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller, OnAdvanced
 from tasker.services.engine.found import ParkedAnswer, ParkedRow
 from tasker.services.engine.graph import plan_growth
 from tasker.services.engine.plans import PlanStore
 
+TIMEOUTS = (LockTimeout, StatementTimeout)
+"""Somebody keeps a row, or it takes too long: another time it may go."""
 UNUSABLE = "result_unusable"
 WORN = (
     f"its result was taken {MOST_RECEPTIONS} times and the step never ended: each process that took it ended or stood"
@@ -38,7 +40,6 @@ _log = logging.getLogger("tasker.orchestration")
 class Ended:
     """What became of parked steps, by their identifiers; one in no set had moved on before."""
 
-    advanced: list[AdvanceResult] = field(default_factory=list)
     done: set[str] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
     """Still parked: somebody keeps the task, its graph keeps changing, its template cannot be read here, or ending it
@@ -48,22 +49,28 @@ class Ended:
 
     def take(self, changes: Sequence[Change], answer: AdvanceResult) -> None:
         """Take in the engine's answer to these changes."""
-        self.advanced.append(answer)
         steps = {change["s"] for change in changes}
         self.done |= steps - answer.verdicts.keys()
         self.later |= {step for step in steps if answer.comes_again(step)}
 
 
 class Ending:
-    """Ends one batch of parked steps for `caller`.
+    """Ends one batch of parked steps for `caller`; `on_advanced` sees each answer of the engine as soon as it is there.
 
     `repairs` is the kind of repair that it counts as; with `wait` False, tasks that somebody changes are passed over.
     """
 
     def __init__(
-        self, engine: Engine, processor: Processor, plans: PlanStore, caller: Caller, repairs: str | None, wait: bool
+        self,
+        engine: Engine,
+        processor: Processor,
+        plans: PlanStore,
+        on_advanced: OnAdvanced,
+        caller: Caller,
+        repairs: str | None,
+        wait: bool,
     ) -> None:
-        self._engine, self._processor, self._plans = engine, processor, plans
+        self._engine, self._processor, self._plans, self._on_advanced = engine, processor, plans, on_advanced
         self._caller, self._repairs, self._wait = caller, repairs, wait
         self._ended = Ended()
 
@@ -89,7 +96,7 @@ class Ending:
         """One that cannot be planned, or takes too long to write, holds up no other."""
         try:
             await halved([row], self._expand, self._refuse)
-        except StatementTimeout as error:
+        except TIMEOUTS as error:
             _tell(logging.WARNING, LATER, "parked_result_takes_too_long", row, error)
             self._ended.later.add(row.step)
         except (DatabaseError, MessagingError):
@@ -108,7 +115,13 @@ class Ending:
 
     async def _move(self, rows: Sequence[ParkedRow]) -> None:
         changes = [_parked_change(row, await self._plans.get(row.template)) for row in rows]
-        self._take(rows, changes, await self._bring(changes))
+        try:
+            answer = await self._bring(changes)
+        except TIMEOUTS as error:  # one of them, and nobody knows which: they come again alone
+            _log.warning("parked_results_put_off steps=%s reason=%s", len(rows), error)
+            self._ended.later |= {row.step for row in rows}
+        else:
+            self._take(rows, changes, answer)
 
     async def _bring(self, changes: Sequence[Change]) -> AdvanceResult:
         return await self._processor.apply(changes, self._caller, wait=self._wait, brought=True, repairs=self._repairs)
@@ -145,6 +158,7 @@ class Ending:
             _tell(logging.ERROR, FAILED, "parked_result_stuck", row, again)
 
     def _take(self, rows: Sequence[ParkedRow], changes: Sequence[Change], answer: AdvanceResult) -> None:
+        self._on_advanced(answer)
         self._ended.take(changes, answer)
         tell_processed(rows, answer)
 

@@ -9,13 +9,13 @@ from typing import Any
 from tasker.contracts.messaging import QueuedMessage
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
-from tasker.errors import DatabaseError, TaskerError, TaskNotFound
+from tasker.errors import TaskerError, TaskNotFound
 from tasker.log_lines import log_line
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine.answers import SettleAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import Caller, OnAdvanced
 from tasker.services.submitting.task_requests import finalization_of
 from tasker.services.task_lines import whose
 
@@ -29,38 +29,38 @@ NEVER_EVALUATED = (
 
 
 class Finalizations:
-    """Evaluates tasks from their rows, under their locks. For a task that has ended that is nothing (RT-12)."""
+    """Evaluates tasks from their rows, under their locks. For a task that has ended that is nothing (RT-12).
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then.
+    """
+
+    def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
+        self._engine, self._on_advanced = engine, on_advanced
         self._receptions = Receptions(engine, engine.messaging.receive_task_finalizations)
 
     def longest_pause(self) -> float:
         """Seconds until messages of a crashed process are visible again."""
         return self._engine.rules.hidden_seconds
 
-    async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
+    async def receive(self, caller: Caller, limit: int) -> int:
         """Take up to `limit` messages and evaluate their tasks; how many messages there were.
 
         What names no task, and what the database refuses, is set aside. Raises `DatabaseError`, after which the
         messages come again.
         """
-        messages, advanced = await self._receptions.take(limit), list[AdvanceResult]()
+        messages = await self._receptions.take(limit)
         parts = apart(messages)
-        try:
+        async with self._receptions.returned(lambda: [message for part in parts for message in part]):
             while parts:
-                await self._evaluate(parts[0], advanced)
+                await self._evaluate(parts[0])
                 await self._engine.messaging.ack_messages(parts.pop(0))
-        except DatabaseError:
-            await self._receptions.give_back([message for part in parts for message in part])
-            raise
-        return len(messages), AdvanceResult.merged(advanced)
+        return len(messages)
 
-    async def _evaluate(self, messages: Sequence[QueuedMessage], advanced: list[AdvanceResult]) -> None:
+    async def _evaluate(self, messages: Sequence[QueuedMessage]) -> None:
         asked = await self._asked(messages)
 
         async def settle(tasks: Sequence[str]) -> None:
-            advanced.append(await self._engine.move("settle", {"tasks": list(tasks)}, SettleAnswer))
+            self._on_advanced(await self._engine.move("settle", {"tasks": list(tasks)}, SettleAnswer))
 
         async def refuse(task: str, error: DataRefused) -> None:
             for message in asked[task]:

@@ -18,7 +18,7 @@ from tasker.contracts.execution import Verdict
 from tasker.contracts.messaging import QueuedMessage
 from tasker.db.connection import DataRefused
 from tasker.db.queries import query
-from tasker.errors import DatabaseError, MessagingError
+from tasker.errors import MessagingError
 from tasker.messaging.pointers import pointed_at, pointers_to
 from tasker.orchestration.changes import change_of
 from tasker.orchestration.ending import Ended, Ending
@@ -30,7 +30,7 @@ from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import ParkAnswer
 from tasker.services.engine.calls import UNKNOWN_STEP, Engine
 from tasker.services.engine.changes import soonest_retry
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, Caller, OnAdvanced, Result
 from tasker.services.engine.plans import PlanStore
 from tasker.services.task_lines import log_unknown
 
@@ -113,10 +113,15 @@ class Parking:
 
 
 class ParkedResults:
-    """Ends parked steps: the orchestrator's half of the path."""
+    """Ends parked steps: the orchestrator's half of the path.
 
-    def __init__(self, engine: Engine, processor: Processor, plans: PlanStore) -> None:
-        self._engine, self._processor, self._plans = engine, processor, plans
+    `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then.
+    """
+
+    def __init__(
+        self, engine: Engine, processor: Processor, plans: PlanStore, on_advanced: OnAdvanced = lambda _: None
+    ) -> None:
+        self._engine, self._processor, self._plans, self._on_advanced = engine, processor, plans, on_advanced
         self._receptions = Receptions(engine, engine.messaging.receive_step_results)
         self._put_off = False
 
@@ -124,32 +129,30 @@ class ParkedResults:
         """Seconds until messages that were put off, or those of a crashed process, are visible again."""
         return LATER_SECONDS if self._put_off else self._engine.rules.hidden_seconds
 
-    async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
+    async def receive(self, caller: Caller, limit: int) -> int:
         """Take messages of the results queue and end their steps, up to `limit` in one write; to how many they pointed.
 
         What points to no step is set aside (RT-49); what cannot be ended now comes again after `LATER_SECONDS`. A step
         over which each process ended fails. Raises `DatabaseError`, after which all messages come again.
         """
-        messages, advanced = await self._receptions.take(min(limit, MOST_MESSAGES)), list[AdvanceResult]()
+        messages = await self._receptions.take(min(limit, MOST_MESSAGES))
         parts, later = parts_of(messages, limit), False
         found = sum(max(1, len(pointed.steps)) for part in parts for pointed in part)
-        try:
+        async with self._receptions.returned(lambda: [pointed.message for part in parts for pointed in part]):
             while parts:
-                later |= await self._end_of(parts[0], caller, advanced)
+                later |= await self._end_of(parts[0], caller)
                 parts.pop(0)
-        except DatabaseError:
-            await self._receptions.give_back([pointed.message for part in parts for pointed in part])
-            raise
         self._put_off = later or (self._put_off and not messages)
-        return found, AdvanceResult.merged(advanced)
+        return found
 
-    async def _end_of(self, part: Sequence[Pointed], caller: Caller, advanced: list[AdvanceResult]) -> bool:
+    async def _end_of(self, part: Sequence[Pointed], caller: Caller) -> bool:
         """End the steps of these messages and settle them; True when some come again later."""
         if part[0].came_before_with_others:
             return await self._point_apart(part[0])
         worn = {step for pointed in part for step in pointed.steps if came_too_often(pointed.message)}
-        ended = await self.end([step for pointed in part for step in pointed.steps], caller, worn=worn)
-        advanced += ended.advanced
+        # what comes again comes alone: each that waited for a lock would hold up all others as long as its task is kept
+        wait = not came_before(part[0].message) or bool(worn)
+        ended = await self.end([step for pointed in part for step in pointed.steps], caller, wait=wait, worn=worn)
         for pointed in part:
             await self._set_aside(pointed, ended.unknown)
         await self._still_parked(ended.later)
@@ -199,4 +202,5 @@ class ParkedResults:
         """
         if not steps:
             return Ended()
-        return await Ending(self._engine, self._processor, self._plans, caller, repairs, wait).end(steps, worn)
+        ending = Ending(self._engine, self._processor, self._plans, self._on_advanced, caller, repairs, wait)
+        return await ending.end(steps, worn)

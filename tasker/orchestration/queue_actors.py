@@ -9,7 +9,6 @@ from typing import Any
 from tasker.contracts.clock import Random
 from tasker.orchestration.consuming import Inbox, QueueActor
 from tasker.orchestration.queue_pauses import PausableInbox, QueuePauses
-from tasker.orchestration.schedule import FollowUp
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller
 from tasker.services.engine.polling import Poller, PollPolicy
@@ -19,7 +18,7 @@ class QueueActors:
     """One actor for each of the `inboxes`, by the names of their queues; there may be none.
 
     `engine` is asked for the pauses, `caller` says who this process is, `policy` how long to wait without an
-    announcement; `follow_up` sees every answer.
+    announcement.
     """
 
     def __init__(
@@ -29,13 +28,12 @@ class QueueActors:
         caller: Callable[[], Caller],
         policy: PollPolicy,
         random: Random,
-        follow_up: FollowUp,
     ) -> None:
         pollers = {queue: Poller(policy, random) for queue in inboxes}
         self._pollers = list(pollers.values())
         self.pauses = QueuePauses(engine, self.wake)
         self.actors = [
-            QueueActor(PausableInbox(inbox, queue, self.pauses), caller, pollers[queue], random, follow_up.advanced)
+            QueueActor(PausableInbox(inbox, queue, self.pauses), caller, pollers[queue], random)
             for queue, inbox in inboxes.items()
         ]
 

@@ -10,7 +10,7 @@ from typing import Any
 from tasker.errors import DatabaseError
 from tasker.orchestration.consuming import Inbox
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import Caller
 
 
 class QueuePauses:
@@ -55,10 +55,10 @@ class PausableInbox:
     def __init__(self, inbox: Inbox, queue: str, pauses: QueuePauses) -> None:
         self._inbox, self._queue, self._pauses = inbox, queue, pauses
 
-    async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
+    async def receive(self, caller: Caller, limit: int) -> int:
         """As the inbox does; nothing while the queue is paused."""
         if self._pauses.hold(self._queue):
-            return 0, AdvanceResult()
+            return 0
         return await self._inbox.receive(caller, limit)
 
     def longest_pause(self) -> float:

@@ -3,13 +3,18 @@ more, and takes no other message with it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from tasker.contracts.messaging import QueuedMessage
+from tasker.errors import DatabaseError, MessagingError
 from tasker.services.engine.calls import Engine
 
 MOST_RECEPTIONS = 5
 """A message that came so often and was never dealt with has ended, or stopped, each process that took it."""
+GIVE_BACK_SECONDS = 1.0
+"""How long a process that stops takes to give back what it has in hand."""
 
 
 class Receptions:
@@ -32,6 +37,20 @@ class Receptions:
 
     async def _received(self, limit: int) -> list[QueuedMessage]:
         return await self._receive(limit, self._engine.rules.hidden_seconds)
+
+    @asynccontextmanager
+    async def returned(self, left: Callable[[], Sequence[QueuedMessage]]) -> AsyncGenerator[None, None]:
+        """What is `left` when the database fails within, or the process stops, comes again at once."""
+        try:
+            yield
+        except DatabaseError:
+            await self.give_back(left())
+            raise
+        except asyncio.CancelledError:
+            with suppress(MessagingError, TimeoutError):  # they come again later then, and who is told to stop stops
+                async with asyncio.timeout(GIVE_BACK_SECONDS):
+                    await self.give_back(left())
+            raise
 
     async def give_back(self, messages: Sequence[QueuedMessage], delay_seconds: float = 0.0) -> None:
         """Let them come again. It is not their fault: as new messages, at the end, where the next reception would be

@@ -23,7 +23,7 @@ from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import Caller, OnAdvanced
 from tasker.services.engine.plans import PlanStore, Registered
 from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission
@@ -56,13 +56,22 @@ class Asked:
 
 
 class TaskRequests:
-    """Turns messages into tasks. With `admission`, requests for a namespace that is full come again later."""
+    """Turns messages into tasks. With `admission`, requests for a namespace that is full come again later.
+
+    `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then.
+    """
 
     def __init__(
-        self, engine: Engine, plans: PlanStore, drafts: Drafts, clock: Clock, admission: Admission | None = None
+        self,
+        engine: Engine,
+        plans: PlanStore,
+        drafts: Drafts,
+        clock: Clock,
+        admission: Admission | None = None,
+        on_advanced: OnAdvanced = lambda _: None,
     ) -> None:
         self._engine, self._plans, self._drafts = engine, plans, drafts
-        self._clock, self._admission = clock, admission
+        self._clock, self._admission, self._on_advanced = clock, admission, on_advanced
         self._not_before = -math.inf
         self._receptions = Receptions(engine, engine.messaging.receive_task_requests)
         self._open: dict[int, QueuedMessage] = {}
@@ -72,24 +81,20 @@ class TaskRequests:
         remaining = self._not_before - self._clock.monotonic()
         return remaining if remaining > 0 else self._engine.rules.hidden_seconds
 
-    async def receive(self, caller: Caller, limit: int) -> tuple[int, AdvanceResult]:
+    async def receive(self, caller: Caller, limit: int) -> int:
         """Take up to `limit` messages and create their tasks; how many messages there were.
 
         Takes none for a while after a namespace was full. Raises `DatabaseError`, after which the messages come again.
         """
         if self._clock.monotonic() < self._not_before:
-            return 0, AdvanceResult()
+            return 0
         messages = await self._receptions.take(limit)
         self._open = {message.message_id: message for message in messages}
-        advanced = list[AdvanceResult]()
-        try:
+        async with self._receptions.returned(lambda: [*self._open.values()]):
             for part in apart(messages):
                 for (name, _), asked in (await self._decoded(part)).items():
-                    await self._create_of(name, asked, advanced)
-        except DatabaseError:
-            await self._receptions.give_back(list(self._open.values()))
-            raise
-        return len(messages), AdvanceResult.merged(advanced)
+                    await self._create_of(name, asked)
+        return len(messages)
 
     async def _ack(self, messages: Sequence[QueuedMessage]) -> None:
         await self._engine.messaging.ack_messages(messages)
@@ -111,9 +116,7 @@ class TaskRequests:
             found.setdefault((name, request.request.priority > 0), []).append((message, request))
         return found
 
-    async def _create_of(
-        self, name: Name, requests: Sequence[tuple[QueuedMessage, TaskRequest]], advanced: list[AdvanceResult]
-    ) -> None:
+    async def _create_of(self, name: Name, requests: Sequence[tuple[QueuedMessage, TaskRequest]]) -> None:
         """All requests for one template."""
         messages = [message for message, _ in requests]
         try:
@@ -132,7 +135,7 @@ class TaskRequests:
             for message in messages:
                 await self._refuse(message, error)
         else:
-            await self._create(template, await self._drafted(template, requests), advanced)
+            await self._create(template, await self._drafted(template, requests))
 
     async def _drafted(
         self, template: Registered, requests: Sequence[tuple[QueuedMessage, TaskRequest]]
@@ -145,7 +148,7 @@ class TaskRequests:
                 await self._refuse(message, error)
         return found
 
-    async def _create(self, template: Registered, asked: Sequence[Asked], advanced: list[AdvanceResult]) -> None:
+    async def _create(self, template: Registered, asked: Sequence[Asked]) -> None:
         """One transaction, unless the database refuses values (rule 5)."""
 
         async def create(part: Sequence[Asked]) -> None:
@@ -153,7 +156,7 @@ class TaskRequests:
             began = perf_counter()
             answer = await self._engine.move("submit", self._drafts.args(template.template_id, once), SubmitAnswer)
             tell_created(self._engine.listeners, template.plan, once, answer, began)
-            advanced.append(answer)
+            self._on_advanced(answer)
             await self._tell_duplicates(template, once, answer)
             await self._ack([each.message for each in part])
 

@@ -23,7 +23,7 @@ from tasker.orchestration.turns import Turns
 from tasker.resilience.guard import Guard
 from tasker.services.engine.answers import DueAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult
+from tasker.services.engine.exchange import OnAdvanced
 
 HESITATION_SECONDS = 0.02
 """The first pause when retries are due in tasks that others hold; it doubles until there is progress."""
@@ -59,7 +59,7 @@ class Upkeep:
         random: Random,
         *,
         breaker: Guard,
-        on_advanced: Callable[[AdvanceResult], None],
+        on_advanced: OnAdvanced,
         on_repaired: Callable[[Repaired], None] | None = None,
         poll_seconds: float = 1.0,
     ) -> None:

@@ -22,6 +22,13 @@ class HandClock:
         return datetime.fromtimestamp(self.seconds, UTC)
 
 
+class Unwritten:
+    """A channel's queue of frames that takes none."""
+
+    async def put(self, _: object) -> None:
+        raise RuntimeError("nobody writes any more")
+
+
 class Rig:
     """A backend under a prefix of its own, its clock, and a plain connection to look behind it."""
 

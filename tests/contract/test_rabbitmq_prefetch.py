@@ -13,12 +13,13 @@ import pytest_asyncio
 from aiormq import Channel
 
 from tasker.contracts.messaging import QueuedMessage
+from tasker.errors import BackendUnavailable
 from tasker_rabbitmq import polling
 from tasker_rabbitmq.backend import EMPTY_LOOKS, LOOK_SECONDS, RabbitmqBackend
-from tasker_rabbitmq.link import Link
+from tasker_rabbitmq.link import PUBLISH, Link
 from tasker_rabbitmq.received import Feed, new_ids
 from tasker_rabbitmq.settings import RabbitmqSettings
-from tests.contract.rabbitmq_rig import Rig
+from tests.contract.rabbitmq_rig import Rig, Unwritten
 from tests.support.servers import brokers
 
 
@@ -87,6 +88,28 @@ async def test_what_was_sent_ahead_and_not_taken_counts_as_never_received(rig: R
         assert {message.read_count for message in theirs} == {1}
 
 
+async def test_what_was_sent_ahead_goes_back_although_no_copy_of_it_can_be_sent(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is copied second by second, as it was sent: the rest would stay with a process that knows of it no more."""
+    async with asyncio.timeout(30), idle_beside_a_rival(rig) as rival:
+        for _ in range(3):
+            await rig.backend.send_messages("q", [b"%d" % rig.clock.seconds])
+            rig.clock.seconds += 1
+        feed = rig.backend._feeds["q"]
+        feed._asked_at = time.monotonic() + 3600  # it never ceases to ask
+        while len(feed.waiting) < 3:
+            await asyncio.sleep(0.02)
+        with monkeypatch.context() as patch:
+            patch.setattr(await rig.backend._link.channel(PUBLISH), "write_queue", Unwritten())
+            with pytest.raises(BackendUnavailable):
+                await feed.stop()
+
+        theirs: list[QueuedMessage] = []
+        while len(theirs) < 3:
+            theirs += await rival.receive_messages("q", 50, 30)
+
+
 async def test_what_was_sent_ahead_falls_to_what_is_asked_for_now_and_ends_when_nobody_asks(rig: Rig) -> None:
     async with asyncio.timeout(30), idle_beside_a_rival(rig) as rival:
         feed = rig.backend._feeds["q"]
@@ -148,6 +171,29 @@ async def test_polling_that_is_cancelled_leaves_no_consumer(rig: Rig, monkeypatc
         burst.cancel()
         await asyncio.wait([burst])
         assert (await rig.backend.queue_stats("q")).consumers == 0
+
+
+async def test_what_arrives_while_polling_ends_is_taken_with_the_rest(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went back as a copy; where none could be sent, what had arrived before was forgotten."""
+    link, basic_cancel = rig.backend._link, Channel.basic_cancel
+    await rig.backend.create_queue("q")
+    await rig.backend.send_message("q", b"in time")
+    feed = Feed(link, rig.backend._topology.name("q"), new_ids())
+
+    async def late(channel: Channel, *args: Any, **options: Any) -> Any:
+        before = len(feed.waiting)
+        await rig.backend.send_message("q", b"late")
+        while len(feed.waiting) == before:
+            await asyncio.sleep(0.02)
+        monkeypatch.setattr(await link.channel(PUBLISH), "write_queue", Unwritten())
+        return await basic_cancel(channel, *args, **options)
+
+    monkeypatch.setattr(Channel, "basic_cancel", late)
+    async with asyncio.timeout(30):
+        receipts = await polling._burst(feed, 3)
+    assert [receipt.body for receipt in receipts] == [b"in time", b"late"]
 
 
 async def taken_by_another(rig: Rig, count: int) -> set[bytes]:
@@ -269,3 +315,20 @@ async def test_who_is_told_to_stop_just_as_an_answer_comes_is_stopped() -> None:
     calling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(calling, 30)
+
+
+async def test_looks_at_the_age_of_a_message_hardly_count_as_receptions(rig: Rig) -> None:
+    """A message is given up after five receptions; a queue that is paused is looked at again and again."""
+    await rig.backend.create_queue("q")
+    await rig.backend.send_message("q", b"1")
+    async with asyncio.timeout(60):
+        for look in range(8):
+            rig.clock.seconds += 2 * LOOK_SECONDS
+            while (stats := await rig.backend.queue_stats("q")).depth != 1 or stats.oldest_seconds is None:
+                rig.clock.seconds += 2 * LOOK_SECONDS
+                await asyncio.sleep(0.02)  # it is on its way back
+            assert stats.oldest_seconds >= 2 * LOOK_SECONDS * (look + 1)
+
+        while not (received := await rig.backend.receive_messages("q", 1, 30)):
+            await asyncio.sleep(0.02)
+    assert [(message.payload, message.read_count) for message in received] == [(b"1", 2)]

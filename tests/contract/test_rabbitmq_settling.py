@@ -15,7 +15,7 @@ from tasker.errors import BackendUnavailable
 from tasker_rabbitmq import settling
 from tasker_rabbitmq.link import PUBLISH
 from tasker_rabbitmq.settling import Settled
-from tests.contract.rabbitmq_rig import Rig
+from tests.contract.rabbitmq_rig import Rig, Unwritten
 from tests.support.servers import brokers
 
 
@@ -124,15 +124,10 @@ async def test_a_burst_that_was_never_written_takes_no_number_of_the_next_one(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broker numbers what it has seen, and confirms by these numbers."""
-
-    class Lost:
-        async def put(self, _: object) -> None:
-            raise RuntimeError("nobody writes any more")
-
     await rig.backend.create_queue("q")
     await rig.backend.send_message("q", b"first")
     with monkeypatch.context() as patch:
-        patch.setattr(await rig.backend._link.channel(PUBLISH), "write_queue", Lost())
+        patch.setattr(await rig.backend._link.channel(PUBLISH), "write_queue", Unwritten())
         with pytest.raises(BackendUnavailable):
             await rig.backend.send_messages("q", [b"never", b"written"])
 

@@ -93,7 +93,7 @@ async def test_a_result_message_of_another_fleet_is_kept_and_said(
     parked = ParkedResults(engine, Processor(engine, random.Random(1)), PlanStore(engine.connection))
 
     with caplog.at_level(logging.WARNING):
-        count, _ = await parked.receive(Caller(claim_args()["worker"]), 10)
+        count = await parked.receive(Caller(claim_args()["worker"]), 10)
 
     assert count == 1
     queue = engine.messaging.names.step_results

@@ -94,12 +94,12 @@ class OrchestratorAssembly(Assembly):
     @cached_property
     def inboxes(self) -> Mapping[str, Inbox]:
         """All three orchestration queues."""
-        names, engine = self.context.messaging.names, self.result_engine
+        names, engine, told = self.context.messaging.names, self.result_engine, self.follow_up.advanced
         plans = PlanStore(engine.connection, self._retry)
         return {
-            names.step_results: ParkedResults(engine, Processor(engine, random), plans),
-            names.task_requests: TaskRequests(engine, plans, self.drafts, self.context.clock, self.admission),
-            names.task_finalizations: Finalizations(engine),
+            names.step_results: ParkedResults(engine, Processor(engine, random), plans, told),
+            names.task_requests: TaskRequests(engine, plans, self.drafts, self.context.clock, self.admission, told),
+            names.task_finalizations: Finalizations(engine, told),
         }
 
     @cached_property

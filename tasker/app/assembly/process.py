@@ -65,7 +65,7 @@ class Assembly(ABC):
     def actors(self) -> QueueActors:
         """The consumers of orchestration queues."""
         context = self.context
-        return QueueActors(self.inboxes, context.engine, self.executor.caller, context.events, random, self.follow_up)
+        return QueueActors(self.inboxes, context.engine, self.executor.caller, context.events, random)
 
     @cached_property
     def turns(self) -> Turns:

@@ -173,7 +173,7 @@ class WorkerAssembly(Assembly):
         if not self._consumes:
             return {}
         engine = self.context.engine
-        parked = ParkedResults(engine, Processor(engine, random), self.plans)
+        parked = ParkedResults(engine, Processor(engine, random), self.plans, self.follow_up.advanced)
         return {self.context.messaging.names.step_results: parked}
 
     @cached_property

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from tasker.errors import LockTimeout, StatementTimeout
 from tasker.services.engine.answers import ReplayAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import Caller, OnAdvanced
 
 TURNS, STEPS = 50, 1000
 """So many transactions at most in one sweep, each of about so many steps: nothing else that it mends waits for long."""
@@ -18,7 +18,7 @@ _log = logging.getLogger("tasker.orchestration")
 class ReplaySweep:
     """Goes on with what is due of every running replay."""
 
-    def __init__(self, engine: Engine, on_advanced: Callable[[AdvanceResult], None] = lambda _: None) -> None:
+    def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
         self._engine, self._on_advanced = engine, on_advanced
 
     async def look(self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from time import perf_counter
 from typing import Any
@@ -25,7 +25,7 @@ from tasker.errors import LockTimeout, StatementTimeout
 from tasker.log_lines import log_line
 from tasker.services.engine.answers import StaleAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult
+from tasker.services.engine.exchange import OnAdvanced
 from tasker.services.task_lines import whose
 
 SEARCH_BOUNDS_MS = (10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
@@ -70,7 +70,7 @@ class StalenessSearch:
         self,
         engine: Engine,
         settings: StalenessSettings,
-        on_advanced: Callable[[AdvanceResult], None] = lambda _: None,
+        on_advanced: OnAdvanced = lambda _: None,
     ) -> None:
         self._engine, self._settings, self._on_advanced = engine, settings, on_advanced
         self.counts: Counter[str] = Counter()

@@ -41,7 +41,7 @@ from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import MendAnswer, SettleAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.changes import Change
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller, OnAdvanced
 from tasker.services.engine.found import Found, FoundStep, Orphan, UnservedStep
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
@@ -86,11 +86,11 @@ class Sweeper:
         plans: PlanStore,
         random: Random,
         settings: SweepSettings | None = None,
-        on_advanced: Callable[[AdvanceResult], None] = lambda _: None,
+        on_advanced: OnAdvanced = lambda _: None,
     ) -> None:
         self._engine, self._processor, self._plans, self._random = engine, processor, plans, random
         self._on_advanced = on_advanced
-        self._parked = ParkedResults(engine, processor, plans)
+        self._parked = ParkedResults(engine, processor, plans, on_advanced)
         self._settings = settings or SweepSettings()
         self._registry, self._silent = ProcessRegistry(engine.connection), SilentWorkers()
         self.storms = StormWatch(engine, self._settings.storms)
@@ -194,8 +194,6 @@ class Sweeper:
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("sweep_passed_over steps=%s reason=%s", len(steps), error)
             return 0
-        for answer in ended.advanced:
-            self._on_advanced(answer)
         return len(ended.done)
 
     async def _settle(self, unfinished: Sequence[str]) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
@@ -133,6 +133,9 @@ class AdvanceResult:
             completed={step: token for each in results for step, token in each.completed.items()},
             retry_in_ms=soonest(each.retry_in_ms for each in results),
         )
+
+
+OnAdvanced: TypeAlias = Callable[[AdvanceResult], None]
 
 
 class ResultSink(Protocol):

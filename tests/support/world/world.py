@@ -195,7 +195,7 @@ class World:
 
     async def _orchestrate(self, limit: int) -> None:
         async with asyncio.timeout(PATIENCE):
-            while not (await self.orchestrator.receive(self._caller(self.workers[0], 0), limit))[0]:
+            while not await self.orchestrator.receive(self._caller(self.workers[0], 0), limit):
                 await asyncio.sleep(LOOK_SECONDS)
 
     def sweep(self, worker: Worker) -> Counter[str]:

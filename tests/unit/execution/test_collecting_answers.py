@@ -248,3 +248,20 @@ async def test_a_trial_that_crashes_says_nothing_and_the_next_one_may_be() -> No
 
     assert rig.stored == ["one", "one"]
     assert rig.breaker.state is BreakerState.CLOSED
+
+
+async def test_what_fails_behind_a_write_keeps_no_slot_of_the_steps_that_it_handed_over() -> None:
+    """A thread that cannot be started for a publisher, say: the collector crashes, and is begun again."""
+    rig = Rig()
+    rig.answers[("a",)] = [AdvanceResult([ClaimRow("b", TASK, "b", template=1, ordinal=0, token=1, attempt=1)])]
+
+    def fails(_: AdvanceResult) -> None:
+        raise RuntimeError("can't start new thread")
+
+    rig.collector._on_advanced = fails
+    rig.end("a")
+
+    with pytest.raises(RuntimeError, match="new thread"):
+        await asyncio.wait_for(rig.collector.run(), PATIENCE)
+
+    assert rig.worker.slots.idle

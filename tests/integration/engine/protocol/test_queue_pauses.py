@@ -136,7 +136,7 @@ async def test_nothing_is_taken_before_a_process_knows_what_is_paused_and_while_
     turns = Turns(queued.engine, "sweep", Time(), _Half(), 5.0, pauses.told)
 
     async def take() -> int:
-        return (await inbox.receive(queued.caller(), 100))[0]
+        return await inbox.receive(queued.caller(), 100)
 
     assert await take() == 0, "it might be paused"
     pause(lab, RESULTS)

@@ -1,5 +1,6 @@
--- The `queued` result path: stores results and parks the steps for an orchestrator, which ends their leases. Takes no
+-- The `queued` result path: stores results and parks the steps for an orchestrator, which ends their leases. Waits for no
 -- task lock: only rows in progress under the given token of the worker that had it change, ORDER BY workflow_step_uuid.
+-- Of two claims of one step the newer one counts.
 -- cpu_tuple_cost: as in advance_v1, so that each row of the batch is looked up.
 -- p_args: {worker, items: [{s, t, kind ok|retry|fail, k, w (the caller), d, ms, r, m, e, ev}]}.
 -- Answer: {verdicts, parked: [{step, task, token}]}; what is parked must be sent to orchestration_step_results.
@@ -30,6 +31,7 @@ begin
     select distinct on (i.s) i.*, tasker.parking_path(i.kind) as path
     from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint,
       d numeric, ms numeric, r jsonb, m jsonb, e jsonb, w uuid, ev jsonb)
+    order by i.s, i.k desc nulls last
   ), moved as (
     update tasker.workflow_steps s set updated_at = v_now, deadline_at = null, hinted_at = v_now,
       sort_key = s.sort_key + tasker.path_length(g.path), state = tasker.path_end(g.path)
@@ -74,7 +76,9 @@ begin
   select g.t, g.s, g.k, v_worker, v_verdicts->>g.s::text, jsonb_strip_nulls(jsonb_build_object('kind', g.kind,
     'result', g.r, 'error', g.e)), v_now
   from jsonb_to_recordset(p_args->'items') as g (s uuid, t uuid, kind text, k bigint, r jsonb, e jsonb)
-  where v_verdicts->>g.s::text in ('stale', 'cancelled');
+  join tasker.tasks t on t.task_uuid = g.t   -- of one that was deleted nothing is left, and nobody waits for who deletes it
+  where v_verdicts->>g.s::text in ('stale', 'cancelled')
+  for key share of t skip locked;
   return jsonb_strip_nulls(jsonb_build_object('verdicts', v_verdicts, 'parked', v_parked));
 end
 $$;

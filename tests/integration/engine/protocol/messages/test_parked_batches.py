@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
 from collections.abc import AsyncIterator
@@ -20,6 +21,7 @@ from tasker.orchestration.parking import LATER_SECONDS, ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.calls import Engine, Rules
+from tasker.services.engine.exchange import AdvanceResult
 from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
 from tests.support.engine_fixture import Item, Lab, ok
@@ -46,7 +48,7 @@ class Queued(Orchestra):
         return await Parking(self.engine, random.Random(1)).process(results, self.caller())  # type: ignore[arg-type]
 
     async def receive(self) -> int:
-        return (await self.results.receive(self.caller(), 100))[0]
+        return await self.results.receive(self.caller(), 100)
 
     def due(self, when: str) -> None:
         """Messages that were put off are due then."""
@@ -72,7 +74,9 @@ async def queued(lab: Lab) -> AsyncIterator[Queued]:
     engine = Engine(connection, messaging, Rules(hidden_seconds=36_000))
     processor, plans = Processor(engine, random.Random(1)), PlanStore(connection)
     sweeper = Sweeper(engine, processor, plans, random.Random(2), AT_ONCE)
-    yield Queued(lab, engine, processor, sweeper, ParkedResults(engine, processor, plans))
+    advanced: list[AdvanceResult] = []
+    results = ParkedResults(engine, processor, plans, advanced.append)
+    yield Queued(lab, engine, processor, sweeper, results, advanced=advanced)
     await messaging.close()
     await connection.close()
 
@@ -120,11 +124,11 @@ async def test_results_that_are_parked_together_are_pointed_at_with_few_messages
     await queued.park(*(result_of(lab.chain(1), claim) for claim in claims))
     assert await waiting(queued) == 2
 
-    found, advanced = await queued.results.receive(queued.caller(), POINTED_AT)
+    assert await queued.results.receive(queued.caller(), POINTED_AT) == len(claims)
 
-    assert found == len(claims)
-    assert set(advanced.finished.values()) == {"complete"}
-    assert len(advanced.finished) == len(claims)
+    finished = AdvanceResult.merged(queued.advanced).finished
+    assert set(finished.values()) == {"complete"}
+    assert len(finished) == len(claims)
     assert await waiting(queued) == 0
     writes = lab.observer.rows(
         "select count(distinct updated_at) as writes, max(n) as most from (select updated_at,"
@@ -153,9 +157,9 @@ async def test_who_ends_a_parked_retry_knows_when_it_is_due(queued: Queued) -> N
     _, claims = queued.lab.running(plan)
     await queued.park(result_of(plan, claims["s0"], failure=Failure("try later", "X", True, retry_after=2)))
 
-    _, advanced = await queued.results.receive(queued.caller(), 100)
+    await queued.receive()
 
-    assert advanced.retry_in_ms == 2000
+    assert [each.retry_in_ms for each in queued.advanced] == [2000]
 
 
 async def test_a_parked_result_that_cannot_be_ended_fails_alone(
@@ -291,6 +295,57 @@ async def test_the_message_of_a_task_that_somebody_keeps_comes_again_and_counts_
     assert lab.task(held["task"]).state == "complete"
     assert (await waiting(queued), queued.results.longest_pause()) == (0, 36_000)
     assert not await queued.sweep()
+
+
+async def test_results_of_a_task_that_somebody_keeps_for_long_hold_up_no_others_when_they_come_again(
+    queued: Queued,
+) -> None:
+    """Each comes alone then, before what is new: waiting for its lock anew would take as long as there are such."""
+    lab = queued.lab
+    *kept, new = parked_tasks(queued, 4)
+    for claim in kept:
+        await queued.park(result_of(lab.chain(1), claim))
+    await queued.engine.connection.execute("set lock_timeout = '50ms'")
+
+    with lab.transaction(lab.one):
+        lab.one.execute("select from tasker.tasks where task_uuid = any (%s) for update", [c["task"] for c in kept])
+        assert await queued.receive() == 3
+        await queued.engine.connection.execute("set lock_timeout = '1h'")
+        await queued.park(result_of(lab.chain(1), new))
+        queued.due("0 seconds")
+        async with asyncio.timeout(60):
+            while lab.task(new["task"]).state != "complete":
+                await queued.receive()
+        assert {lab.task(claim["task"]).state for claim in kept} == {"steps_in_process"}
+
+    queued.due("0 seconds")
+    while await queued.receive():
+        pass
+    assert {lab.task(claim["task"]).state for claim in kept} == {"complete"}
+
+
+async def test_a_step_that_somebody_locks_holds_up_no_other_result(
+    queued: Queued, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A person's transaction in a console: no lock of its task tells of it."""
+    lab = queued.lab
+    held, *free = parked_tasks(queued, 4)
+    for claim in (held, *free):
+        await queued.park(result_of(lab.chain(1), claim))
+    await queued.engine.connection.execute("set lock_timeout = '50ms'")
+
+    with lab.transaction(lab.two):
+        lab.two.execute("select from tasker.workflow_steps where workflow_step_uuid = %s for update", held["step"])
+        for _ in range(5):
+            await queued.receive()
+            queued.due("0 seconds")
+        assert [lab.task(claim["task"]).state for claim in free] == ["complete"] * 3
+        assert lab.task(held["task"]).state == "steps_in_process"
+    assert caplog.messages[0].startswith("parked_results_put_off steps=4 reason=")
+
+    while await queued.receive():
+        pass
+    assert lab.task(held["task"]).state == "complete"
 
 
 async def test_a_sweep_goes_on_beside_a_row_that_somebody_locks(

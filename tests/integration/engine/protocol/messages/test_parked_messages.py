@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -14,14 +15,14 @@ import pytest
 from tasker.contracts.plan import Plan
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
-from tasker.errors import DatabaseError, StatementTimeout
+from tasker.errors import BackendUnavailable, DatabaseError, DatabaseUnavailable, StatementTimeout
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration import ending
+from tasker.orchestration import ending, receptions
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.results import Processor
 from tasker.services.engine.calls import Engine, Rules
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import AdvanceResult, Caller
 from tasker.services.engine.plans import PlanStore
 from tests.support.engine_fixture import Lab, ok
 from tests.support.random_plans import DECISION, Spec
@@ -35,6 +36,7 @@ class Tray:
 
     lab: Lab
     messaging: MessagingService
+    advanced: list[AdvanceResult] = field(default_factory=list)
 
     async def send(self, *payloads: Any) -> None:
         for payload in payloads:
@@ -44,9 +46,10 @@ class Tray:
     async def receive(self, url: str | None = None) -> int:
         connection = Connection(url or self.lab.url)
         engine = Engine(connection, self.messaging, RULES)
-        results = ParkedResults(engine, Processor(engine, random.Random(1)), PlanStore(connection))
+        plans, told = PlanStore(connection), self.advanced.append
+        results = ParkedResults(engine, Processor(engine, random.Random(1)), plans, told)
         try:
-            return (await results.receive(Caller(self.lab.one.worker), 100))[0]
+            return await results.receive(Caller(self.lab.one.worker), 100)
         finally:
             await connection.close()
 
@@ -207,6 +210,69 @@ async def test_a_result_that_takes_too_long_stays_parked_however_often_and_holds
     monkeypatch.undo()
     assert await tray.receive() == 1
     assert tray.lab.task(slow).state == "complete"
+
+
+async def test_what_was_ended_before_the_database_went_away_is_told(
+    tray: Tray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits for these tasks, and who is to be woken for what they made ready, would hear of it much later."""
+    (good, first), (_, second) = parked_decisions(tray, "good", KILLS)
+    await tray.send(first, second)
+    breaks(monkeypatch, DatabaseUnavailable("gone"))
+
+    with pytest.raises(DatabaseUnavailable):
+        await tray.receive()
+
+    assert [each.finished for each in tray.advanced] == [{good: "complete"}]
+
+
+async def cut_off(tray: Tray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look is told to stop while it plans what a decision has decided, and does."""
+    began = asyncio.Event()
+
+    async def hangs(*_: Any) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ending, "plan_growth", hangs)
+        look = asyncio.create_task(tray.receive())
+        await asyncio.wait_for(began.wait(), 60)
+        look.cancel()
+        await asyncio.wait([look], timeout=60)
+    assert look.cancelled()
+
+
+async def test_messages_of_a_look_that_is_cut_off_come_again_at_once(
+    tray: Tray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that stops waits for a look for a few seconds; one message may point to many results."""
+    pointed = parked_decisions(tray, *("good",) * 4)
+    await tray.send(*(message for _, message in pointed))
+
+    await cut_off(tray, monkeypatch)
+
+    while await tray.receive():
+        pass
+    assert [tray.lab.task(task).state for task, _ in pointed] == ["complete"] * 4
+    assert await tray.waiting() == 0
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_a_look_that_is_cut_off_stops_also_where_its_messages_cannot_be_given_back(
+    tray: Tray, monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    ((_, message),) = parked_decisions(tray, "good")
+    await tray.send(message)
+
+    async def away(*_: Any) -> None:
+        if not answers:
+            await asyncio.Event().wait()
+        raise BackendUnavailable("the broker is away")
+
+    monkeypatch.setattr(receptions, "GIVE_BACK_SECONDS", 0.01)
+    monkeypatch.setattr(tray.messaging, "nack_message", away)
+    await cut_off(tray, monkeypatch)
 
 
 async def test_an_outage_counts_against_no_result(tray: Tray) -> None:

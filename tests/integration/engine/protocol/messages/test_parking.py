@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from tests.support.engine_fixture import Item, Lab, fail, ok, retry, verdict
+import pytest
+
+from tests.support.engine_fixture import Item, Lab, change, fail, ok, retry, verdict
 from tests.support.random_plans import BATCHABLE, DECISION, Spec
 
 
@@ -106,6 +108,36 @@ def test_a_late_result_of_a_lost_step_cannot_be_parked_and_is_kept_as_evidence(l
     assert lab.steps(task)["s0"] == before
     (evidence,) = lab.refused(task)
     assert (evidence.verdict, evidence.detail["result"]) == ("stale", {"late": True})
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_of_two_claims_of_one_step_in_a_batch_the_newer_one_is_parked(lab: Lab, newest_first: bool) -> None:
+    """A worker that lost a step while its result could not be stored, and got it again."""
+    task, claims = lab.running(lab.chain())
+    former = claims["s0"]
+    lab.two.advance(change("release", former, n={"reason": "lease_expired"}))
+    newer = lab.running_claims(task)["s0"]
+    items = [ok(newer, {"by": "newer"}), ok(former, {"by": "former"})]
+
+    answer = park(lab, *items[:: 1 if newest_first else -1])
+
+    assert [parked["token"] for parked in answer.get("parked", ())] == [newer["token"]]
+    stored = "select result from tasker.step_results where workflow_step_uuid = %s"
+    assert lab.observer.value(stored, newer["step"]) == {"by": "newer"}
+
+
+def test_of_a_result_of_a_task_that_was_deleted_nothing_is_kept(lab: Lab) -> None:
+    """Nobody would ever delete it: pruning goes by the tasks."""
+    task, claims = lab.running(lab.chain())
+    lab.two.call("cancel", {"task": task})
+    lab.observer.execute("delete from tasker.workflow_steps where task_uuid = %s", task)
+    lab.observer.execute("delete from tasker.task_details where task_uuid = %s", task)
+    lab.observer.execute("delete from tasker.tasks where task_uuid = %s", task)
+
+    answer = park(lab, ok(claims["s0"], {"late": True}))
+
+    assert verdict(answer, claims["s0"]) == "stale"
+    assert lab.refused(task) == []
 
 
 def test_a_parked_step_has_no_lease_to_lose(lab: Lab) -> None:

@@ -41,12 +41,10 @@ class Desk:
         return TaskRequests(self.engine, self.plans, drafts, clock or _Settable(), admission)
 
     async def receive(self, inbox: TaskRequests | None = None) -> int:
-        count, _ = await (inbox or self.requests()).receive(Caller(self.lab.one.worker), 100)
-        return count
+        return await (inbox or self.requests()).receive(Caller(self.lab.one.worker), 100)
 
     async def finalize(self) -> int:
-        count, _ = await Finalizations(self.engine).receive(Caller(self.lab.one.worker), 100)
-        return count
+        return await Finalizations(self.engine).receive(Caller(self.lab.one.worker), 100)
 
     async def send(self, *messages: Any) -> None:
         queue = self.engine.messaging.names.task_requests
@@ -153,7 +151,7 @@ async def test_two_orchestrators_that_get_the_same_request_make_one_task(desk: D
     rival = Desk(desk.lab, Engine(connection, desk.engine.messaging), PlanStore(connection))
 
     each = [one.requests().receive(Caller(one.lab.one.worker), 1) for one in (desk, rival)]
-    assert sorted(count for count, _ in await asyncio.gather(*each)) == [1, 1]
+    assert sorted(await asyncio.gather(*each)) == [1, 1]
 
     assert desk.tasks() == [message["request_id"]]
     await connection.close()
