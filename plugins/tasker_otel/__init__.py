@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenTelemetry"]
 FLUSH_SECONDS = 3.0
+DISABLED = "OTEL_SDK_DISABLED"
+"""The standard's variable; with `true` nothing is sent."""
 AROUND = ("tasker_tasks_submitted", "tasker_transitions", "tasker_request_answered")
 STARTED = (
     "Console logging with OpenTelemetry initialized opentelemetry_enabled=true logs_enabled=%s"
@@ -62,6 +65,9 @@ class OpenTelemetry:
 
         Raises `RuntimeError` without the SDK.
         """
+        if os.environ.get(DISABLED, "").strip().lower() == "true":
+            _log.info("OpenTelemetry not initialized opentelemetry_enabled=false reason=%s", DISABLED)
+            return [name for name in dir(self) if name.startswith("tasker_")]
         try:
             from tasker_otel.sending import sender_of
             from tasker_otel.spans import Spans

@@ -73,6 +73,22 @@ async def test_what_a_process_does_arrives_with_headers_and_the_name_of_the_serv
     assert receiver.headers[0]["authorization"] == "Bearer key"
 
 
+async def test_the_variable_of_the_standard_switches_it_all_off_and_that_is_told(
+    receiver: SpanReceiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "True")
+    table = OtelTable(endpoint=receiver.endpoint, service_name="switched-off", logs="otlp", detail="all")
+    with caplog.at_level("INFO", "tasker.plugins.otel"):
+        plugins = plugins_of(PluginChoice(enabled=("otel",), settings={"otel": table}))
+    assert caplog.messages == [
+        "OpenTelemetry not initialized opentelemetry_enabled=false reason=OTEL_SDK_DISABLED",
+    ]
+    heard = ("tasker_attempt_ended", "tasker_attempt_trace", "tasker_transitions", "tasker_process_stopped")
+    assert [plugins.having(hook) for hook in heard] == [()] * 4
+    await plugins.settle()
+    assert receiver.headers == []
+
+
 @pytest.mark.parametrize("kind", ["gzip", "deflate", "none"])
 def test_the_variables_of_the_exporter_count(
     receiver: SpanReceiver, monkeypatch: pytest.MonkeyPatch, kind: str
