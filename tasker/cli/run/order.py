@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasker.cli.connection import configured_for
+from tasker.cli.connection import configured_for, require_database
 from tasker.cli.next_commands import resume_command
 from tasker.cli.options import Database
 from tasker.cli.run.input import TaskInput, read_input
@@ -78,6 +78,8 @@ def prepare_order(order: RunOrder) -> Prepared:
     from tasker.services.authoring.handlers import add_handlers_beside, load_handlers, require_handlers
 
     configuration = configured_for(order.database)
+    if order.resume is not None:
+        require_database(configuration.database_url, order.database.data_dir)
     path = existing_path(order.target)
     task_input = read_input(order.input, order.settings, folder=_input_folder(path), read_stdin=sys.stdin.read)
     workflow = _compiled(path, order, configuration) if path and order.resume is None else None
