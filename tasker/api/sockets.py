@@ -25,9 +25,11 @@ def listen(host: str, port: int) -> socket.socket:
             made.close()
             raise
     except OSError as error:
+        denied = isinstance(error, PermissionError)
+        why = "ports below 1024 are not for every user" if denied else "another process may have the port"
         raise UsageError(
             f"cannot listen on {host}:{port}: {error.strerror or error}",
-            hint="another process may have the port: choose one with --port, 0 for any that is free",
+            hint=f"{why}: choose one with --port, 0 for any that is free",
         ) from None
     made.setblocking(False)
     return made

@@ -128,12 +128,13 @@ class TaskerGroup(GuessingGroup):
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)
-        except TaskerError as error:
-            if os.environ.get("TASKER_DEBUG") == "1":
+        except (TaskerError, OSError) as error:
+            told = _for_the_user(error)
+            if told is None or os.environ.get("TASKER_DEBUG") == "1":
                 raise
-            if ctx.meta.get(WANTS_JSON):
-                _write_error(error)
-            raise Failure(error) from error
+            if ctx.meta.get(WANTS_JSON) or (told is not error and _asks_for_json(ctx.meta.get(ARGUMENTS, ()))):
+                _write_error(told)
+            raise Failure(told) from error
         except click.UsageError as error:
             mistake = explained(error)
             if _asks_for_json(ctx.meta.get(ARGUMENTS, ())):
@@ -175,9 +176,20 @@ def _commands_of(plugins: Plugins) -> dict[str, click.Command]:
     return found
 
 
+def _for_the_user(error: TaskerError | OSError) -> TaskerError | None:
+    """The error; of a path that the system refuses, a mistake that names it. None for what is no error about a path."""
+    if isinstance(error, TaskerError):
+        return error
+    if error.filename is None:
+        return None
+    denied = isinstance(error, PermissionError)
+    hint = "may this user read it, and enter the folders above it?" if denied else "name another path"
+    return UsageError(f"{error.filename} cannot be used: {error.strerror}", hint=hint)
+
+
 def _asks_for_json(typed: Sequence[str]) -> bool:
     """Of a command line with a mistake, which may have kept the option from being read."""
-    return "--format=json" in typed or ("--format", "json") in pairwise(typed)
+    return bool({"--json", "--format=json"} & set(typed)) or ("--format", "json") in pairwise(typed)
 
 
 def _write_error(error: TaskerError) -> None:

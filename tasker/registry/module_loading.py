@@ -75,14 +75,14 @@ def loading(what: str, path: Path | None = None) -> Iterator[None]:
         yield
     except HandlerLoadError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         kind = "" if isinstance(error, TaskerError) else f"{type(error).__name__}: "
         raise HandlerLoadError(
             f"{what} cannot be loaded: {_place(error, path)}{kind}{error}", hint=_hint(error, path)
         ) from error
 
 
-def _place(error: Exception, path: Path | None) -> str:
+def _place(error: BaseException, path: Path | None) -> str:
     """`file:line: ` of the user's code that failed."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: "
@@ -93,9 +93,11 @@ def _place(error: Exception, path: Path | None) -> str:
     return f"{usable[-1].filename}:{usable[-1].lineno}: " if usable else ""
 
 
-def _hint(error: Exception, path: Path | None) -> str | None:
+def _hint(error: BaseException, path: Path | None) -> str | None:
     if isinstance(error, TaskerError):
         return error.hint
+    if isinstance(error, SystemExit):
+        return "it would end the worker: what is for running it by itself belongs below `if __name__ == '__main__':`"
     if isinstance(error, TypeError) and "'module' object is not callable" in str(error):
         return _module_for_its_function(error)
     name = error.name if isinstance(error, ModuleNotFoundError) else None

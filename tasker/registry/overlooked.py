@@ -83,19 +83,27 @@ def _file(value: Any) -> str:
 
 def _left_out(name: str) -> Iterator[str]:
     for file in LEFT_OUT:
-        if file.is_file() and name in file.read_text(encoding="utf-8", errors="replace"):
+        if name in _text(file):
             yield f"{file} has {name!r} and was left out for its name: give it by name (--handlers {file}) or rename it"
 
 
 def _beside(callables: Iterable[str], folder: Path) -> Iterator[str]:
     """Files that define them beside a template, whatever their names: a test that only speaks of them is not meant."""
     for file in sorted(folder.glob("*.py")):
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = _text(file)
         if found := [repr(name) for name in dict.fromkeys(callables) if _defines(text, name)]:
             yield (
                 f"{file} has {' and '.join(found)}, and beside a template only handlers.py is loaded: rename it, "
                 f"or give it (--handlers {file})"
             )
+
+
+def _text(file: Path) -> str:
+    """What stands in it; nothing in one that is gone, is a folder, or may not be read."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _defines(text: str, name: str) -> bool:

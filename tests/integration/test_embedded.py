@@ -186,6 +186,16 @@ def test_a_server_that_does_not_start_is_quoted(folder: Path) -> None:
     assert server_pid(folder) is None
 
 
+def test_a_server_that_does_not_start_on_a_full_disk_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = os.statvfs_result([4096, 4096, 1000, 10, 0, 1000, 10, 0, 0, 255])
+    monkeypatch.setattr(server_module.os, "statvfs", lambda path: full)
+
+    with pytest.raises(DatabaseUnavailable, match="did not start") as caught:
+        EmbeddedServer.start(folder, settings={"no_such_setting": "1"})
+
+    assert caught.value.hint == f"the disk of {folder} is full: make room on it"
+
+
 def test_a_cluster_of_another_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "PG_VERSION").write_text("16\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,13 @@ OVERLAP = timedelta(seconds=5)
 
 
 class Feed:
-    """The task and its steps as they were at the last `poll`; `waits` as of the last `explain`."""
+    """The task and its steps as they were at the last `poll`; `waits` as of the last `explain`.
+
+    `stopping`: who watches is who served the steps, and serves none any more. That is not told of each of them.
+    """
 
     waits = Waits()
+    stopping = False
 
     def __init__(self, tasks: TaskService, task_uuid: str) -> None:
         self.task_uuid = task_uuid
@@ -34,13 +39,14 @@ class Feed:
         since = self.task.at - OVERLAP if self.task else None
         self.task = await self._tasks.progress(self.task_uuid, since)
         self._polled_at = time.monotonic()
-        changed = [step for step in self.task.steps if self.steps.get(step.name) != step]
-        self.steps.update((step.name, step) for step in self.task.steps)
+        steps = [replace(step, unserved=None) for step in self.task.steps] if self.stopping else self.task.steps
+        changed = [step for step in steps if self.steps.get(step.name) != step]
+        self.steps.update((step.name, step) for step in steps)
         return changed
 
     async def explain(self) -> None:
         """Ask why steps wait that have waited for long; nothing is asked when there are none."""
-        if self.task and not self.task.finished:
+        if self.task and not self.task.finished and not self.stopping:
             self.waits = await Waits.of(self._tasks, self.task_uuid, list(self.steps.values()), self.now())
 
     def why(self, step: StepProgress) -> str:

@@ -8,12 +8,12 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasker.cli.connection import configured_for
+from tasker.cli.connection import configured_for, require_database
 from tasker.cli.next_commands import resume_command
 from tasker.cli.options import Database
 from tasker.cli.run.input import TaskInput, read_input
 from tasker.contracts.dataclasses import dataclass
-from tasker.errors import InputInvalid, UsageError
+from tasker.errors import InputInvalid, TemplateNotFound, UsageError
 
 if TYPE_CHECKING:
     from tasker.app.configured import Configured
@@ -79,6 +79,8 @@ def prepare_order(order: RunOrder) -> Prepared:
 
     configuration = configured_for(order.database)
     path = existing_path(order.target)
+    if path is None or order.resume is not None:
+        _require_what_is_kept(order, configuration)
     task_input = read_input(order.input, order.settings, folder=_input_folder(path), read_stdin=sys.stdin.read)
     workflow = _compiled(path, order, configuration) if path and order.resume is None else None
     registry = load_handlers(order.handlers if order.resume is None else (), configuration.importable)
@@ -113,6 +115,8 @@ def existing_path(target: str | None) -> Path | None:
 
     if target is None:
         return None
+    if not target:
+        raise UsageError("PATH is empty", hint="`.` is the current folder")
     path = Path(target)
     if path.exists():
         return path
@@ -134,6 +138,21 @@ def kept_sources(tags: Sequence[str]) -> tuple[Path | None, list[str]]:
     paths = [Path(tag.removeprefix(PATH_TAG)) for tag in tags if tag.startswith(PATH_TAG)]
     handlers = [tag.removeprefix(HANDLERS_TAG) for tag in tags if tag.startswith(HANDLERS_TAG)]
     return (paths[0] if paths else None), handlers
+
+
+def _require_what_is_kept(order: RunOrder, configuration: Configured) -> None:
+    """A task to be resumed, and a template that is named, are in a database that was made before: none is made here."""
+    from tasker.services.authoring.targets import neither_path_nor_registered
+
+    try:
+        require_database(configuration.database_url, order.database.data_dir)
+    except UsageError as error:
+        if order.resume is not None:
+            raise
+        with neither_path_nor_registered(str(order.target)):
+            raise TemplateNotFound(
+                f"no template {order.target} is registered: {error.message}", hint=error.hint
+            ) from error
 
 
 def _compiled(path: Path, order: RunOrder, configuration: Configured) -> Workflow:

@@ -174,11 +174,13 @@ async def _watch(app: App, begun: Begun, order: RunOrder, interrupted: Interrupt
 
 async def _follow(app: App, begun: Begun, view: View, timeout: float | None, asked: asyncio.Event) -> Ended:
     """Show the task until it ends or is to be stopped, and stop it then."""
-    async with shown(Feed(app.tasks, begun.task_uuid), view):
+    feed = Feed(app.tasks, begun.task_uuid)
+    async with shown(feed, view):
         found = await first_of(app.wait(begun.task_uuid), asked, timeout)
         if not isinstance(found, str):
             return Ended(found)
         view.say(STOPPING[found])
+        feed.stopping = True
         await app.stop_working(STOP_GRACE_SECONDS)
     report = await app.tasks.report(begun.task_uuid)
     return Ended(report, None if report.finished else found)

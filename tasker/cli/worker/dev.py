@@ -122,6 +122,13 @@ class _Child:
         """True when it ended by a signal that it did not get from here: no change of a file will bring it back."""
         return (self._process.poll() or 0) < 0 and self._told is not self._process
 
+    def has_given_up(self) -> bool:
+        """True once for a process that ended by itself, as with a mistake in a file: a change brings another one."""
+        if (self._process.poll() or 0) <= 0 or self._told is self._process:
+            return False
+        self._told = self._process
+        return True
+
     def restart(self) -> None:
         """Another one."""
         self.stop()
@@ -138,6 +145,8 @@ def _watch(watched: Sequence[Path], child: _Child) -> None:
             seen = now
             click.echo(f"changed: {', '.join(changed[:5])}; starting again", err=True)
             child.restart()
+        elif child.has_given_up():
+            click.echo("the worker has ended; it starts again when a file changes", err=True)
         elif child.was_killed():
             click.echo("the worker was killed; starting another", err=True)
             time.sleep(RESTART_SECONDS)

@@ -37,6 +37,7 @@ LINGER_SECONDS = 10.0
 START_TIMEOUT_SECONDS = 60.0
 LOCK_TIMEOUT_SECONDS = 120.0  # starting and stopping are bounded by half of it, making a cluster is not
 POLL_SECONDS = 0.002
+NO_ROOM_BYTES = 2**20
 
 # A laptop's server: few processes, full durability, no network.
 SETTINGS = {
@@ -227,7 +228,17 @@ def _clear_leftovers(layout: Layout) -> None:
 
 
 def _did_not_start(layout: Layout) -> DatabaseUnavailable:
-    return DatabaseUnavailable(f"the embedded PostgreSQL did not start; {layout.log} says:\n{_last_words(layout)}")
+    said = _last_words(layout) or "(nothing)"
+    return DatabaseUnavailable(
+        f"the embedded PostgreSQL did not start; {layout.log} says:\n{said}", hint=_full_disk(layout)
+    )
+
+
+def _full_disk(layout: Layout) -> str | None:
+    """A server that has no room cannot write into its log that it has none."""
+    disk = os.statvfs(layout.data)
+    full = disk.f_bavail * disk.f_frsize < NO_ROOM_BYTES
+    return f"the disk of {layout.data.parent} is full: make room on it" if full else None
 
 
 def _launch(layout: Layout, command: list[str], options: dict[str, Any]) -> _Detached:

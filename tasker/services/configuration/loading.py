@@ -184,8 +184,9 @@ def _existing(places: list[Path], variable: str) -> Path:
         if place.is_file():
             return place
     looked = " or ".join(map(str, places))
+    missing = "is a folder, expected a file" if any(place.is_dir() for place in places) else "does not exist"
     raise ConfigurationError(
-        f"the configuration file {looked} does not exist ({variable})",
+        f"the configuration file {looked} {missing} ({variable})",
         hint="write it with: tasker config generate --context CONTEXT --environment ENVIRONMENT",
     )
 

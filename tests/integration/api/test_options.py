@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -107,6 +109,17 @@ def test_a_port_that_is_taken_is_a_mistake_that_says_what_to_do() -> None:
             listening_socket(http, None, None, None)
 
     assert "--port" in str(refused.value.hint)
+
+
+def test_a_port_that_is_not_for_everybody_is_not_said_to_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bind(self: socket.socket, address: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", bind)
+    with pytest.raises(UsageError, match="Permission denied") as refused:
+        listening_socket(HttpSettings(), "127.0.0.1", 80, None)
+
+    assert "below 1024" in str(refused.value.hint)
 
 
 def test_a_server_that_is_turned_off_does_not_start() -> None:

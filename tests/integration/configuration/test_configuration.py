@@ -137,6 +137,8 @@ def test_the_root_variable_finds_the_file_by_context_and_environment(
 def test_a_file_that_is_missing_or_is_not_toml_halts_the_start(write: Write, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"none\.toml does not exist \(TASKER_CONFIG_PATH\)"):
         load("worker", {"TASKER_CONFIG_PATH": str(tmp_path / "none.toml")})
+    with pytest.raises(ConfigurationError, match=r"is a folder, expected a file \(TASKER_CONFIG_PATH\)"):
+        load("worker", {"TASKER_CONFIG_PATH": str(tmp_path)})
     with pytest.raises(ConfigurationError, match=r"worker-development\.toml or .* does not exist"):
         load("worker", {"TASKER_CONFIG_ROOT": str(tmp_path)})
     file = write("bad.toml", "[common\nx = 1\n")

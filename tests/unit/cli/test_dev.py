@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
-from tasker.cli.worker.dev import _stamps
+from tasker.cli.worker.dev import _Child, _stamps
+from tests.support.waiting import until
 
 
 def test_the_files_of_a_project_are_watched_and_not_what_is_installed_in_it(tmp_path: Path) -> None:
@@ -29,3 +31,13 @@ def test_a_file_that_goes_while_it_is_looked_at_is_no_error(tmp_path: Path) -> N
     (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere.yaml")
 
     assert _stamps([tmp_path, tmp_path / "missing.yaml"]) == {}
+
+
+def test_a_worker_that_ends_with_a_mistake_is_told_of_once() -> None:
+    child = _Child([sys.executable, "-c", "raise SystemExit(2)"])
+
+    until(child.has_given_up, "the process has ended")
+
+    assert not child.has_given_up()
+    assert not child.was_killed()
+    child.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -47,6 +48,35 @@ def test_debugging_keeps_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TASKER_DEBUG", "1")
 
     assert isinstance(CliRunner().invoke(main.cli, ["run"]).exception, DatabaseUnavailable)
+
+
+def test_a_path_that_the_system_refuses_is_a_mistake_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(PermissionError(errno.EACCES, "Permission denied", "/root/x"), monkeypatch)
+
+    result = CliRunner().invoke(main.cli, ["run"])
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: /root/x cannot be used: Permission denied\nHint: ")
+
+
+def test_a_path_that_is_too_long_is_a_mistake_and_no_traceback() -> None:
+    result = CliRunner().invoke(main.cli, ["run", "x" * 300])
+
+    assert result.exit_code == 2
+    assert "cannot be used: File name too long" in result.stderr
+
+
+@pytest.mark.parametrize("typed", [["run", "--json"], ["run", "--format", "json"]])
+def test_a_refused_path_is_an_object_where_json_is_asked_for(typed: list[str]) -> None:
+    result = CliRunner().invoke(main.cli, [*typed, "x" * 300])
+
+    assert "File name too long" in json.loads(result.stdout)["error"]["message"]
+
+
+def test_an_error_of_the_system_that_names_no_path_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(OSError(errno.EMFILE, "Too many open files"), monkeypatch)
+
+    assert isinstance(CliRunner().invoke(main.cli, ["run"]).exception, OSError)
 
 
 def test_an_interrupted_command_exits_with_130(monkeypatch: pytest.MonkeyPatch) -> None:

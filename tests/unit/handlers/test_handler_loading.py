@@ -149,6 +149,7 @@ def test_several_paths_in_the_environment(tmp_path: Path, monkeypatch: pytest.Mo
         ("x = 1\nraise ValueError('no')\n", r"handlers\.py:2: ValueError: no"),
         ("def f(:\n", r"handlers\.py:1: SyntaxError"),
         ("\n\nimport no_such_package\n", r"handlers\.py:3: ModuleNotFoundError"),
+        ("import sys\nsys.exit(4)\n", r"handlers\.py:2: SystemExit: 4"),
     ],
 )
 def test_a_broken_file_is_named_with_line_and_exception(tmp_path: Path, code: str, said: str) -> None:
@@ -156,6 +157,19 @@ def test_a_broken_file_is_named_with_line_and_exception(tmp_path: Path, code: st
     with pytest.raises(HandlerLoadError, match=said):
         loaded_beside(tmp_path)
     assert not [name for name in sys.modules if name.endswith(".handlers") and tmp_path.name in name]
+
+
+def test_a_file_that_ends_the_process_is_told_where_that_belongs(tmp_path: Path) -> None:
+    write(tmp_path / "handlers.py", "raise SystemExit\n")
+    with pytest.raises(HandlerLoadError) as caught:
+        loaded_beside(tmp_path)
+    assert "if __name__ == '__main__':" in str(caught.value.hint)
+
+
+def test_a_folder_called_handlers_py_is_no_file_with_handlers(tmp_path: Path) -> None:
+    (tmp_path / "handlers.py").mkdir()
+    with pytest.raises(HandlerNotFound, match="no handler 'work'"):
+        require_handlers(loaded_beside(tmp_path), plan_of(step_plan("x", "work")))
 
 
 def test_an_import_of_the_file_beside_it_is_explained(tmp_path: Path) -> None:

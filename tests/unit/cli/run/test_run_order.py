@@ -240,3 +240,38 @@ def test_a_shell_completes_templates_states_and_commands(
     found = completion.get_completions([str(folder) if word == "FOLDER" else word for word in words], incomplete)
 
     assert [item.value for item in found] == expected
+
+
+def test_resuming_where_nothing_has_run_makes_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    result = invoke("run", "--resume", "0199c1f4-8a52-7c3e-9b1d-5d3a52000000")
+
+    assert result.exit_code == 2
+    assert "nothing has run here: there is no database in .tasker/postgres" in result.stderr
+    assert not (tmp_path / ".tasker").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("shop/nothing", "no template shop/nothing is registered: nothing has run here"),
+        ("greeting/flow", "greeting/flow does not exist, and no template greeting/flow is registered"),
+    ],
+)
+def test_the_name_of_a_template_makes_no_database_to_look_it_up(
+    target: str, said: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent)
+
+    result = invoke("run", target)
+
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not (folder.parent / ".tasker").exists()
+
+
+def test_an_empty_path_is_not_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+    assert "PATH is empty" in refused("").stderr

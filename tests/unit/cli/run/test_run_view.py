@@ -304,3 +304,18 @@ def test_items_of_a_running_step_are_told_now_and_then() -> None:
     looks = [[step("a", "in_progress", at=second, items_processed=second)] for second in range(12)]
 
     assert lines(*looks) == ["a: ▶ in_progress", "a: ▶ in_progress  5 items", "a: ▶ in_progress  10 items"]
+
+
+async def test_a_run_that_stops_does_not_complain_that_nobody_serves_what_it_leaves() -> None:
+    left = step("left", "enqueued", unserved="shop.left")
+
+    class Tasks:
+        async def progress(self, task_uuid: str, since: datetime | None) -> TaskProgress:
+            return TaskProgress("steps_in_process", False, 1, 0, 0, NOON, [left], [])
+
+    feed = Feed(Tasks(), "0199c1f4-8a52-7c3e-9b1d-5d3a52000000")  # type: ignore[arg-type]  # all that it asks
+    assert [each.unserved for each in await feed.poll()] == ["shop.left"]
+
+    feed.stopping = True
+
+    assert [each.unserved for each in await feed.poll()] == [None]
