@@ -59,9 +59,12 @@ class GuessingGroup(click.Group):
 
 
 def explained(error: click.UsageError) -> click.UsageError:
-    """The error; of a command that is told to ask a server, and asks none, one that says why, and what it works on."""
+    """The error; of a command that is told to ask a server, and asks none, one that says why, and what it works on; of
+    what is no number, one that says which numbers are expected."""
     from tasker.cli.place.directly import DIRECTLY
 
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        return _no_number(error, error.param.type) or error
     named = isinstance(error, click.NoSuchOption) and error.option_name in ("--url", "--profile")
     if not named or error.ctx is None:
         return error
@@ -70,6 +73,18 @@ def explained(error: click.UsageError) -> click.UsageError:
     reason = DIRECTLY.get(" ".join(error.ctx.command_path.split()[1:]))  # by whatever name `tasker` was called
     why = f": {reason}" if reason else ""
     return click.UsageError(f"`{error.ctx.command_path}` asks no server{why}. It works {where}.", error.ctx)
+
+
+def _no_number(error: click.BadParameter, kind: click.ParamType[Any]) -> click.BadParameter | None:
+    """What click calls "not a valid integer range"."""
+    found, said, _ = error.message.partition(f" is not a valid {kind.name}")
+    if not said or not isinstance(kind, click.IntRange | click.FloatRange):
+        return None
+    least = None if kind.min is None else f"{'above' if kind.min_open else 'from'} {kind.min}"
+    most = None if kind.max is None else f"{'below' if kind.max_open else 'up to'} {kind.max}"
+    number = "a whole number" if isinstance(kind, click.IntRange) else "a number"
+    message = f"expected {' '.join(filter(None, (number, least, most)))}, found {found}."
+    return click.BadParameter(message, error.ctx, error.param, error.param_hint)
 
 
 def no_such_command(ctx: click.Context, args: Sequence[str]) -> str:

@@ -55,7 +55,7 @@ def put_settings(values: dict[str, Any], settings: Sequence[str]) -> dict[str, s
 def _base(given: str | None, folder: Path | None, read_stdin: Callable[[], str]) -> tuple[dict[str, Any], str]:
     if given is None:
         file = folder / INPUT_FILE if folder else None
-        return (_object(_read(file), str(file)), str(file)) if file and file.is_file() else ({}, "{}")
+        return (_object(_read(file), str(file)), str(file)) if file and file.exists() else ({}, "{}")
     named = {"-": "standard input"}.get(given, given[1:] if given.startswith("@") else "--input")
     return read_object(given, "--input", read_stdin=read_stdin), named
 

@@ -23,6 +23,8 @@ NOWHERE = "postgresql://nobody@nowhere.invalid/none"
         ("dev", "--concurrency=0", "0 is not in the range 1<=x<=10000"),
         ("server", "--shutdown-timeout=inf", "inf is not in the range 0<x<=3600"),
         ("task watch", "--timeout=nan", "'nan' is not a number"),
+        ("task watch", "--timeout=soon", "'--timeout': expected a number above 0, found 'soon'."),
+        ("task list", "--limit=1.5", "'--limit': expected a whole number from 1 up to 10000, found '1.5'."),
     ],
 )
 def test_a_number_that_nothing_can_work_with_is_refused(command: str, option: str, said: str) -> None:

@@ -34,6 +34,12 @@ def test_the_folders_input_counts_and_is_named(folder: Path) -> None:
     assert found.source == str(folder / "input.json")
 
 
+def test_a_folder_in_place_of_the_file_is_refused_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "input.json").mkdir()
+    with pytest.raises(UsageError, match=r"input\.json cannot be read: Is a directory"):
+        read(folder=tmp_path)
+
+
 def test_a_given_input_replaces_that_of_the_folder(folder: Path) -> None:
     assert read('{"a": 1}', folder=folder) == TaskInput({"a": 1}, "--input")
 
