@@ -64,7 +64,7 @@ async def detailed(request: Request) -> Json:
     checks = published(await program.health.checks())
     states = {check["status"] for check in checks.values()}
     status = next((each for each in (UNHEALTHY, DEGRADED) if each in states), HEALTHY)
-    breakers = {"database": program.health.breaker_state}
+    breakers = {reading.name: str(reading.state) for reading in program.breakers.readings()}
     return Json({**_standing(request, checks), "status": status, "checks": checks, "circuit_breakers": breakers})
 
 

@@ -31,7 +31,7 @@ async def test_the_details_name_every_part(client: httpx.AsyncClient) -> None:
 
     assert found.status == "healthy"
     assert found.checks.queue_depth.message == "0 steps enqueued"
-    assert found.circuit_breakers == {"database": "closed"}
+    assert found.circuit_breakers == dict.fromkeys(("database", "task_readiness", "completion"), "closed")
     assert found.info.pool_utilization
     assert found.info.pool_utilization.tasker_pool.max_connections == found.info.web_database_pool_size
 
