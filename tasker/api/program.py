@@ -9,6 +9,7 @@ from fastapi import Request
 
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
+from tasker.resilience.registry import Breakers
 from tasker.services.client_views import ClientViews
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.dead_letters.replays import Replays
@@ -38,6 +39,11 @@ from tasker.services.tasks import Tasks
 
 class Program(Protocol):
     """The services of this process, and waiting, as `App` has them."""
+
+    @property
+    def breakers(self) -> Breakers:
+        """The circuit breakers of this process."""
+        ...
 
     @property
     def tasks(self) -> Tasks:

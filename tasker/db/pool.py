@@ -44,6 +44,8 @@ class Pool(Statements, Generic[C]):
         self._waits = Histogram(
             "tasker_db_pool_wait_duration_milliseconds", "A wait for a connection of this process.", WAIT_BOUNDS_MS
         )
+        self.longest_wait_ms = 0.0
+        """Of those who got a connection and those who did not, since the start."""
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
         """As `Statements.execute`. Raises `PoolExhausted` when no connection became free in time (RT-7)."""
@@ -99,10 +101,14 @@ class Pool(Statements, Generic[C]):
             raise self._exhausted() from None
         finally:
             self._waiting -= 1
-            self._waits.observe((time.monotonic() - started) * 1000)
+            self._waited((time.monotonic() - started) * 1000)
         if (waited := time.monotonic() - started) > self.settings.slow_acquire:
             self.counts["slow_acquires"] += 1
             self._slow.note(waited, self.sizes)
+
+    def _waited(self, ms: float) -> None:
+        self._waits.observe(ms)
+        self.longest_wait_ms = max(self.longest_wait_ms, ms)
 
     def _exhausted(self) -> PoolExhausted:
         self.counts["exhausted"] += 1

@@ -81,6 +81,19 @@ BUSY = {
     "TaskerWorkerClaimRefusalsHigh",
 }
 """Other such alerts."""
+QUIET = {
+    "API rejections",
+    "Attempts that fail",
+    "Callers who are not let in",
+    "Claim refusals",
+    "Domain events",
+    "Failures",
+    "Oldest checkpoint of a running step",
+    "Oldest step in a queue",
+    "Open tasks",
+    "Wait for a thread",
+}
+"""Panels with a question about what does not happen here."""
 Scraped = Counter[tuple[str, frozenset[tuple[str, str]]]]
 
 
@@ -244,11 +257,11 @@ def of_the_fleet(text: str) -> dict[str, float]:
 def test_in_a_fleet_that_does_well_no_alert_fires_and_all_that_panels_ask_is_answered(scrapes: Scrapes) -> None:
     prometheus = Prometheus()
     until(lambda: total(scrapes.sums(), "tasker_event_listener_active", mode="hybrid") == 4, "all listen")
-    prometheus.add(0, scrapes.scraped(), job="tasker")
-    ended = total(scrapes.sums(), "tasker_tasks_completions_total")
-    scrapes.submit("stored")
-    until(lambda: total(scrapes.sums(), "tasker_tasks_completions_total") == ended + TASKS, "they end")
-    prometheus.add(300, scrapes.scraped(), job="tasker")
+    for seconds in (0, 300):
+        ended = total(scrapes.sums(), "tasker_tasks_completions_total")
+        scrapes.submit("stored")
+        until(lambda ended=ended: total(scrapes.sums(), "tasker_tasks_completions_total") == ended + TASKS, "they end")
+        prometheus.add(seconds, scrapes.scraped(), job="tasker")
     firing = {
         f"{alert.name} {bound.severity}": found
         for alert in ALERTS
@@ -256,9 +269,13 @@ def test_in_a_fleet_that_does_well_no_alert_fires_and_all_that_panels_ask_is_ans
         if (found := prometheus.ask(alert.expression(bound))) and alert.name not in BUSY and alert.unit not in TIMES
     }
     assert firing == {}
-    for panel in json.loads(dashboard())["panels"]:
-        for target in panel.get("targets", ()):
-            prometheus.ask(target["expr"].replace("$__rate_interval", "5m"))
+    unanswered = {
+        panel["title"]
+        for panel in json.loads(dashboard())["panels"]
+        for target in panel.get("targets", ())
+        if not prometheus.ask(target["expr"].replace("$__rate_interval", "5m"))
+    }
+    assert unanswered <= QUIET
 
 
 def total(found: Scraped, name: str, **labels: str) -> float:

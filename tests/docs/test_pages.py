@@ -150,6 +150,13 @@ def test_the_index_lists_every_page_of_the_documentation() -> None:
     assert {f"docs/{link}" for link in linked} == there, "list the page in docs/README.md"
 
 
+@pytest.mark.parametrize("plugin", sorted(path.name for path in (ROOT / "plugins").iterdir() if path.is_dir()))
+def test_the_readme_of_a_plugin_says_what_each_of_its_files_holds(plugin: str) -> None:
+    folder = ROOT / "plugins" / plugin
+    listed = re.findall(r"^\| `(\w+\.py)` \|", (folder / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(path.name for path in folder.glob("*.py"))
+
+
 @pytest.mark.parametrize("page", pages())
 def test_links_to_files_lead_somewhere(page: str) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)

@@ -13,9 +13,11 @@ from click.testing import CliRunner, Result
 
 from tasker.app import App
 from tasker.cli.main import cli
+from tasker.db.embedded import EmbeddedServer
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.conftest import Server
-from tests.support.command_line import run_json
+from tests.support.command_line import Running, run_json
+from tests.support.servers.private_postgres import copied
 
 LINEAR = WORKFLOWS / "linear_math"
 
@@ -44,6 +46,34 @@ def test_an_upgrade_as_json_names_what_was_applied(empty_database_url: str) -> N
     assert first.keys() == {"database", "applied"}
     assert (first["applied"][0], second["applied"]) == ("migrations/0001_initial", [])
     assert first["database"] == second["database"]
+
+
+def test_an_upgrade_waits_for_its_server_where_it_is_told_to_and_as_long_as_is_configured(
+    tmp_path: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = EmbeddedServer.start(copied(cluster, tmp_path), settings={"fsync": "off"}, linger_seconds=0)
+    where = ("--database-url", server.url)
+    assert server.stop()
+    monkeypatch.setenv("TASKER_CONFIG_PATH", str(patience(tmp_path, 1)))
+    at_once, in_vain = db("upgrade", *where), db("upgrade", "--wait", *where)
+    monkeypatch.setenv("TASKER_CONFIG_PATH", str(patience(tmp_path, 120)))
+    waiting = Running.start("db", "upgrade", "--wait", *where)
+    waiting.wait_for("waiting for database")
+    server = EmbeddedServer.start(tmp_path, settings={"fsync": "off"}, linger_seconds=0)
+    try:
+        assert waiting.end()[0] == 0
+    finally:
+        server.stop()
+
+    assert (at_once.exit_code, "waited" in at_once.stderr) == (1, False)
+    assert (in_vain.exit_code, "waited 1 seconds in vain for database" in in_vain.stderr) == (1, True)
+
+
+def patience(folder: Path, seconds: int) -> Path:
+    """A configuration that says how long to wait for the database."""
+    path = folder / "tasker.toml"
+    path.write_text(f"[common.database]\nconnect_wait_seconds = {seconds}\n")
+    return path
 
 
 def test_an_upgrade_creates_the_database(server: Server) -> None:

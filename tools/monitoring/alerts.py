@@ -107,6 +107,16 @@ BACKPRESSURE = (
         " steps",
     ),
     Alert(
+        "TaskerWorkersBusy",
+        "100 * max(tasker_worker_steps) / max(tasker_worker_slots)",
+        ">",
+        one("warning", 90, "15m"),
+        "Nearly all slots of the workers are in use",
+        "What is submitted on top waits. `tasker analytics scaling` says how many workers each namespace should have;"
+        " while no queue grows there are enough.",
+        " %",
+    ),
+    Alert(
         "TaskerWorkerClaimRefusalsHigh",
         "60 * sum by (reason) (rate(worker_claim_refusals_total[5m]))",
         ">",

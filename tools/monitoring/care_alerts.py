@@ -16,6 +16,15 @@ CARE = (
         " a second",
     ),
     Alert(
+        "TaskerAttemptFailuresHigh",
+        "100 * sum(rate(tasker_steps_failures_total[10m])) / sum(rate(tasker_steps_executions_total[10m]))",
+        ">",
+        one("warning", 10, "10m"),
+        "A large share of attempts fails",
+        "As above. Most are tried again, so tasks need not end in error yet; they take longer, and load what fails.",
+        " %",
+    ),
+    Alert(
         "HighPendingDLQInvestigations",
         "max(tasker_dlq_pending_investigations)",
         ">",

@@ -4,46 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from tools.monitoring.alerts import ALERTS
+from tools.monitoring.fleet_panels import FLEET
+from tools.monitoring.panel import BY_NAME, Panel, quantiles, rate
 
 WIDTH, HEIGHT = 8, 7
 SOURCE = {"type": "prometheus", "uid": "${source}"}
-BY_NAME = {alert.name: alert for alert in ALERTS}
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """(legend, expression) of each line; `alert` names the one whose bounds are drawn."""
-
-    title: str
-    lines: tuple[tuple[str, str], ...]
-    unit: str = "short"
-    kind: str = "timeseries"
-    alert: str = ""
-
-
-def _quantiles(histogram: str, by: str) -> tuple[tuple[str, str], ...]:
-    asked = f"sum by (le, {by}) (rate({histogram}_bucket[$__rate_interval]))"
-    return tuple((f"p{q} {{{{{by}}}}}", f"histogram_quantile(0.{q}, {asked})") for q in (50, 95, 99))
-
-
-def _rate(metric: str, by: str = "") -> str:
-    return f"sum{f' by ({by})' if by else ''} (rate({metric}[$__rate_interval]))"
-
 
 ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
+    ("Fleet", FLEET),
     (
         "Tasks",
         (
             Panel(
                 "Tasks",
                 (
-                    ("requests", _rate("tasker_tasks_requests_total")),
-                    ("completions", _rate("tasker_tasks_completions_total")),
-                    ("failures", _rate("tasker_tasks_failures_total")),
+                    ("requests", rate("tasker_tasks_requests_total")),
+                    ("completions", rate("tasker_tasks_completions_total")),
+                    ("failures", rate("tasker_tasks_failures_total")),
                 ),
                 "ops",
             ),
@@ -57,34 +36,51 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             ),
             Panel(
                 "Submission",
-                _quantiles("tasker_task_initialization_duration_milliseconds", "task_type"),
+                quantiles("tasker_task_initialization_duration_milliseconds", "task_type"),
                 "ms",
             ),
-            Panel("From creation to end", _quantiles("tasker_task_duration_milliseconds", "final_state"), "ms"),
+            Panel(
+                "The write that ends a task",
+                quantiles("tasker_task_finalization_duration_milliseconds", "final_state"),
+                "ms",
+            ),
+            Panel("From creation to end", quantiles("tasker_task_duration_milliseconds", "final_state"), "ms"),
             Panel(
                 "Steps enqueued and executed",
                 (
-                    ("enqueued", _rate("tasker_steps_enqueued_total")),
-                    ("claimed, {{claim_method}}", _rate("tasker_steps_claimed_total", "claim_method")),
-                    ("executed", _rate("tasker_steps_executions_total")),
+                    ("enqueued", rate("tasker_steps_enqueued_total")),
+                    ("claimed, {{claim_method}}", rate("tasker_steps_claimed_total", "claim_method")),
+                    ("executed", rate("tasker_steps_executions_total")),
                 ),
                 "ops",
             ),
-            Panel("Results", _quantiles("tasker_step_result_processing_duration_milliseconds", "result_type"), "ms"),
+            Panel(
+                "Results by type",
+                (("{{result_type}}", rate("tasker_step_results_processed_total", "result_type")),),
+                "ops",
+            ),
+            Panel("Results", quantiles("tasker_step_result_processing_duration_milliseconds", "result_type"), "ms"),
         ),
     ),
     (
         "Workers",
         (
-            Panel("Successes", (("{{namespace}}", _rate("tasker_steps_successes_total", "namespace")),), "ops"),
-            Panel("Failures", (("{{error_type}}", _rate("tasker_steps_failures_total", "error_type")),), "ops"),
-            Panel("Handlers", _quantiles("tasker_step_execution_duration_milliseconds", "namespace"), "ms"),
-            Panel("Claims", _quantiles("tasker_step_claim_duration_milliseconds", "claim_method"), "ms"),
+            Panel("Successes", (("{{namespace}}", rate("tasker_steps_successes_total", "namespace")),), "ops"),
+            Panel("Failures", (("{{error_type}}", rate("tasker_steps_failures_total", "error_type")),), "ops"),
+            Panel(
+                "Attempts that fail",
+                (("failures", BY_NAME["TaskerAttemptFailuresHigh"].signal),),
+                "percent",
+                "stat",
+                "TaskerAttemptFailuresHigh",
+            ),
+            Panel("Handlers", quantiles("tasker_step_execution_duration_milliseconds", "namespace"), "ms"),
+            Panel("Claims", quantiles("tasker_step_claim_duration_milliseconds", "claim_method"), "ms"),
             Panel(
                 "Steps in hand",
                 (("slots", "sum(tasker_steps_slots)"), ("in hand", "sum(tasker_steps_active_executions)")),
             ),
-            Panel("Writes", _quantiles("tasker_sql_query_duration_milliseconds", "function"), "ms"),
+            Panel("Writes", quantiles("tasker_sql_query_duration_milliseconds", "function"), "ms"),
         ),
     ),
     (
@@ -101,7 +97,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             ),
             Panel(
                 "API rejections",
-                (("{{reason}}", f"60 * {_rate('api_requests_rejected_total', 'reason')}"),),
+                (("{{reason}}", f"60 * {rate('api_requests_rejected_total', 'reason')}"),),
                 alert="TaskerAPIRejectionsHigh",
             ),
             Panel(
@@ -116,22 +112,25 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 alert="TaskerQueueDepthHigh",
             ),
             Panel(
-                "Oldest wait for a thread",
-                (("worker", "max(worker_handler_semaphore_wait_oldest_ms)"),),
+                "Wait for a thread",
+                (
+                    ("the oldest", "max(worker_handler_semaphore_wait_oldest_ms)"),
+                    *quantiles("worker_handler_semaphore_wait_ms"),
+                ),
                 "ms",
                 alert="TaskerHandlerWaitTimeHigh",
             ),
             Panel(
                 "Storing results",
                 (
-                    ("slow", _rate("ffi_completion_slow_sends_total")),
-                    ("refused by the breaker", _rate("ffi_completion_circuit_open_rejections_total")),
+                    ("slow", rate("ffi_completion_slow_sends_total")),
+                    ("refused by the breaker", rate("ffi_completion_circuit_open_rejections_total")),
                 ),
                 "ops",
             ),
             Panel(
                 "Overflows",
-                (("{{channel}}", _rate("mpsc_channel_full_events_total", "channel")),),
+                (("{{channel}}", rate("mpsc_channel_full_events_total", "channel")),),
                 "ops",
             ),
             Panel(
@@ -172,9 +171,9 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel(
                 "Looks at queues",
                 (
-                    ("found", _rate("tasker_polling_messages_processed_total")),
-                    ("found unannounced", _rate("tasker_polling_messages_found_total")),
-                    ("failed", _rate("tasker_polling_errors_total")),
+                    ("found", rate("tasker_polling_messages_processed_total")),
+                    ("found unannounced", rate("tasker_polling_messages_found_total")),
+                    ("failed", rate("tasker_polling_errors_total")),
                 ),
                 "ops",
             ),
@@ -200,7 +199,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "h",
                 "stat",
             ),
-            Panel("Stale tasks", (("found", _rate("tasker_staleness_tasks_detected_total")),), "ops"),
+            Panel("Stale tasks", (("found", rate("tasker_staleness_tasks_detected_total")),), "ops"),
             Panel("Search for stale tasks", (("mean", BY_NAME["SlowStalenessDetection"].signal),), "ms"),
             Panel(
                 "Oldest checkpoint of a running step",

@@ -64,7 +64,7 @@ async def detailed(request: Request) -> Json:
     checks = published(await program.health.checks())
     states = {check["status"] for check in checks.values()}
     status = next((each for each in (UNHEALTHY, DEGRADED) if each in states), HEALTHY)
-    breakers = {"database": program.health.breaker_state}
+    breakers = {reading.name: str(reading.state) for reading in program.breakers.readings()}
     return Json({**_standing(request, checks), "status": status, "checks": checks, "circuit_breakers": breakers})
 
 
@@ -104,6 +104,7 @@ def _standing(request: Request, checks: Mapping[str, Any]) -> dict[str, Any]:
 
 def _pool(health: ServerHealth) -> dict[str, Any]:
     pool = health.pool
+    counts, waited_ms = health.waits.counted()
     return {
         "active_connections": pool["lent"],
         "idle_connections": pool["made"] - pool["lent"],
@@ -112,6 +113,6 @@ def _pool(health: ServerHealth) -> dict[str, Any]:
         "total_acquires": pool["acquires"],
         "slow_acquires": pool["slow_acquires"],
         "acquire_errors": pool["exhausted"],
-        "average_acquire_time_ms": 0.0,
-        "max_acquire_time_ms": 0.0,
+        "average_acquire_time_ms": round(waited_ms / max(1, sum(counts)), 3),
+        "max_acquire_time_ms": round(health.longest_wait_ms, 3),
     }

@@ -26,6 +26,7 @@ from tasker.cli.guessing import GuessingGroup
 from tasker.cli.options import Database, database_options
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db import migrate
+from tasker.db.awaited import with_database
 from tasker.db.database import describe_url, ensure_database
 
 if TYPE_CHECKING:
@@ -45,9 +46,12 @@ db.add_command(roles)
 
 
 @db.command()
+@click.option(
+    "--wait", is_flag=True, help="Wait for the server as processes do, for common.database.connect_wait_seconds."
+)
 @FORMAT
 @database_options
-def upgrade(database: Database, form: str) -> None:
+def upgrade(database: Database, form: str, wait: bool) -> None:
     """Bring the database to this version's schema, creating it when it does not exist.
 
     Functions that a newer release wrote stay. Safe to repeat and to run from several places at once; changes everything
@@ -55,8 +59,8 @@ def upgrade(database: Database, form: str) -> None:
     """
     chosen = known_configuration(database)
     with database_at(chosen, database.data_dir) as url:
-        ensure_database(url)
-        applied = migrate.upgrade(url, _scripts_of(chosen.backend))
+        seconds = chosen.database.connect_wait_seconds if wait else 0.0
+        applied = with_database(url, seconds, lambda: _upgraded(url, chosen.backend))
         print_as(form, {"database": describe_url(url), "applied": list(applied)}, _upgraded_text)
 
 
@@ -113,6 +117,11 @@ def check(database: Database, form: str, repair: bool) -> None:
 def sql(backend: str) -> None:
     """Print the SQL that creates the schema in an empty database. Connects to nothing."""
     click.echo(migrate.offline_sql(_scripts_of(backend)), nl=False)
+
+
+def _upgraded(url: str, backend: str) -> Sequence[str]:
+    ensure_database(url)
+    return migrate.upgrade(url, _scripts_of(backend))
 
 
 def _scripts_of(backend: str) -> Sequence[tuple[str, str]]:

@@ -58,6 +58,11 @@ class ServerHealth:
         return self._connection.pool.waits()
 
     @property
+    def longest_wait_ms(self) -> float:
+        """The longest of these waits."""
+        return self._connection.pool.longest_wait_ms
+
+    @property
     def critical_depth(self) -> int:
         """From so many ready steps of a namespace on new tasks are refused."""
         return self._limits.critical

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import httpx
 import pytest
 
 import tasker
-from tasker.api.shapes.health import DetailedHealthResponse, HealthResponse, ReadinessResponse
+from tasker.api.shapes.health import DetailedHealthResponse, HealthResponse, PoolDetail, ReadinessResponse
 from tasker.db.connection import Connection
 from tasker.services.server import health as looking
 from tests.support.servers.silent import silent_server
@@ -29,9 +31,25 @@ async def test_the_details_name_every_part(client: httpx.AsyncClient) -> None:
 
     assert found.status == "healthy"
     assert found.checks.queue_depth.message == "0 steps enqueued"
-    assert found.circuit_breakers == {"database": "closed"}
+    assert found.circuit_breakers == dict.fromkeys(("database", "task_readiness", "completion"), "closed")
     assert found.info.pool_utilization
     assert found.info.pool_utilization.tasker_pool.max_connections == found.info.web_database_pool_size
+
+
+async def test_how_long_connections_were_waited_for_is_told(app: tasker.App, client: httpx.AsyncClient) -> None:
+    async def told() -> PoolDetail:
+        found = DetailedHealthResponse.model_validate((await client.get("/health/detailed")).json())
+        assert found.info.pool_utilization
+        return found.info.pool_utilization.tasker_pool
+
+    before = await told()
+    pool = app._connection.pool
+    asked = (pool.execute("select pg_sleep(0.02)") for _ in range(pool.settings.max_connections + 1))
+    await asyncio.gather(*asked)
+
+    after = await told()
+    assert after.max_acquire_time_ms >= before.max_acquire_time_ms
+    assert after.max_acquire_time_ms > after.average_acquire_time_ms > 0, "most did not wait"
 
 
 async def test_without_its_database_a_process_is_alive_and_not_ready_and_says_nothing_of_the_database(

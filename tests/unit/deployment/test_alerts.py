@@ -46,7 +46,7 @@ def asked() -> Iterator[tuple[str, str, str]]:
     for name, part, whole, least, _ in SHARES:
         for percent in (least - 1, least + 1):
             now = f"{part} {percent}\n{whole} 100\n"
-            yield name, now if "pool_max" in whole else f"{part} 0\n{whole} 0\n", now
+            yield name, now if whole in OF_NOW else f"{part} 0\n{whole} 0\n", now
     for name, series, bound in MEANS:
         for mean in (bound // 2, bound + 1):
             yield (
@@ -96,7 +96,11 @@ SHARES = [
     ("TaskerDatabaseSlowAcquires", "tasker_db_pool_slow_acquires_total", "tasker_db_pool_acquires_total", 5, 21),
     ("TaskerPollingErrors", "tasker_polling_errors_total", "tasker_polling_cycles_total", 5, None),
     ("TaskerTaskFailuresHigh", "tasker_tasks_failures_total", "tasker_tasks_completions_total", 5, 12),
+    ("TaskerAttemptFailuresHigh", "tasker_steps_failures_total", "tasker_steps_executions_total", 10, None),
+    ("TaskerWorkersBusy", "tasker_worker_steps", "tasker_worker_slots", 90, None),
 ]
+OF_NOW = ("tasker_database_pool_max", "tasker_worker_slots")
+"""Of two gauges, not of what was counted lately."""
 MEANS = [
     ("SlowStalenessDetection", "tasker_staleness_detection_duration_milliseconds", 5000),
     ("TaskerDatabaseAcquireTimeHigh", "tasker_db_pool_wait_duration_milliseconds", 50),
@@ -120,7 +124,7 @@ def test_a_counter_fires_by_how_it_has_grown(name: str, series: str, expected: d
 def test_a_share_fires_in_percent(name: str, part: str, whole: str, least: int, critical: int | None) -> None:
     def at(percent: float) -> list[str]:
         zero, now = f"{part} 0\n{whole} 0\n", f"{part} {percent}\n{whole} 100\n"
-        return fires(name, now if "pool_max" in whole else zero, now)
+        return fires(name, now if whole in OF_NOW else zero, now)
 
     assert at(least - 1) == []
     assert at(least + 1) == ["warning"]

@@ -69,7 +69,7 @@ def test_quantiles_are_of_rates_of_buckets_summed_by_their_ends() -> None:
     assert quantiles
     for expression in quantiles:
         assert re.fullmatch(
-            r"histogram_quantile\(0\.\d+, sum by \(le, \w+\) \(rate\(\w+_bucket(\{[^}]*\})?\[.*\]\)\)\)( > \d+)?",
+            r"histogram_quantile\(0\.\d+, sum by \(le(?:, \w+)?\) \(rate\(\w+_bucket(\{[^}]*\})?\[.*\]\)\)\)( > \d+)?",
             expression,
         )
 
@@ -98,6 +98,13 @@ def test_every_published_name_is_told_or_said_to_be_elsewhere_and_why() -> None:
     for _, here, _ in ELSEWHERE:
         named = re.findall(r"(?:tasker|mpsc|worker|api|domain)_\w+", here)
         assert here == "not applicable" or (named and {*named} <= {*SERIES, *METRICS}), here
+
+
+def test_what_published_dashboards_draw_is_drawn() -> None:
+    published = {*(ROOT / "tests/data/published_panels.txt").read_text("utf-8").split()}
+    panels = [panel for panel in json.loads(dashboard())["panels"] if panel["type"] != "row"]
+    drawn = {KNOWN[name].name for panel in panels for each in panel["targets"] for name, *_ in asked(each["expr"])}
+    assert published - drawn == set()
 
 
 def test_names_carry_their_units() -> None:

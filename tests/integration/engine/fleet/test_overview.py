@@ -83,5 +83,28 @@ def test_templates_of_the_window_are_listed_with_their_pace_the_slowest_first(wa
     assert watched.overview().templates == []
 
 
+def test_steps_that_say_how_far_they_are_are_listed_until_they_end_the_longest_first(watched: Watched) -> None:
+    lab = watched.lab
+    tasks = []
+    for done, message in ((1, "reading a.csv"), (3, None)):
+        task, claims = lab.running(lab.chain(1, name="importing"))
+        tasks.append((task, claims["s0"]))
+        said = {name: claims["s0"][name] for name in ("task", "step", "token", "attempt")}
+        progress = {**said, "fraction": done / 4, "done": done, "total": 4, "message": message}
+        lab.one.core("report", {"lines": [], "progress": [progress]})
+
+    assert [
+        (each.task, each.template, each.step, each.percent, each.done, each.total, each.message, each.eta_seconds)
+        for each in watched.overview().running
+    ] == [
+        (tasks[0][0], "importing:1.0.0", "s0", 25, 1, 4, "reading a.csv", None),
+        (tasks[1][0], "importing:1.0.0", "s0", 75, 3, 4, None, None),
+    ]
+    lab.one.finish(tasks[0][1])
+    assert [each.task for each in watched.overview().running] == [tasks[1][0]]
+    lab.observer.set_time(301)
+    assert watched.overview().running == [], "nothing was heard of it for five minutes"
+
+
 def test_what_it_reads_does_not_grow_with_finished_tasks(watched: Watched) -> None:
     assert_reads_no_finished_tasks(watched.lab, "overview_v1", "tasker.enqueue_counters")

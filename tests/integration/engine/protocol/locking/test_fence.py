@@ -133,6 +133,18 @@ def test_a_checkpoint_needs_the_current_token(lab: Lab) -> None:
     assert (before.state, before.attempts, second["attempt"]) == ("in_progress", 1, 1)
 
 
+def test_a_step_whose_checkpoint_is_deleted_begins_at_its_top(lab: Lab) -> None:
+    _, claims = lab.running(lab.chain(1))
+    position = {"cursor": 7, "items_processed": 7, "accumulated_results": {}}
+    lab.one.core("checkpoint", {**position, "step": claims["s0"]["step"], "token": claims["s0"]["token"]})
+    lab.one.advance(change("release", claims["s0"]))
+
+    lab.observer.execute("delete from tasker.step_checkpoints where workflow_step_uuid = %s", claims["s0"]["step"])
+
+    (second,) = lab.two.claim()
+    assert second.get("checkpoint") is None
+
+
 def test_a_checkpoint_keeps_its_last_twenty_positions(lab: Lab) -> None:
     _, claims = lab.running(lab.chain(1))
     args = {"step": claims["s0"]["step"], "token": claims["s0"]["token"]}
