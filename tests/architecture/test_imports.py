@@ -171,13 +171,14 @@ def test_every_backend_and_plugin_is_packaged_and_has_an_entry_point() -> None:
     assert {f"tasker_{name}" for name in offered} == {value.partition(":")[0] for value in offered.values()} == plugins
 
 
-def test_every_plugin_has_a_readme_tests_and_contracts_of_its_imports() -> None:
+def test_every_plugin_has_a_readme_tests_an_extra_and_contracts_of_its_imports() -> None:
     contracts = PROJECT["tool"]["importlinter"]["contracts"]
     (seen,) = [each for each in contracts if each["name"].startswith("plugins see only")]
     (named,) = [each for each in contracts if each["name"] == "the core names no plugin"]
     for path in PLUGINS:
         assert (path / "README.md").is_file()
         assert [*(ROOT / "tests" / "unit" / "plugins").rglob(f"test_{path.name}.py")]
+        assert path.name.removeprefix("tasker_") in PROJECT["project"]["optional-dependencies"]
         assert path.name in seen["source_modules"] or path.name in ALLOWED_BESIDE
         assert path.name in named["forbidden_modules"]
 

@@ -12,10 +12,10 @@ from tasker.lifecycle.deployment import DeploymentMode, HealthStatus
 from tasker.orchestration.dead_letters.staleness import StalenessSearch
 from tasker.plugins.process import PluginState
 from tasker.process.listening.event_system import EventSystem
-from tasker.resilience.registry import Breakers
+from tasker.services.server.catalogue import OF_BREAKERS
 from tasker.services.server.exposition import Catalogue, Described, Sample
-from tasker.services.server.metrics import BREAKER_STATES
 from tasker.services.server.metrics import CATALOGUE as OF_SERVERS
+from tasker.services.server.metrics import breaker_samples
 from tasker.version import __version__
 
 ACCESS = ("tasker_auth_", "tasker_permission_")
@@ -44,12 +44,7 @@ CATALOGUE: Catalogue = {
         "gauge", "Threads of this worker that still run a handler whose attempt has ended, such as at its time limit."
     ),
     "tasker_steps_given_back_total": Described("counter", "Steps that this worker gave back without an attempt."),
-    "tasker_circuit_breaker_state": Described(
-        "gauge", "A circuit breaker of this process: 0 closed, 1 half-open, 2 open.", ("component",)
-    ),
-    "tasker_circuit_breaker_rejections_total": Described(
-        "counter", "Calls that an open circuit breaker refused.", ("component",)
-    ),
+    **OF_BREAKERS,
     "ffi_completion_slow_sends_total": Described(
         "counter", "Results that took too long to store, as the breaker counts it."
     ),
@@ -115,7 +110,7 @@ def samples(observed: Observed) -> Iterator[Sample]:
         yield Sample("tasker_service_crashes_total", times, {"service": service})
     for state in observed.process.plugins.states():
         yield from _of_plugin(state)
-    yield from _of_breakers(observed.process.breakers)
+    yield from breaker_samples(observed.process.breakers.readings())
     yield from of_breakers(observed.process.breakers)
     yield from _of_events(observed.process.events)
     yield from of_looks(observed.process.events.tally)
@@ -161,13 +156,6 @@ def _of_events(events: EventSystem) -> Iterator[Sample]:
 def _of_staleness(search: StalenessSearch) -> Iterator[Sample]:
     for name in ("detection_runs", "tasks_detected", "tasks_transitioned_to_error"):
         yield Sample(f"tasker_staleness_{name}_total", search.counts[name])
-
-
-def _of_breakers(breakers: Breakers) -> Iterator[Sample]:
-    for reading in breakers.readings():
-        named = {"component": reading.name}
-        yield Sample("tasker_circuit_breaker_state", BREAKER_STATES[reading.state], named)
-        yield Sample("tasker_circuit_breaker_rejections_total", reading.counts.refused, named)
 
 
 def _of_buffer(buffer: Buffer) -> Iterator[Sample]:

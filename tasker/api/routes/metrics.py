@@ -14,5 +14,6 @@ routes = router("health")
 @routes.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> PlainTextResponse:
     """How the fleet and this process do, in the text format of Prometheus (E-35)."""
-    text = await program_of(request).metrics.text() + families(request.app.state.options.metrics)
+    program = program_of(request)
+    text = await program.metrics.text(program.breakers.readings()) + families(request.app.state.options.metrics)
     return PlainTextResponse(text, media_type=CONTENT_TYPE)

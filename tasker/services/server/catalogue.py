@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from tasker.services.server.exposition import Catalogue, Described
 
+OF_BREAKERS: Catalogue = {
+    "tasker_circuit_breaker_state": Described(
+        "gauge", "A circuit breaker of this process: 0 closed, 1 half-open, 2 open.", ("component",)
+    ),
+    "tasker_circuit_breaker_rejections_total": Described(
+        "counter", "Calls that an open circuit breaker refused.", ("component",)
+    ),
+}
+"""Of each process."""
 OF_THE_FLEET: Catalogue = {
     "tasker_tasks_active": Described(
         "gauge", "Tasks that have not ended, by state; at most 100000 are counted.", ("state",)
@@ -90,5 +99,6 @@ OF_ITS_PROCESS: Catalogue = {
     "api_circuit_breaker_state": Described(
         "gauge", "The breaker around the database of this process: 0 closed, 1 half-open, 2 open."
     ),
+    **OF_BREAKERS,
 }
 CATALOGUE: Catalogue = {**OF_ITS_PROCESS, **OF_THE_FLEET}

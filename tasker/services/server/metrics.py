@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -14,7 +14,7 @@ from tasker.contracts.metrics import Histogram
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import TaskerError
-from tasker.lifecycle.breaker import BreakerState
+from tasker.lifecycle.breaker import BreakerState, Reading
 from tasker.services.fleet.overview import Fleet, Overview
 from tasker.services.fleet.scaling import ScalingAdvice, scaling
 from tasker.services.server.catalogue import CATALOGUE as CATALOGUE  # offered with the numbers
@@ -76,6 +76,14 @@ class AccessCounts:
             yield Sample("tasker_permission_denials_total", number, {"permission": permission})
 
 
+def breaker_samples(readings: Iterable[Reading]) -> Iterator[Sample]:
+    """The state of each breaker, and how many calls it has refused."""
+    for reading in readings:
+        named = {"component": reading.name}
+        yield Sample("tasker_circuit_breaker_state", BREAKER_STATES[reading.state], named)
+        yield Sample("tasker_circuit_breaker_rejections_total", reading.counts.refused, named)
+
+
 class ServerMetrics:
     """Reads the numbers, those of the fleet at most every five seconds."""
 
@@ -85,9 +93,11 @@ class ServerMetrics:
         self._found: tuple[float, str] | None = None
         self._reading = asyncio.Lock()
 
-    async def text(self) -> str:
-        """Everything in the catalogue that is known now. Nothing raises."""
-        own = exposition(CATALOGUE, self._of_process()) + families([self.access.verification, self._health.waits])
+    async def text(self, breakers: Iterable[Reading]) -> str:
+        """Everything in the catalogue that is known now, with the state of these breakers. Nothing raises."""
+        own = exposition(CATALOGUE, [*self._of_process(), *breaker_samples(breakers)]) + families(
+            [self.access.verification, self._health.waits]
+        )
         return own + await self._of_fleet()
 
     def _of_process(self) -> Iterator[Sample]:

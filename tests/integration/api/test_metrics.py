@@ -49,6 +49,9 @@ async def test_the_numbers_are_those_of_the_fleet(app: tasker.App, client: httpx
     assert found['tasker_workers{kind="worker",state="live"}'] == len(overview.processes) == 1
     assert found["tasker_worker_slots"] == overview.processes[0].slots
     assert found["tasker_db_pool_acquires_total"] > 0
+    states = {name: number for name, number in found.items() if name.startswith("tasker_circuit_breaker_state{")}
+    assert states == {f'tasker_circuit_breaker_state{{component="{each.name}"}}': 0 for each in app.breakers.readings()}
+    assert 'tasker_circuit_breaker_state{component="database"}' in states
 
 
 async def test_dead_letters_are_counted_and_timed(
