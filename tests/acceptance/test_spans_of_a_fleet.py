@@ -278,6 +278,19 @@ def test_a_task_that_others_end_than_who_ran_it_if_anybody_did_has_one_span_too(
     assert_trees(receiver.spans, [cancelled, unserved, tasks[-1]])
 
 
+def test_the_log_of_a_run_is_sent_where_one_is_written(database_url: str, fleet: Fleet, tmp_path: Path) -> None:
+    order = write_workflow(tmp_path / "hello", LONE.format(name="hang"), HANGS.replace("600", "0"))
+    with receiving() as receiver:
+        (tmp_path / "tasker.toml").write_text(
+            '[plugins]\nenabled = ["otel"]\n[plugins.otel]\nlogs = "otlp"\n' + f'endpoint = "{receiver.endpoint}"\n'
+        )
+        fleet.environment |= {"TASKER_CONFIG_PATH": str(tmp_path / "tasker.toml"), "TASKER_LOG_LEVEL": "info"}
+        fleet.program("run", "-m", "tasker", "run", str(order), "--database-url", database_url)
+        until(lambda: fleet.ended("run"), "it has ended", show=lambda: fleet.log("run"))
+    assert "Task finalized" in fleet.log("run")
+    assert [each.body for each in receiver.lines if each.body.startswith("Task finalized")]
+
+
 def test_workers_whose_receiver_is_away_work_and_end_as_always_and_say_so_once(
     database_url: str, workers: Workers, oracle: Oracle
 ) -> None:

@@ -173,11 +173,13 @@ def _run_json(order: RunOrder) -> int:
 
 def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None]) -> Ended:
     check_order(order)
-    prepared = prepare_order(order)
     for shown in ("tasker.failures", "tasker.orchestration", "tasker.database"):  # the view shows what they tell
         logging.getLogger(shown).addHandler(logging.NullHandler())
-    if levels_named() is not None or os.environ.get(FORMAT_VARIABLE):
+    logs = levels_named() is not None or bool(os.environ.get(FORMAT_VARIABLE))
+    if logs:
         log_to_stderr(default=logging.WARNING)
+    prepared = prepare_order(order)  # behind that: plugins are loaded, and may want to hear what is logged
+    if logs:
         log_as_configured(prepared.configuration)
     else:
         cover_warnings()
