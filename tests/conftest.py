@@ -112,7 +112,23 @@ IN_FRONT = (
 """What differs in Python alone runs on the embedded server: shapes of requests and answers, who may ask, pages, and one
 command over two transports. They ask the database by functions of the engine, whose tests run on both servers, and by
 named queries, which both servers are shown (integration/database/test_queries.py)."""
-SERVED = ("contract", "integration", "acceptance", "web")
+TOLD_OUTSIDE = (
+    "acceptance/fleet/test_process_ports",
+    "acceptance/fleet/test_server",
+    "acceptance/test_feed",
+    "acceptance/test_log",
+    "acceptance/test_plugins",
+    "acceptance/test_scraped_fleet",
+    "acceptance/test_spans_of_a_fleet",
+    "acceptance/test_webhooks",
+    "docs/test_moving",
+    "docs/test_writing_plugins",
+    "docs/test_your_project",
+)
+"""What several processes tell the outside, and what wheels bring: `make test` asks the same of one process, or of the
+checkout, and leaves these to `make test-servers`. They mostly start processes, and cost it a tenth of its time. Whether
+tasks survive what happens to processes it asks each time."""
+SERVED = ("contract", "integration", "acceptance", "docs", "web")
 """Where `make test-servers` looks for tests: what is elsewhere, `make test` runs on both servers."""
 
 
@@ -252,12 +268,14 @@ def pytest_make_collect_report(
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """On the second server `make test` runs what its version changes, `make test-servers` the rest but what differs in
-    Python alone, `make test-chaos` real processes, which take minutes. Of several processes one begins with the second
-    server's tests."""
+    Python alone, and what a fleet tells the outside, `make test-chaos` real processes, which take minutes. Of several
+    processes one begins with the second server's tests."""
     repeated = {item for item in items if _is_on_the_second(item) and _below(item, IN_FRONT)}
     items[:] = [item for item in items if item not in repeated]
     config.hook.pytest_deselected(items=list(repeated))
     for item in items:
+        if _below(item, TOLD_OUTSIDE):
+            item.add_marker(pytest.mark.servers)
         if not _is_on_the_second(item):
             continue
         long_here = "acceptance" in item.path.parts or item.get_closest_marker("servers")
