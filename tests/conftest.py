@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import itertools
+import logging
 import os
 import signal
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -211,12 +212,22 @@ def module_database_url(server: Server, migrated_template: str) -> Iterator[str]
 
 
 @pytest.fixture(autouse=True)
-def log_variables() -> Iterator[None]:
-    """A command tells its child processes by variables how to log; what one test has run tells the next one nothing."""
-    before = {name: os.environ.get(name) for name in ("TASKER_LOG_LEVEL", "TASKER_LOG_FORMAT")}
+def log_settings() -> Iterator[None]:
+    """A command tells its child processes by variables how to log, and this one by the levels of loggers, as the
+    published bootstrap does; what one test has run tells the next one nothing."""
+    before, levels = {name: os.environ.get(name) for name in ("TASKER_LOG_LEVEL", "TASKER_LOG_FORMAT")}, _log_levels()
     yield
     for name, value in before.items():
         os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+    for logger in _log_levels().keys() | levels.keys():
+        if logger.level != (level := levels.get(logger, logging.NOTSET)):
+            logger.setLevel(level)
+
+
+def _log_levels() -> dict[logging.Logger, int]:
+    """Of the loggers that have one."""
+    loggers = [logging.root, *logging.root.manager.loggerDict.values()]
+    return {each: each.level for each in loggers if isinstance(each, logging.Logger) and each.level}
 
 
 def _below(item: pytest.Item, beginnings: Sequence[str]) -> bool:
