@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
 
@@ -39,7 +39,7 @@ def seconds_of(pid: int) -> float:
     return sum(map(int, fields[11:15])) / 100 + sum(seconds_of(int(child)) for child in children)
 
 
-def memory_of(pid: int) -> float:
+def memory_of(pid: int | Literal["self"]) -> float:
     """MiB that a process has in memory; 0: not seen from here."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()

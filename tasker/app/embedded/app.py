@@ -114,15 +114,21 @@ class App(AppLifecycle):
     async def submit_many(
         self,
         target: str | Path | Plan,
-        requests: Sequence[Request],
+        requests: Sequence[Request | Mapping[str, Any]],
         *,
         awaited: bool = False,
         **options: Unpack[PlanOptions],
     ) -> list[Submitted | DuplicateTask]:
-        """Create many tasks of one template in one transaction. `awaited` as of `submit`."""
+        """Create many tasks of one template in one transaction; the answers are in the order of the requests.
+
+        Each request is an input, or a `Request` where more than the input is to be said. A duplicate is answered with
+        `DuplicateTask` and holds up nothing else. `awaited` as of `submit`. Raises `InputInvalid`, which names the
+        request, before anything is created.
+        """
         plan = await self.plan(target, **options)
         telling = self._waiters.telling(awaited)
-        submitted = await self._submitter.submit_many(plan, requests, force=True, waiter=telling.waiter)
+        wanted = [each if isinstance(each, Request) else Request(each) for each in requests]
+        submitted = await self._submitter.submit_many(plan, wanted, force=True, waiter=telling.waiter)
         self._waiters.submitted(telling, submitted)
         self._wake()
         return submitted

@@ -46,7 +46,7 @@ HANDLED_HERE = ("--processes", "--database-url")
     "--lease",
     type=NumberRange(1, 600),
     metavar="SECONDS",
-    help="How long the worker is trusted when it is silent.  [1<=x<=600]",
+    help="How long the worker is trusted when it is silent.",
 )
 @click.option(
     "--shutdown-timeout",

@@ -221,10 +221,18 @@ class Submitter:
         """Create many tasks of one template in one transaction; the answers are in the order of the requests.
 
         A duplicate is answered with `DuplicateTask` and holds up nothing else; an invalid input raises before anything
-        is created. `waiter` as of `submit`.
+        is created, and its message says which of them it is. `waiter` as of `submit`.
         """
-        drafts = [self.drafts.draft(plan, request) for request in requests]
+        drafts = [self._nth(plan, requests, number) for number in range(len(requests))]
         return await self.submit_drafts(plan, drafts, force=force, waiter=waiter)
+
+    def _nth(self, plan: Plan, requests: Sequence[Request], number: int) -> Draft:
+        try:
+            return self.drafts.draft(plan, requests[number])
+        except TaskerError as error:
+            error.message = f"request {number + 1} of {len(requests)}: {error.message}"
+            error.args = (error.message,)
+            raise
 
     async def submit_drafts(
         self,

@@ -21,7 +21,7 @@ from tasker.app.embedded.lifecycle import AppLifecycle
 from tasker.app.embedded.started import Started
 from tasker.app.embedded.sync_app import SERVICES, SyncApp
 from tasker.contracts.plan import Plan
-from tasker.errors import DatabaseError, DuplicateTask, UsageError
+from tasker.errors import DatabaseError, DuplicateTask, InputInvalid, UsageError
 from tasker.handler import HandlerRegistry
 from tasker.process.system import new_task_uuid
 from tasker.services.submitting.submission import Request
@@ -184,11 +184,21 @@ except KeyboardInterrupt:
 
 async def test_a_bulk_submission_answers_each_request(database_url: str, registry: HandlerRegistry, plan: Plan) -> None:
     async with App(database_url, registry=registry) as app:
-        answers = await app.submit_many(plan, [Request({"name": name}) for name in ("a", "b", "a")])
+        answers = await app.submit_many(plan, [{"name": "a"}, Request({"name": "b"}), {"name": "a"}])
         ended = await asyncio.gather(*(app.wait(a.task_uuid) for a in answers if not isinstance(a, DuplicateTask)))
 
     assert [type(answer).__name__ for answer in answers] == ["Submitted", "Submitted", "DuplicateTask"]
     assert [report.results["greet"]["text"] for report in ended] == ["Hello, a!", "Hello, b!"]
+
+
+async def test_of_a_bulk_submission_that_is_refused_the_wrong_input_is_named_and_nothing_is_created(
+    database_url: str, registry: HandlerRegistry, plan: Plan
+) -> None:
+    async with App(database_url, registry=registry, work=False) as app:
+        for wrong in ({"name": 7}, "Ada", None):
+            with pytest.raises(InputInvalid, match=r"^request 2 of 3: the input does not fit the template"):
+                await app.submit_many(plan, [{"name": "a"}, wrong, {"name": "b"}])  # type: ignore[list-item]
+    assert value(database_url, "select count(*) from tasker.tasks") == 0
 
 
 async def test_waiting_gives_up_in_time_and_the_task_goes_on(
