@@ -35,7 +35,7 @@ class Slots:
         self.running = 0
         self._reserved = 0
         self._bringing = False
-        self._submitting = 0
+        self._submits = False
         self.promised = 0
         """How many results wait to be brought: the steps that they hand over will take as many slots."""
         self._held: dict[str, int] = {}
@@ -64,7 +64,7 @@ class Slots:
         free = max(0, self.free - self.promised)
         if self._bringing and free < self.concurrency // 2:
             return 0
-        return free - min(free // 4, MOST_KEPT) if self.running or self._bringing or self._submitting else free
+        return _most(free) if self.running or self._bringing or self._submits else free
 
     def hold(self, reason: str, at_most: int = 0, *, level: int = logging.WARNING) -> None:
         """Until `lift`, take on nothing beyond `at_most` steps. What runs goes on; messages stay for other workers.
@@ -109,24 +109,24 @@ class Slots:
         self.running += used
         self._freed.set()
 
-    @contextmanager
-    def submitting(self) -> Iterator[None]:
-        """Until the end claims leave some slots for the first steps of what is submitted here."""
-        self._submitting += 1
-        try:
-            yield
-        finally:
-            self._submitting -= 1
+    def leave_room(self) -> None:
+        """Tasks are submitted here: from now on no request sets aside all free slots, so that their first steps find
+        some, whatever is under way when the next task comes."""
+        self._submits = True
 
     @contextmanager
     def bringing(self, results: int, *, waits: bool) -> Iterator[Reservation]:
         """Set aside free slots for steps that are handed over for so many results; their number is set inside.
 
-        All of them where nothing else runs, else no more than half where so many results are not likely to fill them.
+        All of them where nothing else runs (but what `leave_room` asks for), else no more than half where so many
+        results are not likely to fill them.
         `waits`: for a task that somebody may hold for long. Claims don't wait for that.
         """
-        alone = not self.running and not self.promised
-        reservation = Reservation(self.reserve(None if alone else max(results, self.free // 2)))
+        if self.running or self.promised:
+            limit = max(results, self.free // 2)
+        else:
+            limit = _most(self.free) if self._submits else self.free
+        reservation = Reservation(self.reserve(limit))
         self._bringing = not waits
         try:
             yield reservation
@@ -161,3 +161,8 @@ class Slots:
         while not self.idle:
             self._freed.clear()
             await self._freed.wait()
+
+
+def _most(free: int) -> int:
+    """So many free slots but some."""
+    return free - min(free // 4, MOST_KEPT)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasker.execution.inputs import own_copy
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.answers import SubmitAnswer
-from tasker.services.engine.claims import TaskInputs
 from tasker.services.engine.exchange import AdvanceResult, Result
 from tasker.services.engine.starting import Starter, Submission
 from tasker.services.reports import TaskReport, task_report
@@ -83,16 +81,16 @@ class WholeRun:
 
     def report(self, task_uuid: str) -> TaskReport | None:
         """What a report of the task would read; None where somebody has to read it."""
-        task = (self._answer.inputs or {}).get(task_uuid)
-        if not self.is_whole or task is None or self._answer.at is None or self._ended_at is None:
+        known = task_uuid in self._answer.created and None not in (self._answer.at, self._ended_at)
+        if not self.is_whole or not known:
             return None
         plan = next(iter(self._steps.values())).plan
         if len(self._steps) < len(plan.steps) or not all(step.static for step in plan.steps):
             return None
-        return task_report({**self._task(task, len(self._steps)), "steps": self._rows()})
+        return task_report({**self._task(len(self._steps)), "steps": self._rows()})
 
-    def _task(self, task: TaskInputs, steps: int) -> dict[str, Any]:
-        item, plan = self._item, self._steps[0].plan
+    def _task(self, steps: int) -> dict[str, Any]:
+        item, plan, claim = self._item, self._steps[0].plan, self._steps[0].claim
         return {
             "task_uuid": item["id"],
             "namespace": plan.namespace,
@@ -101,12 +99,12 @@ class WholeRun:
             "status": "complete",
             "created_at": self._answer.at,
             "completed_at": self._ended_at,
-            "context": own_copy(task.context),
+            "context": as_stored(item["context"]),
             "cancel_reason": None,
             "tags": item["tags"],
             "priority": item["priority"],
             "initiator": item["initiator"],
-            "correlation_id": task.correlation_id,
+            "correlation_id": claim.correlation_id,
             "total": steps,
             "done": steps,
             **dict.fromkeys(("failed", "cancelled", "active", "retrying", "held"), 0),

@@ -22,7 +22,9 @@ from tests.support.servers import brokers
 
 RUNS = {"fan100": 30, "fan1000": 8, "batch1000": 40}
 TASKS = {f"throughput{number}{ending}": number for ending in ("", READS) for number in (1000, 5000)}
-NAMES = (*SHAPES, *TASKS)
+RUNS_AT_ONCE = {"runs4": 4, "runs20": 20}
+"""Calls of `run` that wait at any time."""
+NAMES = (*SHAPES, *TASKS, *RUNS_AT_ONCE)
 WARM = 3
 SETTINGS = {"": WorkerSettings(concurrency=200), READS: WorkerSettings()}
 """Who reads what it is given runs as a worker does that nobody has set anything for."""
@@ -45,7 +47,9 @@ async def _measure(
         adopt(app.registry)
         for name in names:
             tell(name)
-            if name in TASKS:
+            if name in RUNS_AT_ONCE:
+                figures.append(await _runs(app, name, conditions))
+            elif name in TASKS:
                 found = await throughput(app, _linear(name), conditions.fewer(TASKS[name], 10), conditions)
                 figures.append(replace(found, name=name))
             else:
@@ -74,6 +78,20 @@ async def _latency(app: tasker.App, name: str, conditions: Conditions) -> Figure
         await one(number)
         times.append((time.perf_counter() - started) * 1000)
     return latency(name, times, spent.each(runs * steps))
+
+
+async def _runs(app: tasker.App, name: str, conditions: Conditions) -> Figure:
+    """Tasks of four steps per second, whose reports are waited for side by side."""
+    plan, tasks, free = SHAPES["linear4"](), conditions.fewer(1000, 20), asyncio.Semaphore(RUNS_AT_ONCE[name])
+
+    async def one(number: int) -> None:
+        async with free:
+            await app.run(plan, {"n": number}, idempotency_key=f"{stamp}-{number}", timeout=120)
+
+    stamp, spent, started = time.time_ns(), Spent(conditions.url), time.perf_counter()
+    await asyncio.gather(*map(one, range(tasks)))
+    seconds, steps = time.perf_counter() - started, tasks * len(plan.steps)
+    return Figure(name, "tasks/s", tasks / seconds, {"tasks": tasks, "seconds": seconds, **spent.each(steps)})
 
 
 def latency(name: str, times: list[float], more: Mapping[str, Any]) -> Figure:

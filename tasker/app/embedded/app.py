@@ -71,12 +71,13 @@ class App(AppLifecycle):
         awaited: bool = True,
         **options: Unpack[RequestOptions],
     ) -> Submitted:
-        with nullcontext() if self._runtime is None else self._runtime.worker.slots.submitting():
-            plan = await self.plan(target, template=template, environment=environment)  # its namespace is looked into
-            request, telling = Request(context or {}, **options), self._waiters.telling(awaited)
-            submitted = await self._submitter.submit(
-                plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
-            )
+        if self._runtime is not None:
+            self._runtime.worker.slots.leave_room()  # before the namespace of a first task is looked into
+        plan = await self.plan(target, template=template, environment=environment)
+        request, telling = Request(context or {}, **options), self._waiters.telling(awaited)
+        submitted = await self._submitter.submit(
+            plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
+        )
         self._waiters.submitted(telling, [submitted])
         return submitted
 

@@ -15,9 +15,19 @@ from tasker.execution.settings import WorkerSettings
 from tasker.handler import HandlerRegistry
 from tasker.process.system import new_uuid
 from tasker.services.engine.answers import SubmitAnswer
+from tasker.template import compile_text
 from tests.integration.embedded_api.program import value
 
 FIRST = "select path from tasker.step_transition_log order by task_uuid desc, sort_key limit 1"
+CHAIN = """
+name: chain
+namespace: caller
+version: 1.0.0
+steps:
+  - {name: first, handler: greet}
+  - {name: second, handler: greet, dependencies: [first]}
+  - {name: third, handler: greet, dependencies: [second]}
+"""
 HELD = "select count(*) from tasker.violations_v1('{}')"
 
 
@@ -33,6 +43,22 @@ async def test_its_first_step_never_waits_in_the_queue(app: tasker.App, plan: Pl
 
     assert report.results == {"greet": {"text": "Hello, Ada!"}}
     assert value(app.database_url, FIRST) == "pending>enqueued>in_progress"
+
+
+async def test_the_first_steps_of_tasks_that_are_run_beside_each_other_never_wait_in_the_queue(
+    app: tasker.App,
+) -> None:
+    """Whatever is under way when one is submitted: a look into the queue, a write of results, another submission."""
+    (chain,) = compile_text(CHAIN).plans
+
+    async def one_after_the_other(first: int) -> None:
+        for number in range(10):
+            await app.run(chain, {"name": f"{first} {number}"}, timeout=60)
+
+    await asyncio.gather(*(one_after_the_other(first) for first in range(8)))
+
+    assert value(app.database_url, "select count(*) from tasker.workflow_steps where state = 'complete'") == 240
+    assert value(app.database_url, "select count(*) from tasker.workflow_steps where hint_count > 0") == 0
 
 
 async def test_a_worker_without_a_free_slot_leaves_it_to_the_queue(

@@ -87,13 +87,16 @@ def test_a_claim_leaves_slots_for_what_results_hand_over_meanwhile() -> None:
     assert left(200, 0) == 200, "nothing runs that could hand over anything"
 
 
-def test_a_claim_leaves_slots_for_what_is_submitted_here_meanwhile() -> None:
+def test_where_tasks_are_submitted_neither_a_claim_nor_a_result_sets_all_slots_aside() -> None:
     slots = Slots(200)
-    with slots.submitting():
-        with slots.submitting():
-            pass
-        assert slots.claimable == 184
     assert slots.claimable == 200
+    slots.leave_room()
+    assert slots.claimable == 184
+    with slots.bringing(1, waits=False):
+        assert slots.free == 16
+    few = Slots(3)
+    few.leave_room()
+    assert few.claimable == 3, "of few slots none stays free for what may not come"
 
 
 async def test_a_claim_waits_for_the_results_that_are_brought_while_few_slots_are_free() -> None:

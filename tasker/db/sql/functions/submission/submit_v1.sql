@@ -6,8 +6,7 @@
 -- p_args: {template, window, announce (true), waiter (who is told of the tasks' ends), tasks: [{id, identity, context, priority, correlation, parent_correlation,
 --   initiator, source_system, reason, tags, trace}], and what a caller of advance_v1 says of itself, where there is a worker: worker,
 --   slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see tasker.step_uuid).
--- Answer: {created: [id...], steps: per task, send: [...]}; of claimed roots `claims` and `tasks` as of claim_v1,
--- and `at`, when the tasks were created.
+-- Answer: {created: [id...], at: when, steps: per task, send: [...]}; of claimed roots `claims` and `tasks` as of claim_v1.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -138,7 +137,7 @@ begin
         'name', (select ts.name from tasker.template_steps ts where ts.template_id = v_template and ts.ordinal = r.ordinal),
         'template', v_template, 'ordinal', r.ordinal, 'token', tasker.place_token(v_place, 0),
         'attempt', tasker.place_attempts(v_place, 0)) order by r.nth),
-      'at', v_now, 'tasks', (select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
+      'tasks', (select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
           'correlation', d.correlation_id, 'priority', c.priority, 'trace', d.trace))
         from unnest(v_created, v_priorities) as c (id, priority) join tasker.task_details d on d.task_uuid = c.id)) end
   into v_send, v_started from roots r where r.nth <= v_room;
@@ -147,7 +146,7 @@ begin
   if v_send is not null and (p_args->'announce' = 'false') is not true then
     perform pg_notify('tasker_work', '@' || v_namespace_name);   -- delivered by the commit
   end if;
-  return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'steps', v_static_count,
+  return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'at', v_now, 'steps', v_static_count,
     'send', v_send, 'held', not v_claimed and (v_send is null
       or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots)))) || coalesce(v_started, '{}');
 end
