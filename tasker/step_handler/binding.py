@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -171,6 +170,8 @@ def _misspelt(
     function: Callable[..., Any], free: Iterable[str], parameters: Mapping[str, inspect.Parameter]
 ) -> str | None:
     """A hint where one of the `free` parameters looks like a name that is declared and is no parameter."""
+    from difflib import get_close_matches  # for mistakes alone
+
     said = dict.fromkeys(declared_inputs(function)[0], "@inputs")
     said |= dict.fromkeys(declared_dependencies(function), "@depends_on")
     for name in free:

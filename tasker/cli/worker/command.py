@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +34,11 @@ class WorkerGroup(GuessingGroup):
 
 
 def _is_nearly(word: str, commands: list[str]) -> bool:
-    return bool(not word.startswith("-") and get_close_matches(word, commands, 1) and not Path(word).exists())
+    if word.startswith("-") or Path(word).exists():
+        return False
+    from difflib import get_close_matches  # for mistakes alone
+
+    return bool(get_close_matches(word, commands, 1))
 
 
 @click.command("list")
