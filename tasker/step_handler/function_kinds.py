@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pydantic import TypeAdapter
-
 from tasker.batch_processing.aggregation import BatchAggregationScenario, Batches
 from tasker.batch_processing.cursors import ranges_by_size
 from tasker.batch_processing.results import analysis_result, no_op_result, worker_result
 from tasker.errors import PermanentError
-from tasker.step_handler.binding import Reader, validated
+from tasker.step_handler.binding import Reader, adapter_of, validated
 from tasker.step_handler.decisions import BatchConfig, Decision
 from tasker.step_handler.function_handler import FunctionHandler
 from tasker.step_handler.mixins.api import APIMixin
@@ -91,7 +89,7 @@ class BatchAggregatorFunction(FunctionHandler):
 
     def readers(self) -> Mapping[str, Reader]:
         """Fills `batches`, each result as the type that was asked for."""
-        adapter: TypeAdapter[Any] | None = None if self.model is None else TypeAdapter(self.model)
+        adapter = None if self.model is None else adapter_of(self.model)
 
         def made(name: str, result: dict[str, Any]) -> Any:
             return result if adapter is None else validated(adapter, result, f"result of step {name!r} (for 'batches')")

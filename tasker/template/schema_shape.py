@@ -6,6 +6,7 @@ from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.template.reading import Path, Reading
+from tasker.template.schema.check import schema_problems
 from tasker.template.shapes import wrong_type
 from tasker.template.yaml.nodes import Node
 
@@ -18,8 +19,6 @@ class Schema:
         """The schema as plain data."""
         if not isinstance(node.value, dict):
             return wrong_type("a JSON Schema, which is a mapping", node, reading)
-        from tasker.template.schema.check import schema_problems  # most templates have no schema
-
         schema = node.plain()
         for problem in schema_problems(schema):
             reading.report.add("T028", f"not a valid JSON Schema: {problem.message}", _inside(node, problem.path).place)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import perf_counter
@@ -29,6 +29,7 @@ from tasker.lifecycle.storable import NotStorable, encode
 from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.result_events import Announced, Events
+from tasker.template.schema.check import check_result
 from tasker.types.context import StepContext
 
 Given: TypeAlias = Callable[[], StepContext | None]
@@ -252,9 +253,5 @@ def _schema_of(name: str, step: StepPlan, plan: Plan) -> Mapping[str, Any] | Non
 def _misfit(schema: Mapping[str, Any] | None, payload: Any) -> str | None:
     if not isinstance(payload, Mapping):
         return f"its payload is no mapping: {type(payload).__name__}"
-    if not schema:
-        return None
-    from tasker.template.schema.check import check_result
-
-    problems = check_result(schema, payload)
+    problems: Sequence[object] = check_result(schema, payload) if schema else ()
     return f"its payload does not fit the schema: {'; '.join(map(str, problems[:3]))}" if problems else None
