@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
 import os
@@ -158,8 +157,10 @@ class HandlerRegistry(SharedInstance):
 
     def suggestions(self, callable_name: str, template: TemplateId | None = None) -> tuple[str, ...]:
         """Known names that look like this one, at most three; second names of handlers only if no first one does."""
+        from difflib import get_close_matches  # for mistakes alone
+
         for names in (self.names_for(template), self._chain.registered_callables()):
-            near = difflib.get_close_matches(callable_name, names, n=3)
+            near = get_close_matches(callable_name, names, n=3)
             if near:
                 return tuple(near)
         return ()

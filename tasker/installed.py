@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-BACKENDS_GROUP = "tasker.backends"
+OURS = "tasker."
+"""How the groups begin that are asked for."""
+BACKENDS_GROUP = f"{OURS}backends"
 
 
 def offered(group: str) -> tuple[EntryPoint, ...]:
@@ -23,16 +25,18 @@ def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """Read once for each search path: it means all folders of metadata, and the settings ask for every parameter."""
     if not _mentioned(group, path):
         return ()
-    found = {(point.name, point.value): point for point in _entry_points(path).select(group=group)}
+    found = {(point.name, point.value): point for point in _entry_points(path) if point.group == group}
     return tuple(sorted(found.values(), key=lambda point: (point.name, point.value)))
 
 
 @cache
-def _entry_points(path: tuple[str, ...]) -> Any:  # another class in each release of Python
-    """Of all groups at once: each reading looks through every distribution that is installed."""
+def _entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Of all our groups at once: each reading looks through every distribution that is installed. Those of others,
+    hundreds with what they belong to, are not kept."""
     from importlib.metadata import entry_points  # takes as long as all else that `tasker --help` imports
 
-    return entry_points()
+    found = entry_points()
+    return tuple(point for group in found.groups if group.startswith(OURS) for point in found.select(group=group))
 
 
 def _mentioned(group: str, path: tuple[str, ...]) -> bool:

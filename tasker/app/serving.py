@@ -10,7 +10,6 @@ from typing import Any
 
 from tasker.api.process.observed import Observed
 from tasker.app.assembly.context import breakers_of
-from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.assembly.worker import worker_process
 from tasker.app.bootstrap import prepare, require_shared
 from tasker.app.configured import UNCONFIGURED, Configured
@@ -88,6 +87,8 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
 
 async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> None:
     """Run an orchestrator until SIGTERM or SIGINT; a second signal ends the process at once."""
+    from tasker.app.assembly.orchestrator import orchestrator_process  # a worker has no use for it
+
     _require_shared(service)
     breakers = breakers_of(service.configuration.breakers, service.configuration.plugins)
     resources = _resources(service, breakers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +95,8 @@ def no_such_command(ctx: click.Context, args: Sequence[str]) -> str:
 
 def _meant(ctx: click.Context, args: Sequence[str]) -> Iterator[str]:
     """The likeliest first: help, a name like it here, what others call it, the same name in another group."""
+    from difflib import get_close_matches  # for mistakes alone
+
     name, here = args[0].lower(), ctx.command_path
     group = ctx.command
     assert isinstance(group, click.Group)

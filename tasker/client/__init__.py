@@ -8,14 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tasker.client.responses import (
-    HealthResponse,
-    PaginationInfo,
-    StepAuditResponse,
-    StepResponse,
-    TaskListResponse,
-    TaskResponse,
-)
 from tasker.named import names_of
 
 if TYPE_CHECKING:
@@ -25,6 +17,12 @@ if TYPE_CHECKING:
     from tasker.client.http.sync_client import SyncHttpClient as SyncHttpClient
     from tasker.client.published import TaskerClient as TaskerClient
     from tasker.client.published import disconnect as disconnect
+    from tasker.client.responses import HealthResponse as HealthResponse
+    from tasker.client.responses import PaginationInfo as PaginationInfo
+    from tasker.client.responses import StepAuditResponse as StepAuditResponse
+    from tasker.client.responses import StepResponse as StepResponse
+    from tasker.client.responses import TaskListResponse as TaskListResponse
+    from tasker.client.responses import TaskResponse as TaskResponse
 
 __all__ = [
     "HealthResponse",
@@ -49,5 +47,6 @@ __getattr__ = names_of(
         "http.retries": "Retries",
         "http.sync_client": "SyncHttpClient",
         "published": "TaskerClient disconnect",
+        "responses": "HealthResponse PaginationInfo StepAuditResponse StepResponse TaskListResponse TaskResponse",
     },
 )

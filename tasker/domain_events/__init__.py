@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from tasker.domain_events.declaration import EventDeclaration, PublishContext, StepEventContext, StepResult
-from tasker.domain_events.event_bus import EventHandler, InProcessEventBus
-from tasker.domain_events.poller import DomainEventCallback, ErrorCallback, InProcessDomainEventPoller
-from tasker.domain_events.publisher import BasePublisher, DefaultPublisher
-from tasker.domain_events.publishing import publish_domain_event
-from tasker.domain_events.reference import LoggingSubscriber, MetricsSubscriber
-from tasker.domain_events.registries import PublisherRegistry, SubscriberRegistry
-from tasker.domain_events.subscriber import BaseSubscriber
+from typing import TYPE_CHECKING
+
+from tasker.named import names_of
+
+if TYPE_CHECKING:
+    from tasker.domain_events.declaration import EventDeclaration, PublishContext, StepEventContext, StepResult
+    from tasker.domain_events.event_bus import EventHandler, InProcessEventBus
+    from tasker.domain_events.poller import DomainEventCallback, ErrorCallback, InProcessDomainEventPoller
+    from tasker.domain_events.publisher import BasePublisher, DefaultPublisher
+    from tasker.domain_events.publishing import publish_domain_event
+    from tasker.domain_events.reference import LoggingSubscriber, MetricsSubscriber
+    from tasker.domain_events.registries import PublisherRegistry, SubscriberRegistry
+    from tasker.domain_events.subscriber import BaseSubscriber
 
 __all__ = [
     "BasePublisher",
@@ -30,3 +35,17 @@ __all__ = [
     "SubscriberRegistry",
     "publish_domain_event",
 ]
+
+__getattr__ = names_of(
+    __name__,
+    {
+        "declaration": "EventDeclaration PublishContext StepEventContext StepResult",
+        "event_bus": "EventHandler InProcessEventBus",
+        "poller": "DomainEventCallback ErrorCallback InProcessDomainEventPoller",
+        "publisher": "BasePublisher DefaultPublisher",
+        "publishing": "publish_domain_event",
+        "reference": "LoggingSubscriber MetricsSubscriber",
+        "registries": "PublisherRegistry SubscriberRegistry",
+        "subscriber": "BaseSubscriber",
+    },
+)

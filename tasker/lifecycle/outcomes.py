@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
@@ -62,6 +61,8 @@ def refuse_unknown_keys(key: str, outcome: Mapping[str, Any], known: Collection[
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """The nearest known name, or all of them."""
+    from difflib import get_close_matches  # for mistakes alone
+
     near = get_close_matches(name, known, n=1)
     return f"did you mean '{near[0]}'?" if near else f"expected one of: {', '.join(known)}"
 

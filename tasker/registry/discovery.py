@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import pkgutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -91,8 +90,10 @@ def _is_hidden(file: Path) -> bool:
 
 
 def _walk(module: ModuleType) -> Iterator[ModuleType]:
+    from pkgutil import walk_packages  # for packages alone
+
     yield module
-    for info in pkgutil.walk_packages(getattr(module, "__path__", []), f"{module.__name__}."):
+    for info in walk_packages(getattr(module, "__path__", []), f"{module.__name__}."):
         yield import_module(info.name)
 
 

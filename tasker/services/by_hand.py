@@ -6,7 +6,6 @@ A server and the command line say themselves who asks for what (`Asking`); what 
 
 from __future__ import annotations
 
-import getpass
 import inspect
 import socket
 from collections.abc import Callable, Coroutine
@@ -69,6 +68,8 @@ def _action(endpoint: str, given: dict[str, Any]) -> OperatorAction:
 
 def os_user() -> str:
     """The name of the operating system's user."""
+    import getpass  # brings termios, and few processes act by hand
+
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticError
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DeclarationMismatch, ValidationError
 from tasker.types import StepContext
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 Reader = Callable[[StepContext], Any]
 
@@ -77,7 +78,7 @@ def declared_readers(function: Callable[..., Any]) -> dict[str, Reader]:
 
 def dependency_reader(parameter: str, step: str, model: type | None) -> Reader:
     """Reads a step's result, validated to `model` if there is one; absent when the step has no result."""
-    adapter: TypeAdapter[Any] | None = TypeAdapter(model) if model is not None else None
+    adapter = None if model is None else adapter_of(model)
 
     def read(context: StepContext) -> Any:
         value = context.get_dependency_result(step)
@@ -95,7 +96,7 @@ def input_reader(key: str) -> Reader:
 
 def model_reader(model: type) -> Reader:
     """Reads the whole context of the task, validated to `model`."""
-    adapter: TypeAdapter[Any] = TypeAdapter(model)
+    adapter = adapter_of(model)
     return lambda context: validated(adapter, context.input_data, "task's context (for 'inputs')")
 
 
@@ -126,6 +127,13 @@ def declared_inputs(function: Callable[..., Any]) -> tuple[tuple[str, ...], type
 
 def _the_context(context: StepContext) -> StepContext:
     return context
+
+
+def adapter_of(model: type) -> TypeAdapter[Any]:
+    """What validates values of this type."""
+    from pydantic import TypeAdapter  # for models alone
+
+    return TypeAdapter(model)
 
 
 def validated(adapter: TypeAdapter[Any], value: Any, what: str) -> Any:
@@ -171,6 +179,8 @@ def _misspelt(
     function: Callable[..., Any], free: Iterable[str], parameters: Mapping[str, inspect.Parameter]
 ) -> str | None:
     """A hint where one of the `free` parameters looks like a name that is declared and is no parameter."""
+    from difflib import get_close_matches  # for mistakes alone
+
     said = dict.fromkeys(declared_inputs(function)[0], "@inputs")
     said |= dict.fromkeys(declared_dependencies(function), "@depends_on")
     for name in free:

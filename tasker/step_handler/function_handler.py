@@ -6,28 +6,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
-from tasker.batch_processing.aggregation import BatchAggregationScenario, Batches
-from tasker.batch_processing.cursors import ranges_by_size
-from tasker.batch_processing.results import analysis_result, no_op_result, worker_result
-from tasker.errors import PermanentError
 from tasker.step_handler.base import StepHandler
-from tasker.step_handler.binding import Reader, bind, validated
-from tasker.step_handler.decisions import BatchConfig, Decision
-from tasker.step_handler.mixins.api import APIMixin
-from tasker.step_handler.mixins.decision import decision_result
-from tasker.step_handler.outcome import INVALID_RESULT, result_from_exception, to_result
-from tasker.types import (
-    BatchAnalyzerOutcome,
-    BatchWorkerContext,
-    BatchWorkerOutcome,
-    CursorConfig,
-    DecisionPointOutcome,
-    StepContext,
-    StepHandlerCallResult,
-    StepHandlerResult,
-)
+from tasker.step_handler.binding import Reader, bind
+from tasker.step_handler.outcome import result_from_exception, to_result
+from tasker.types import StepContext, StepHandlerCallResult, StepHandlerResult
 
 
 class FunctionHandler(StepHandler):
@@ -76,86 +60,6 @@ class AsyncCall(FunctionHandler):
             return result_from_exception(error)
 
 
-class DecisionFunction(FunctionHandler):
-    """A function that returns a `Decision`."""
-
-    def convert(self, value: Any) -> StepHandlerResult:
-        """The decision as a result."""
-        if isinstance(value, StepHandlerResult):
-            return value
-        outcome = value.outcome if isinstance(value, Decision) else value
-        if not isinstance(outcome, DecisionPointOutcome):
-            raise _unexpected(value, "Decision.route([...]) or Decision.skip(reason)")
-        return decision_result(outcome)
-
-
-class BatchAnalyzerFunction(FunctionHandler):
-    """A function that returns a `BatchConfig`."""
-
-    worker_template: ClassVar[str]
-
-    def convert(self, value: Any) -> StepHandlerResult:
-        """The cursors as a result."""
-        if isinstance(value, StepHandlerResult):
-            return value
-        if isinstance(value, BatchConfig):
-            value = _analysis(value)
-        if not isinstance(value, BatchAnalyzerOutcome):
-            raise _unexpected(value, "BatchConfig(total_items=..., batch_size=...)")
-        data = {**value.batch_metadata, "batch_metadata": value.batch_metadata}
-        return analysis_result(self.worker_template, value.cursor_configs, value.total_items, data, None)
-
-
-class BatchWorkerFunction(FunctionHandler):
-    """A function that does one batch; the placeholder of an empty analysis never reaches it (C-77)."""
-
-    def readers(self) -> Mapping[str, Reader]:
-        """Fills `batch_context`."""
-        return {"batch_context": BatchWorkerContext.from_step_context}
-
-    def shortcut(self, context: StepContext) -> StepHandlerResult | None:
-        """The result of the placeholder."""
-        batch = BatchWorkerContext.from_step_context(context)
-        if batch is None:
-            raise PermanentError(
-                f"step {context.step_name!r} has no batch inputs", hint="use type batch_worker for it in the template"
-            )
-        return no_op_result(batch.batch_id) if batch.is_no_op else None
-
-    def convert(self, value: Any) -> StepHandlerResult:
-        """A `BatchWorkerOutcome`, or anything that a step's function may return."""
-        return worker_result(value, None, None) if isinstance(value, BatchWorkerOutcome) else super().convert(value)
-
-
-class BatchAggregatorFunction(FunctionHandler):
-    """A function that puts the results of batch workers together."""
-
-    analyzer: ClassVar[str]
-    worker_template: ClassVar[str]
-    model: ClassVar[type | None]
-
-    def readers(self) -> Mapping[str, Reader]:
-        """Fills `batches`, each result as the type that was asked for."""
-        adapter: TypeAdapter[Any] | None = None if self.model is None else TypeAdapter(self.model)
-
-        def made(name: str, result: dict[str, Any]) -> Any:
-            return result if adapter is None else validated(adapter, result, f"result of step {name!r} (for 'batches')")
-
-        def read(context: StepContext) -> Batches[Any]:
-            found = BatchAggregationScenario.detect(context.dependency_results, self.analyzer, self.worker_template)
-            return Batches.of(found, made)
-
-        return {"batches": read}
-
-
-class ApiFunction(APIMixin, FunctionHandler):
-    """A function that calls an HTTP API through its parameter `api`."""
-
-    def readers(self) -> Mapping[str, Reader]:
-        """Fills `api` with this handler, which has the verbs."""
-        return {"api": lambda context: self}
-
-
 def handler_class(
     base: type[FunctionHandler], function: Callable[..., Any], name: str, version: str, **attributes: Any
 ) -> type[FunctionHandler]:
@@ -173,15 +77,3 @@ def class_for(function: Callable[..., Any], bases: tuple[type, ...], **attribute
         "function": staticmethod(function),
     }
     return type(function.__name__, bases, body | attributes)
-
-
-def _analysis(config: BatchConfig) -> BatchAnalyzerOutcome:
-    ranges = ranges_by_size(config.total_items, config.batch_size)
-    cursors = [CursorConfig(start_cursor=start, end_cursor=end) for start, end in ranges]
-    return BatchAnalyzerOutcome(cursor_configs=cursors, total_items=config.total_items, batch_metadata=config.metadata)
-
-
-def _unexpected(value: Any, wanted: str) -> PermanentError:
-    error = PermanentError(f"the function returned {type(value).__name__} ({value!r:.80}), expected {wanted}")
-    error.error_type = INVALID_RESULT
-    return error

@@ -14,22 +14,17 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
-from tasker.batch_processing.aggregation import Batches
 from tasker.errors import UsageError
 from tasker.step_handler.base import StepHandler
 from tasker.step_handler.binding import declare
-from tasker.step_handler.decisions import BatchConfig, Decision
-from tasker.step_handler.function_handler import (
-    ApiFunction,
-    BatchAggregatorFunction,
-    BatchAnalyzerFunction,
-    BatchWorkerFunction,
-    DecisionFunction,
-    FunctionHandler,
-    handler_class,
-)
+from tasker.step_handler.function_handler import FunctionHandler, handler_class
+
+if TYPE_CHECKING:
+    from tasker.batch_processing.aggregation import Batches
+    from tasker.step_handler.decisions import BatchConfig, Decision
 
 __all__ = [
     "BatchConfig",
@@ -47,7 +42,21 @@ __all__ = [
     "step_handler",
 ]
 
+_ELSEWHERE = {
+    "BatchConfig": "tasker.step_handler.decisions",
+    "Batches": "tasker.batch_processing.aggregation",
+    "Decision": "tasker.step_handler.decisions",
+}
+"""What is imported when somebody asks for it: plain steps have no use for it."""
+
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_ELSEWHERE[name]), name)
+    return value
 
 
 @runtime_checkable
@@ -101,18 +110,24 @@ def step_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
 @_written('@decision_handler("my_handler")')
 def decision_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
     """The function decides: it returns `Decision.route([...])` or `Decision.skip(reason)`."""
+    from tasker.step_handler.function_kinds import DecisionFunction
+
     return _decorator("decision_handler", DecisionFunction, name, version)
 
 
 @_written('@batch_analyzer("my_handler", worker_template="a_batch_worker_step")')
 def batch_analyzer(name: str, worker_template: str, version: str = "1.0.0") -> HandlerDecorator:
     """The function cuts work: it returns a `BatchConfig`; `worker_template` names the template's batch_worker step."""
+    from tasker.step_handler.function_kinds import BatchAnalyzerFunction
+
     return _decorator("batch_analyzer", BatchAnalyzerFunction, name, version, worker_template=worker_template)
 
 
 @_written('@batch_worker("my_handler")')
 def batch_worker(name: str, version: str = "1.0.0") -> HandlerDecorator:
     """The function does one batch, given as `batch_context` (start, end, checkpoint, `checkpoint_yield`)."""
+    from tasker.step_handler.function_kinds import BatchWorkerFunction
+
     return _decorator("batch_worker", BatchWorkerFunction, name, version)
 
 
@@ -126,6 +141,8 @@ def batch_aggregator(
     `worker_template=("process_rows", Part)`, each result is validated and `batches` is a `Batches[Part]`; a misfit is a
     permanent failure.
     """
+    from tasker.step_handler.function_kinds import BatchAggregatorFunction
+
     worker, model = (worker_template, None) if isinstance(worker_template, str) else worker_template
     attributes = {"analyzer": analyzer, "worker_template": worker, "model": model}
     return _decorator("batch_aggregator", BatchAggregatorFunction, name, version, **attributes)
@@ -143,6 +160,8 @@ def api_handler(
 
     `timeout` is seconds.
     """
+    from tasker.step_handler.function_kinds import ApiFunction
+
     return _decorator(
         "api_handler",
         ApiFunction,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from tasker.contracts.dataclasses import dataclass
@@ -80,6 +79,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
 
 def near(word: str, known: Sequence[str], most: int = 1) -> list[str]:
     """The known words that look like it, the nearest first."""
+    from difflib import get_close_matches  # for mistakes alone
+
     return get_close_matches(word, known, n=most, cutoff=0.6)
 
 

@@ -59,7 +59,32 @@ class StepHandlerResult(Model):
     @classmethod
     def success(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> Self:
         """The step is done; `result` is stored and given to the steps below."""
+        if cls is StepHandlerResult and type(result) is dict and not metadata:
+            return cls._valid(result)
         return cls(is_success=True, result=result, metadata=metadata or {})
+
+    @classmethod
+    def _valid(cls, result: dict[str, Any]) -> Self:
+        """What validating a success would make, without making the validator: most processes need no other result."""
+        self = cls.__new__(cls)
+        setting = object.__setattr__
+        setting(
+            self,
+            "__dict__",
+            {
+                "is_success": True,
+                "result": dict(result),
+                "error_message": None,
+                "error_type": None,
+                "error_code": None,
+                "retryable": True,
+                "metadata": {},
+            },
+        )
+        setting(self, "__pydantic_fields_set__", {"is_success", "result", "metadata"})
+        setting(self, "__pydantic_extra__", None)
+        setting(self, "__pydantic_private__", None)
+        return self
 
     @classmethod
     def failure(

@@ -73,3 +73,16 @@ def test_where_nobody_offers_anything_no_metadata_is_read() -> None:
     code = f"import sys; from tasker.installed import offered; offered({GROUP!r}); "
     code += "print('importlib.metadata' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_what_others_offer_is_not_kept() -> None:
+    code = (
+        "import gc; from importlib.metadata import EntryPoint; from tasker.installed import installed_backends\n"
+        "installed_backends(); gc.collect()\n"
+        "print(*{each.group for each in gc.get_objects() if isinstance(each, EntryPoint)})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    kept = done.stdout.split()
+    assert "tasker.backends" in kept
+    assert not [group for group in kept if not group.startswith("tasker.")]

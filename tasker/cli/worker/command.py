@@ -3,111 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from tasker.cli.connection import FORMAT, print_as
 from tasker.cli.guessing import GuessingGroup, no_such_command
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
-from tasker.cli.render.values import clock_time, duration
 from tasker.cli.worker.start import worker as start
 
-if TYPE_CHECKING:
-    from tasker.services.listings import RegisteredProcess
-
-COLOURS = {"live": "green", "draining": "yellow", "lost": "red", "stopped": None}
+LIST = "list"
 
 
 class WorkerGroup(GuessingGroup):
-    """A group that starts a worker when no other command is named."""
+    """A group that starts a worker when no other command is named, and imports the list of workers when that is."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands."""
+        return sorted([*super().list_commands(ctx), LIST])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command; None when there is none of that name."""
+        if cmd_name != LIST:
+            return super().get_command(ctx, cmd_name)
+        from tasker.cli.worker.listing import list_
+
+        return list_
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """`start` stands for whatever is no command; what is almost one, and no path, is refused."""
-        if args and args[0] in self.commands:
+        commands = self.list_commands(ctx)
+        if args and args[0] in commands:
             return super().parse_args(ctx, args)
-        if args and _is_nearly(args[0], [*self.commands, "help"]):
+        if args and _is_nearly(args[0], [*commands, "help"]):
             ctx.fail(no_such_command(ctx, args))
         return super().parse_args(ctx, ["start", *args])
 
 
-def _is_nearly(word: str, commands: list[str]) -> bool:
-    return bool(not word.startswith("-") and get_close_matches(word, commands, 1) and not Path(word).exists())
+def _is_nearly(word: str, commands: Sequence[str]) -> bool:
+    if word.startswith("-") or Path(word).exists():
+        return False
+    from difflib import get_close_matches  # for mistakes alone
+
+    return bool(get_close_matches(word, commands, 1))
 
 
-@click.command("list")
-@click.option("--all", "stopped", is_flag=True, help="Those that have ended as well.")
-@click.option("--callables", is_flag=True, help="List the handlers that each has loaded.")
-@FORMAT
-@fleet_options
-def list_(stopped: bool, callables: bool, form: str, place: Place) -> None:
-    """List the workers and orchestrators of this database: where they run, what they serve, how they are.
-
-    A lost one went silent: its lease is over, for as long as is shown, and its steps run elsewhere. How many steps one
-    has in hand, of how many at most, is as old as its last beat.
-
-    \b
-    Examples:
-      tasker worker list
-      tasker worker list --callables
-      tasker worker list --format json
-    """
-    rows = reached(place, lambda app: app.workers.list(stopped=stopped))
-    print_as(form, rows, lambda _: list_text(rows, callables=callables))
-
-
-worker = WorkerGroup("worker", commands={"start": start, "list": list_})
-
-
-def list_text(rows: Sequence[RegisteredProcess], *, callables: bool) -> str:
-    """One line per process; with `callables` its handlers below the table."""
-    from tasker.cli.render.table import table
-
-    if not rows:
-        return "nobody is at work; start one with: tasker worker"
-    headings = (
-        "worker",
-        "kind",
-        "state",
-        "host",
-        "pid",
-        "serves",
-        "handlers",
-        "steps at beat",
-        "last beat",
-        "lease",
-        "version",
-    )
-    text = table(headings, [_line(row) for row in rows])
-    return "\n".join([text, *map(_callables, rows)]) if callables else text
-
-
-def _line(row: RegisteredProcess) -> tuple[str, ...]:
-    runs = row.kind == "worker"
-    return (
-        row.name or row.worker,
-        row.kind,
-        click.style(row.state, fg=COLOURS[row.state]),
-        row.host,
-        str(row.pid),
-        ", ".join(row.namespaces),
-        str(len(row.callables)) if runs else "",
-        f"{row.in_hand}/{row.concurrency}" if runs else "",
-        f"{clock_time(row.beat_at)}, {duration(row.beat_age_ms)} ago",
-        _lease(row.lease_left_ms),
-        row.version,
-    )
-
-
-def _lease(left: int | None) -> str:
-    if left is None:
-        return ""
-    return f"{duration(left)} left" if left > 0 else f"over for {duration(-left)}"
-
-
-def _callables(row: RegisteredProcess) -> str:
-    names = "".join(f"\n  {name}" for name in row.callables) or "\n  no handlers"
-    return f"\n{row.worker} serves{names}" if row.kind == "worker" else ""
+worker = WorkerGroup("worker", commands={"start": start})

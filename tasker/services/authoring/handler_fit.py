@@ -14,7 +14,7 @@ from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.step_types import Creates
 from tasker.registry.invocation import ResolvedHandler
 from tasker.step_handler.binding import declared_dependencies, declared_inputs, where
-from tasker.step_handler.function_handler import BatchAggregatorFunction, BatchAnalyzerFunction, FunctionHandler
+from tasker.step_handler.function_handler import FunctionHandler
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.schema.keys import listed_properties
 
@@ -92,6 +92,10 @@ def _needed_inputs(function: Callable[..., Any]) -> list[str]:
 
 def _of_batches(plan: Plan, step: StepPlan, handler: FunctionHandler) -> Iterator[Problem]:
     """An analyzer names the batch_worker below it, an aggregator the one above it and its batchable step."""
+    if not hasattr(handler, "worker_template"):
+        return
+    from tasker.step_handler.function_kinds import BatchAggregatorFunction, BatchAnalyzerFunction
+
     if isinstance(handler, BatchAnalyzerFunction):
         below = [s.name for s in plan.steps if s.type.is_pattern and step.name in s.depends_on]
         yield from _named("cuts batches for", handler.worker_template, below, f"batch_worker below `{step.name}`")

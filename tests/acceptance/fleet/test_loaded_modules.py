@@ -12,39 +12,67 @@ from tests.support.fleets.fleet import Fleet
 
 pytestmark = pytest.mark.slow
 
-TEMPLATE = "{name: loaded, namespace_name: loaded, version: 1.0.0, steps: [{name: all, handler: loaded.all}]}"
+TEMPLATE = """
+name: loaded
+namespace_name: loaded
+version: 1.0.0
+steps:
+  - {name: before, handler: loaded.before}
+  - {name: all, handler: loaded.all, dependencies: [before]}
+"""
 HANDLERS = """
 import gc, sys, types
-from tasker.step_handler import step_handler
+from tasker.step_handler import depends_on, step_handler
+from tasker.types import StepHandlerResult
+
+@step_handler("loaded.before")
+async def before(): return {}
 
 @step_handler("loaded.all")
-async def loaded():
+@depends_on(before="before")
+async def loaded(before):
     watched = [each.__name__ for each in gc.get_objects() if isinstance(each, types.ModuleType)]
-    return {"modules": sorted(sys.modules), "watched": watched}
+    validator = StepHandlerResult.__pydantic_complete__
+    return {"modules": sorted(sys.modules), "watched": watched, "validator": validator}
 """
 UNUSED = {
     "aio_pika",
     "alembic",
+    "difflib",
     "fastapi",
+    "getpass",
     "httpx",
     "jsonschema",
     "multiprocessing",
     "nats",
+    "pkgutil",
     "pluggy",
+    "pydantic.type_adapter",
     "redis",
     "rich",
     "sqlalchemy",
     "stamina",
     "starlette",
     "structlog",
+    "tasker.app.assembly.orchestrator",
     "tasker.app.embedded.app",
     "tasker.app.process_port",
+    "tasker.batch_processing.batchable",
+    "tasker.cli.place.options",
     "tasker.cli.run",
+    "tasker.cli.worker.listing",
+    "tasker.client.responses",
+    "tasker.domain_events.event_bus",
     "tasker.execution.attempt.modes.in_process",
     "tasker.hookspecs",
+    "tasker.services.submitting.submission",
     "tasker.settings.catalogue",
     "tasker.settings.model",
+    "tasker.step_handler.function_kinds",
+    "tasker.step_handler.mixins.api",
+    "tasker.types.batch_worker",
     "tasker.types.client",
+    "tasker.types.decision",
     "tasker.types.events",
     "tasker.types.worker",
     "uvicorn",
@@ -67,3 +95,4 @@ async def test_a_worker_that_has_run_a_step_has_loaded_only_what_it_uses_and_loo
     assert "tasker.process.serving" in modules
     assert not [name for name in watched if name.startswith(("pydantic", "psycopg", "tasker.process"))]
     assert not UNUSED & modules
+    assert report.results["all"]["validator"] is False, "a success of right types needs none"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from tasker.cli.worker.command import list_text
+from tasker.cli.worker.listing import list_text
 from tasker.services.listings import RegisteredProcess
 
 ROW = RegisteredProcess(

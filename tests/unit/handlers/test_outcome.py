@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import copy
+import pickle
+import subprocess
+import sys
+from collections import Counter
 from typing import Any
 
 import pytest
+from pydantic import ValidationError as PydanticError
 
 from tasker.errors import PermanentError, RateLimitError, StepExecutionError
 from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
@@ -106,3 +112,42 @@ def test_error_types_know_what_they_are() -> None:
     assert not ErrorType.is_standard("card_declined")
     assert ErrorType.is_typically_retryable("timeout")
     assert not ErrorType.is_typically_retryable("validation_error")
+
+
+class Counted(StepHandlerResult):
+    """A result of a program's own, with a field that its validation fills."""
+
+    times: int = 1
+
+
+@pytest.mark.parametrize(
+    ("result", "metadata"),
+    [({}, None), ({"a": [1]}, None), ({1: "a"}, {}), ({"a": 1}, {"b": 2}), (Counter("aab"), None)],
+)
+def test_a_success_is_what_validating_it_makes(result: dict[Any, Any], metadata: dict[str, Any] | None) -> None:
+    made = StepHandlerResult.success(result, metadata)
+    validated = StepHandlerResult(is_success=True, result=result, metadata=metadata or {})
+
+    assert (made, repr(made), made.model_dump()) == (validated, repr(validated), validated.model_dump())
+    assert made.model_fields_set == validated.model_fields_set
+    assert vars(made).keys() == vars(validated).keys() == StepHandlerResult.model_fields.keys()
+    assert [type(value) for value in vars(made).values()] == [type(value) for value in vars(validated).values()]
+    assert pickle.loads(pickle.dumps(made)) == copy.deepcopy(made) == made.model_copy() == validated
+    assert made.result is not result, "what the handler does to its own afterwards changes nothing"
+
+
+@pytest.mark.parametrize("wrong", [42, "text", [("a", 1)]])
+def test_a_success_whose_result_is_no_mapping_is_refused_where_it_is_made(wrong: Any) -> None:
+    with pytest.raises(PydanticError, match="valid dictionary"):
+        StepHandlerResult.success(wrong)
+
+
+def test_a_success_of_a_class_derived_from_results_has_the_fields_of_that_class() -> None:
+    assert Counted.success({"a": 1}) == Counted(is_success=True, result={"a": 1}, metadata={}, times=1)
+
+
+def test_successes_of_right_types_need_no_validator() -> None:
+    code = "from tasker.types import StepHandlerResult as R; R.success({'a': 1}); print(R.__pydantic_complete__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["False"]

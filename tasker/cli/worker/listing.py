@@ -1,0 +1,90 @@
+"""`tasker worker list`: who is at work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tasker.cli.connection import FORMAT, print_as
+from tasker.cli.place.options import fleet_options, reached
+from tasker.cli.place.places import Place
+from tasker.cli.render.values import clock_time, duration
+
+if TYPE_CHECKING:
+    from tasker.services.listings import RegisteredProcess
+
+COLOURS = {"live": "green", "draining": "yellow", "lost": "red", "stopped": None}
+
+
+@click.command("list")
+@click.option("--all", "stopped", is_flag=True, help="Those that have ended as well.")
+@click.option("--callables", is_flag=True, help="List the handlers that each has loaded.")
+@FORMAT
+@fleet_options
+def list_(stopped: bool, callables: bool, form: str, place: Place) -> None:
+    """List the workers and orchestrators of this database: where they run, what they serve, how they are.
+
+    A lost one went silent: its lease is over, for as long as is shown, and its steps run elsewhere. How many steps one
+    has in hand, of how many at most, is as old as its last beat.
+
+    \b
+    Examples:
+      tasker worker list
+      tasker worker list --callables
+      tasker worker list --format json
+    """
+    rows = reached(place, lambda app: app.workers.list(stopped=stopped))
+    print_as(form, rows, lambda _: list_text(rows, callables=callables))
+
+
+def list_text(rows: Sequence[RegisteredProcess], *, callables: bool) -> str:
+    """One line per process; with `callables` its handlers below the table."""
+    from tasker.cli.render.table import table
+
+    if not rows:
+        return "nobody is at work; start one with: tasker worker"
+    headings = (
+        "worker",
+        "kind",
+        "state",
+        "host",
+        "pid",
+        "serves",
+        "handlers",
+        "steps at beat",
+        "last beat",
+        "lease",
+        "version",
+    )
+    text = table(headings, [_line(row) for row in rows])
+    return "\n".join([text, *map(_callables, rows)]) if callables else text
+
+
+def _line(row: RegisteredProcess) -> tuple[str, ...]:
+    runs = row.kind == "worker"
+    return (
+        row.name or row.worker,
+        row.kind,
+        click.style(row.state, fg=COLOURS[row.state]),
+        row.host,
+        str(row.pid),
+        ", ".join(row.namespaces),
+        str(len(row.callables)) if runs else "",
+        f"{row.in_hand}/{row.concurrency}" if runs else "",
+        f"{clock_time(row.beat_at)}, {duration(row.beat_age_ms)} ago",
+        _lease(row.lease_left_ms),
+        row.version,
+    )
+
+
+def _lease(left: int | None) -> str:
+    if left is None:
+        return ""
+    return f"{duration(left)} left" if left > 0 else f"over for {duration(-left)}"
+
+
+def _callables(row: RegisteredProcess) -> str:
+    names = "".join(f"\n  {name}" for name in row.callables) or "\n  no handlers"
+    return f"\n{row.worker} serves{names}" if row.kind == "worker" else ""

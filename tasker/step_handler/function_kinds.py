@@ -1,0 +1,121 @@
+"""The handler classes behind decorated functions that decide, cut work, do it or call an API.
+
+Who decorates one imports them: a worker whose functions are plain steps needs no models of decisions and batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from tasker.batch_processing.aggregation import BatchAggregationScenario, Batches
+from tasker.batch_processing.cursors import ranges_by_size
+from tasker.batch_processing.results import analysis_result, no_op_result, worker_result
+from tasker.errors import PermanentError
+from tasker.step_handler.binding import Reader, adapter_of, validated
+from tasker.step_handler.decisions import BatchConfig, Decision
+from tasker.step_handler.function_handler import FunctionHandler
+from tasker.step_handler.mixins.api import APIMixin
+from tasker.step_handler.mixins.decision import decision_result
+from tasker.step_handler.outcome import INVALID_RESULT
+from tasker.types import (
+    BatchAnalyzerOutcome,
+    BatchWorkerContext,
+    BatchWorkerOutcome,
+    CursorConfig,
+    DecisionPointOutcome,
+    StepContext,
+    StepHandlerResult,
+)
+
+
+class DecisionFunction(FunctionHandler):
+    """A function that returns a `Decision`."""
+
+    def convert(self, value: Any) -> StepHandlerResult:
+        """The decision as a result."""
+        if isinstance(value, StepHandlerResult):
+            return value
+        outcome = value.outcome if isinstance(value, Decision) else value
+        if not isinstance(outcome, DecisionPointOutcome):
+            raise _unexpected(value, "Decision.route([...]) or Decision.skip(reason)")
+        return decision_result(outcome)
+
+
+class BatchAnalyzerFunction(FunctionHandler):
+    """A function that returns a `BatchConfig`."""
+
+    worker_template: ClassVar[str]
+
+    def convert(self, value: Any) -> StepHandlerResult:
+        """The cursors as a result."""
+        if isinstance(value, StepHandlerResult):
+            return value
+        if isinstance(value, BatchConfig):
+            value = _analysis(value)
+        if not isinstance(value, BatchAnalyzerOutcome):
+            raise _unexpected(value, "BatchConfig(total_items=..., batch_size=...)")
+        data = {**value.batch_metadata, "batch_metadata": value.batch_metadata}
+        return analysis_result(self.worker_template, value.cursor_configs, value.total_items, data, None)
+
+
+class BatchWorkerFunction(FunctionHandler):
+    """A function that does one batch; the placeholder of an empty analysis never reaches it (C-77)."""
+
+    def readers(self) -> Mapping[str, Reader]:
+        """Fills `batch_context`."""
+        return {"batch_context": BatchWorkerContext.from_step_context}
+
+    def shortcut(self, context: StepContext) -> StepHandlerResult | None:
+        """The result of the placeholder."""
+        batch = BatchWorkerContext.from_step_context(context)
+        if batch is None:
+            raise PermanentError(
+                f"step {context.step_name!r} has no batch inputs", hint="use type batch_worker for it in the template"
+            )
+        return no_op_result(batch.batch_id) if batch.is_no_op else None
+
+    def convert(self, value: Any) -> StepHandlerResult:
+        """A `BatchWorkerOutcome`, or anything that a step's function may return."""
+        return worker_result(value, None, None) if isinstance(value, BatchWorkerOutcome) else super().convert(value)
+
+
+class BatchAggregatorFunction(FunctionHandler):
+    """A function that puts the results of batch workers together."""
+
+    analyzer: ClassVar[str]
+    worker_template: ClassVar[str]
+    model: ClassVar[type | None]
+
+    def readers(self) -> Mapping[str, Reader]:
+        """Fills `batches`, each result as the type that was asked for."""
+        adapter = None if self.model is None else adapter_of(self.model)
+
+        def made(name: str, result: dict[str, Any]) -> Any:
+            return result if adapter is None else validated(adapter, result, f"result of step {name!r} (for 'batches')")
+
+        def read(context: StepContext) -> Batches[Any]:
+            found = BatchAggregationScenario.detect(context.dependency_results, self.analyzer, self.worker_template)
+            return Batches.of(found, made)
+
+        return {"batches": read}
+
+
+class ApiFunction(APIMixin, FunctionHandler):
+    """A function that calls an HTTP API through its parameter `api`."""
+
+    def readers(self) -> Mapping[str, Reader]:
+        """Fills `api` with this handler, which has the verbs."""
+        return {"api": lambda context: self}
+
+
+def _analysis(config: BatchConfig) -> BatchAnalyzerOutcome:
+    ranges = ranges_by_size(config.total_items, config.batch_size)
+    cursors = [CursorConfig(start_cursor=start, end_cursor=end) for start, end in ranges]
+    return BatchAnalyzerOutcome(cursor_configs=cursors, total_items=config.total_items, batch_metadata=config.metadata)
+
+
+def _unexpected(value: Any, wanted: str) -> PermanentError:
+    error = PermanentError(f"the function returned {type(value).__name__} ({value!r:.80}), expected {wanted}")
+    error.error_type = INVALID_RESULT
+    return error
