@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasker.execution.inputs import own_copy
+from tasker.contracts.own_copy import own_copy
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.claims import TaskInputs

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tasker.contracts.execution import Failure
 from tasker.lifecycle.outcomes import OutcomeError
+from tasker.lifecycle.storable import as_stored
 from tasker.log_lines import ids_of, log_line
 from tasker.orchestration.changes import change_of, with_growth
 from tasker.services.engine.calls import Engine
@@ -29,7 +30,7 @@ async def plan_expansion(engine: Engine, result: Result) -> Change:
     A malformed outcome is a permanent failure of the step that says what is wrong; nothing is created (C-22, C-52).
     """
     claim = result.claim
-    value = result.success and result.success.value
+    value = result.success and as_stored(result.success.encoded)
     decided = value if isinstance(value, Mapping) else {}
     try:
         growth = await plan_growth(engine, result.plan, claim.task_uuid, claim.name, decided)
