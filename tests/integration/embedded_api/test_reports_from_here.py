@@ -85,11 +85,11 @@ async def app(database_url: str, registry: HandlerRegistry) -> AsyncIterator[tas
         yield running
 
 
-def plan(handlers: Mapping[str, str], name: str = "whole") -> Plan:
+def plan(handlers: Mapping[str, str], name: str = "whole", retry: str = "backoff: none") -> Plan:
     """A diamond; `handlers` by step, `gives` where none is named."""
     steps = [
         f"  - {{name: {step}, handler: {handlers.get(step, 'gives')}, dependencies: [{', '.join(parents)}],"
-        " retry: {backoff: none}}"
+        f" retry: {{{retry}}}}}"
         for step, parents in DIAMOND.items()
     ]
     head = [f"name: {name}", "namespace: here", "version: 1.0.0", "steps:"]
@@ -121,6 +121,17 @@ async def test_a_task_that_ran_here_from_its_first_step_to_its_last_is_reported_
         while queried:
             report, stored, queried = await both(app, plan(handlers), monkeypatch)
             assert repr(report) == repr(stored)  # the order of keys and the types of numbers, too
+
+
+async def test_what_is_stored_otherwise_than_it_was_said_is_reported_as_it_is_stored(
+    app: tasker.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that may be tried no time is run once, and what is no text becomes text."""
+    odd: Any = {"initiator": None, "tags": ["a", 1]}
+    for made, said in ((plan({}, retry="max_attempts: 0, backoff: none"), {}), (plan({}), odd)):
+        for _ in range(5):
+            report = await app.run(made, {"n": 1}, **said)
+            assert repr(report) == repr(await app.tasks.report(report.task_uuid))
 
 
 @pytest.mark.parametrize("step", ["a", "d"])
