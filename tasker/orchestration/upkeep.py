@@ -157,7 +157,11 @@ class Upkeep:
     async def promote(self) -> int:
         """Enqueue what is due, or start it here; how many steps."""
         self._schedule.look_at(self._clock.monotonic() + self._jittered(self._poll_seconds))
-        answer = await self._executor.offer(self._promote)
+        try:
+            answer = await self._executor.offer(self._promote)
+        except (DatabaseError, MessagingError):
+            self._schedule.suspect()  # what was claimed is nobody's
+            raise
         self._look_again(answer, progress=answer.promoted > 0)
         self._on_advanced(answer)
         return answer.promoted
