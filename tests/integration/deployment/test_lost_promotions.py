@@ -18,7 +18,7 @@ from tests.integration.deployment.programs import NEVER_MS, plan, runtime_of, se
 async def test_a_promotion_whose_answer_is_lost_costs_neither_an_attempt_nor_the_steps_time(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The claims of it are committed, and nobody has them: without comparing they would last as long as the step may."""
+    """Its claims are committed, and nobody has them: they would last as long as the step may."""
     lost = 0
 
     async def work(context: Any) -> dict[str, Any]:
