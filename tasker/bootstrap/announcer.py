@@ -12,6 +12,7 @@ from tasker.contracts.execution import Failure
 from tasker.errors import StepExecutionError
 from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
 from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint, Unreported
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.types import StepError, StepExecutionResult
@@ -121,4 +122,5 @@ def _report(end: Result, worker_id: str) -> StepExecutionResult:
     }
     if isinstance(outcome, Failure):
         return StepExecutionResult.failure_result(error=StepError.of(outcome), **who)
-    return StepExecutionResult.success_result(result=outcome.value, metadata=dict(outcome.metadata), **who)
+    value, metadata = as_stored(outcome.encoded), dict(outcome.metadata)
+    return StepExecutionResult.success_result(result=value, metadata=metadata, **who)

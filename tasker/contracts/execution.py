@@ -62,9 +62,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """What a handler returned, checked, and the JSON of it: encoded once, for all uses."""
+    """What a handler returned, as it is stored: checked, and encoded once, for all uses.
 
-    value: Any
+    The value itself is not kept: the handler's author may hold it, too, and change it.
+    """
+
     encoded: JsonText
     metadata: Mapping[str, Any] = field(default_factory=dict)
     events: Sequence[HandlerEvent] = ()

@@ -78,7 +78,7 @@ class Claimer:
                     await self._sleep()
             except (DatabaseError, MessagingError):
                 self._on_lost()
-                self._worker.inputs.clear()  # the server that answers next may have forgotten what this one has said
+                self._worker.forget()  # the server that answers next may have forgotten what this one has said
                 await asyncio.sleep(FAILED.pause(0, self._random.random()))
 
     @property

@@ -29,14 +29,18 @@ class ClaimsInHand:
 
     def __init__(self) -> None:
         self._in_hand: dict[str, Running] = {}
+        self._end: type[Lost] | type[Released] | None = None
+        """What claims end with that come when all were stopped."""
 
     def __len__(self) -> int:
         """How many there are."""
         return len(self._in_hand)
 
     def take(self, running: Running) -> None:
-        """One more."""
+        """One more, whose handler does not begin when all were stopped."""
         self._in_hand[running.claim.step_uuid] = running
+        if self._end is not None:
+            running.cancel.set(self._end)
 
     def has(self, step: str, token: int) -> bool:
         """True while the handler of this very claim runs here, or its result is on its way, and nobody stopped it."""
@@ -83,9 +87,15 @@ class ClaimsInHand:
             [step for step, running in self._in_hand.items() if running.claim.task_uuid == task_uuid], Cancelled
         )
 
-    def stop_all(self) -> None:
-        """Stop every handler; their steps are given back without an attempt."""
-        self.stop_steps(list(self._in_hand), Released)
+    def stop_all(self, end: type[Lost] | type[Released]) -> None:
+        """Stop every handler, and those of claims that are still to come: an answer may be under way. `Released`: their
+        steps are given back without an attempt."""
+        self._end = end
+        self.stop_steps(list(self._in_hand), end)
+
+    def go_on(self) -> None:
+        """Claims that come from now on are to run."""
+        self._end = None
 
     async def drain(self) -> None:
         """Return when no handler runs any more."""

@@ -172,7 +172,7 @@ class Collector:
     async def _wait_for_database(self) -> None:
         """Try again soon, and at the breaker's pace once it is open."""
         self._on_lost()
-        self._worker.inputs.clear()  # the server that answers next may have forgotten what this one has said
+        self._worker.forget()  # the server that answers next may have forgotten what this one has said
         await asyncio.sleep(self._breaker.guard.retry_after or FAILED.pause(self._failures))
         self._failures += 1
 

@@ -3,8 +3,10 @@
 A step whose parents all ran in this process needs no query; for the rest the engine is asked once per group of claims.
 The cache is bounded; what was evicted is fetched again. It holds results of complete steps alone, which nothing changes
 any more: a result that was produced here comes in once the engine has accepted it. One that is only parked stays out,
-since an orchestrator or an operator may still decide otherwise. Whatever came over a connection that was lost is asked
-for anew: the server that answers next may have forgotten it.
+since an orchestrator or an operator may still decide otherwise. Of what was produced here it keeps the text that is
+stored, and reads that when a step wants it: what the handler returned may be changed by whoever else holds it, and is
+not what a worker elsewhere would read (tuples, whole numbers that were written as floats). Whatever came over a
+connection that was lost is asked for anew: the server that answers next may have forgotten it.
 """
 
 from __future__ import annotations
@@ -13,20 +15,14 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
+from tasker.contracts.json_text import JsonText
+from tasker.contracts.own_copy import own_copy
 from tasker.contracts.plan import Plan, StepPlan
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.claims import Inputs, TaskInputs
 from tasker.services.engine.exchange import Result
 
 CACHED_TASKS = 4096
-
-
-def own_copy(value: Any) -> Any:
-    """A copy that a handler may change without the next handler seeing it; cheap for flat values."""
-    if isinstance(value, dict):
-        return {key: own_copy(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
-    if isinstance(value, list):
-        return [own_copy(item) if isinstance(item, (dict, list)) else item for item in value]
-    return value
 
 
 class InputCache:
@@ -51,7 +47,7 @@ class InputCache:
         """Keep a result that was produced here and that its step has completed with."""
         claim = result.claim
         if result.success and (task := self._tasks.get(claim.task_uuid)):
-            task.results[claim.name] = (claim.ordinal, result.success.value)
+            task.results[claim.name] = (claim.ordinal, result.success.encoded)
 
     def forget(self, task_uuids: Iterable[str]) -> None:
         """Drop tasks that have ended."""
@@ -81,6 +77,15 @@ class InputCache:
         """The results of all ancestors that have one, by step name (C-44)."""
         results, ancestors = task.results, plan.above.of(step.name)
         if step.name not in plan.below_dynamic:
-            return {name: own_copy(results[name][1]) for name in ancestors if name in results}
+            return {name: _read(results, name) for name in ancestors if name in results}
         ordinals = {plan.by_name[name].ordinal for name in ancestors}
-        return {name: own_copy(value) for name, (ordinal, value) in results.items() if ordinal in ordinals}
+        return {name: _read(results, name) for name, (ordinal, _) in list(results.items()) if ordinal in ordinals}
+
+
+def _read(results: dict[str, tuple[int, Any]], name: str) -> Any:
+    """A copy of a result; one that was produced here is read for the first time."""
+    ordinal, value = results[name]
+    if isinstance(value, JsonText):
+        value = as_stored(value)
+        results[name] = (ordinal, value)
+    return own_copy(value)

@@ -11,6 +11,7 @@ from typing import Any
 from tasker.contracts.clock import Clock
 from tasker.errors import DatabaseError
 from tasker.execution.attempt.runner import AttemptRunner
+from tasker.execution.attempt.values import Lost
 from tasker.execution.claiming import Claimer
 from tasker.execution.collecting import BREAKER, Collector
 from tasker.execution.completion_buffer import BUFFER, CompletionBuffer
@@ -57,10 +58,11 @@ class StepExecution:
     def fence(self) -> None:
         """The lease was lost: what runs here belongs to others now. Stop it, and claim nothing until `unfence`."""
         self.worker.slots.hold(FENCED, level=logging.DEBUG)  # told where it gives up
-        self.worker.claims.stop_steps([step for step, _ in self.worker.in_hand()])
+        self.worker.claims.stop_all(Lost)
 
     def unfence(self) -> None:
         """There is a lease again."""
+        self.worker.claims.go_on()
         self.worker.slots.lift(FENCED)
 
     def stop_claiming(self) -> None:

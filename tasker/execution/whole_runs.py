@@ -84,6 +84,8 @@ class WholeRun:
         known = task_uuid in self._answer.created and None not in (self._answer.at, self._ended_at)
         if not self.is_whole or not known:
             return None
+        if not all(isinstance(text, str) for text in (self._item["initiator"], *self._item["tags"])):
+            return None  # the database has made text of it
         plan = next(iter(self._steps.values())).plan
         if len(self._steps) < len(plan.steps) or not all(step.static for step in plan.steps):
             return None
@@ -124,7 +126,7 @@ def _row(result: Result) -> dict[str, Any]:
         "handler": step.handler.callable,
         "state": "complete",
         "attempts": claim.attempt,
-        "max_attempts": step.retry.max_attempts,
+        "max_attempts": claim.max_attempts,
         "depends_on": sorted(step.depends_on, key=lambda name: plan.by_name[name].ordinal),
         "result": None if success is None else as_stored(success.encoded),
         "duration_ms": result.duration_ms,

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from tasker.contracts.execution import Claim
+from tasker.contracts.own_copy import own_copy
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.tracing import TraceOf
 from tasker.errors import PlanUnreadable
@@ -25,7 +26,7 @@ from tasker.execution.claims_in_hand import ClaimsInHand, GivenBack, Running
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import failed_here, log_failure
 from tasker.execution.fenced_writes import FencedWrites
-from tasker.execution.inputs import InputCache, own_copy
+from tasker.execution.inputs import InputCache
 from tasker.execution.publishing.making import EventMaker
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
@@ -85,7 +86,12 @@ class Worker:
     def begin_as(self, identity: str) -> None:
         """Go on under this name, as nothing of the former one is left: it is not registered yet."""
         self.identity = identity
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what the database has said: another one may answer next, or one that has lost its last moments."""
         self.inputs.clear()
+        self.plans.forget()
 
     def registered(self, namespace_ids: Sequence[int]) -> None:
         """The registry knows it, with these namespaces: what it could not resolve before it may resolve now."""
@@ -94,15 +100,8 @@ class Worker:
     def caller(self, slots: int = 0) -> Caller:
         """This worker as the engine wants to know it."""
         limits = self.settings
-        return Caller(
-            self.identity,
-            slots,
-            self.namespace_ids,
-            sorted(self.unserved),
-            limits.window,
-            limits.timeout_ms,
-            limits.grace_ms,
-        )
+        more = sorted(self.unserved), limits.window, limits.timeout_ms, limits.grace_ms
+        return Caller(self.identity, slots, self.namespace_ids, *more)
 
     def in_hand(self) -> list[tuple[str, int]]:
         """The (step, token) pairs in hand. May be called from another thread."""

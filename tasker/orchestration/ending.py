@@ -14,6 +14,7 @@ from tasker.errors import DatabaseError, LockTimeout, MessagingError, PlanUnread
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.log_lines import log_line
 from tasker.orchestration.changes import failed_change, simple_change, with_growth
+from tasker.orchestration.expansion import UNUSABLE, unplannable
 from tasker.orchestration.halving import halved
 from tasker.orchestration.log import ids_of_parked, tell_processed
 from tasker.orchestration.receptions import MOST_RECEPTIONS
@@ -27,7 +28,6 @@ from tasker.services.engine.plans import PlanStore
 
 TIMEOUTS = (LockTimeout, StatementTimeout)
 """Somebody keeps a row, or it takes too long: another time it may go."""
-UNUSABLE = "result_unusable"
 WORN = (
     f"its result was taken {MOST_RECEPTIONS} times and the step never ended: each process that took it ended or stood"
     " still meanwhile; see the orchestrators' logs"
@@ -103,7 +103,7 @@ class Ending:
             raise
         except Exception as error:  # whatever it is, it would be the same every time
             _tell(logging.ERROR, FAILED, "parked_result_unusable", row, error, raised=True)
-            await self._fail(row, f"what the step decided cannot be planned: {error!r}", UNUSABLE)
+            await self._fail(row, unplannable(error), UNUSABLE)
 
     async def _plan_of(self, row: ParkedRow) -> Plan | None:
         """None where a newer release has stored what this one cannot read: others may (rule 24)."""

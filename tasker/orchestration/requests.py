@@ -154,7 +154,11 @@ class TaskRequests:
         async def create(part: Sequence[Asked]) -> None:
             once = list({each.draft.task_uuid: each.draft for each in part}.values())
             began = perf_counter()
-            answer = await self._engine.move("submit", self._drafts.args(template.template_id, once), SubmitAnswer)
+            args = self._drafts.args(template.template_id, once, stored=template.hash)
+            answer = await self._engine.move("submit", args, SubmitAnswer)
+            if answer.forgotten:
+                self._plans.forget()
+                return await self._put_off([each.message for each in part], PUT_OFF_SECONDS)
             tell_created(self._engine.listeners, template.plan, once, answer, began)
             self._on_advanced(answer)
             await self._tell_duplicates(template, once, answer)

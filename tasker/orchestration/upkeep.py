@@ -48,6 +48,9 @@ class Upkeep:
     `on_repaired` what a sweep has repaired.
     """
 
+    _offered = 0
+    """How many claims the promotion under way may answer, or the last one."""
+
     def __init__(
         self,
         engine: Engine,
@@ -157,7 +160,12 @@ class Upkeep:
     async def promote(self) -> int:
         """Enqueue what is due, or start it here; how many steps."""
         self._schedule.look_at(self._clock.monotonic() + self._jittered(self._poll_seconds))
-        answer = await self._executor.offer(self._promote)
+        try:
+            answer = await self._executor.offer(self._promote)
+        except (DatabaseError, MessagingError):
+            if self._offered:  # what was claimed is nobody's
+                self._schedule.suspect()
+            raise
         self._look_again(answer, progress=answer.promoted > 0)
         self._on_advanced(answer)
         return answer.promoted
@@ -173,6 +181,7 @@ class Upkeep:
             self._schedule.due_in(max(1.0, due))
 
     async def _promote(self, slots: int) -> DueAnswer:
+        self._offered = slots
         return await self._engine.move("due", self._executor.caller(slots).args(), DueAnswer)
 
     async def sweep(self) -> Counter[str]:

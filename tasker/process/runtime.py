@@ -10,6 +10,7 @@ from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.hook_arguments import ProcessInfo
 from tasker.db.connection import Statements
 from tasker.db.listening import Notification
+from tasker.execution.attempt.values import Released
 from tasker.execution.starting import RootStarter
 from tasker.execution.step_execution import StepExecution
 from tasker.execution.whole_runs import WholeRun
@@ -141,7 +142,7 @@ class Runtime:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_seconds):
                 await self.execution.settled()
-        self.worker.claims.stop_all()
+        self.worker.claims.stop_all(Released)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GIVE_BACK_SECONDS):  # drained, so that no message stays hidden
                 await asyncio.gather(self.actors.drain(), self.upkeep.drain(), self.execution.settled())

@@ -12,9 +12,11 @@ from tasker.contracts.plan import Plan
 
 @dataclass(slots=True)
 class CachedPlan:
-    """A plan, since when it is kept (seconds since 1970), and how often it was asked for since then."""
+    """A plan, the hash that is stored with it, since when it is kept (seconds since 1970), and how often it was asked
+    for since then."""
 
     plan: Plan
+    stored: str
     since: float
     asked: int = 0
 
@@ -29,7 +31,7 @@ class CacheStats:
     evictions: int
     """Plans that made room for others."""
     last_maintenance: float | None
-    """When it was last emptied, or one of its plans read anew, because somebody asked for that."""
+    """When it was last emptied, or one of its plans read anew: somebody asked for that, or a connection was lost."""
 
 
 class PlanCache:
@@ -52,9 +54,9 @@ class PlanCache:
         self.plans.move_to_end(template_id)
         return found.plan
 
-    def keep(self, template_id: int, plan: Plan) -> None:
-        """Have it here from now on."""
-        self.plans[template_id] = CachedPlan(plan, self._clock())
+    def keep(self, template_id: int, plan: Plan, stored: str) -> None:
+        """Have it here from now on, with the hash that is stored with it."""
+        self.plans[template_id] = CachedPlan(plan, stored, self._clock())
         self.plans.move_to_end(template_id)
         if len(self.plans) > self._most:
             self._evictions += 1

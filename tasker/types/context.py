@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_se
 from tasker.contracts.defaults.retries import MAX_ATTEMPTS
 from tasker.contracts.events.publishing import HandlerEvents
 from tasker.contracts.execution import Claim
+from tasker.contracts.own_copy import own_copy
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.types.dependency_results import dig, names_with_prefix, unwrap, unwrap_all
 from tasker.types.legacy_event import FfiStepEvent, event_for
@@ -85,7 +86,7 @@ class StepContext(Telling, Model):
                 "handler_name": step.handler.callable,
                 "input_data": dict(task_context),
                 "dependency_results": dict(dependency_results),
-                "step_config": dict(step.handler.initialization),
+                "step_config": own_copy(dict(step.handler.initialization)),
                 "step_inputs": dict(claim.inputs) if claim.inputs else {},
                 "retry_count": claim.attempt - 1,
                 "max_retries": claim.max_attempts,

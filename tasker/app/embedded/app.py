@@ -166,11 +166,12 @@ class App(AppLifecycle):
         plan = await self.plan(target, template=template, environment=environment)
         request = Request(context or {}, **options)
         await self.admission.require(plan, priority=request.priority)
-        plan = (await self.plans.register(plan, force=True)).plan
+        plan = (await self.plans.pinned(plan, force=True)).plan
         if self._engine.transactional:  # made in the caller's transaction, others would wait for the queue
             await self.messaging.ensure_namespace(plan.namespace)
         send = None if self._engine.transactional else self._after_commit.send
-        submission = CallerSubmission(self._submitter.drafts, self._resources.messaging.backend, send=send)
+        backend, forget = self._resources.messaging.backend, self.plans.forget
+        submission = CallerSubmission(self._submitter.drafts, backend, send=send, on_missing=forget)
         return lambda transaction, lock_timeout: submission.submit(
             transaction, plan, request, lock_timeout=lock_timeout
         )

@@ -72,6 +72,7 @@ class SyncPlans(Twin[PlanStore]):
     """`PlanStore`, waiting."""
 
     register = waiting(PlanStore.register)
+    pinned = waiting(PlanStore.pinned)
     get = waiting(PlanStore.get)
     find = waiting(PlanStore.find)
     refresh = waiting(PlanStore.refresh)

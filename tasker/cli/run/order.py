@@ -94,7 +94,7 @@ def prepare_order(order: RunOrder) -> Prepared:
 
 def require_fitting(plan: Plan, given: TaskInput) -> None:
     """Raise `InputInvalid` that names each place where the input does not fit the template's `input_schema`."""
-    from tasker.services.submitting.submission import input_problems
+    from tasker.services.submitting.fitting import input_problems
 
     problems = input_problems(plan, given.values)
     if problems:

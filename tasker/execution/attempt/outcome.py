@@ -11,7 +11,7 @@ from tasker.contracts.execution import Failure, Success
 from tasker.contracts.plan import StepPlan
 from tasker.execution.attempt.storable_failure import storable
 from tasker.execution.attempt.values import Checkpoint, Ending
-from tasker.lifecycle.storable import NotStorable, encode
+from tasker.lifecycle.storable import NotStorable, as_stored, encode
 from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
 
@@ -28,13 +28,12 @@ def settle(value: Any, step: StepPlan, handler: str, limit_bytes: int = VALUE_LI
     produced = result.result or {}
     try:
         encoded = encode(produced, limit_bytes=limit_bytes)
-        if result.metadata:
-            _check_metadata(result.metadata)
+        metadata = _metadata(result.metadata) if result.metadata else {}
     except NotStorable as problem:
         return _not_storable("result", problem, handler)
     if step.result_schema is not None and (failure := _against_schema(produced, step, handler)):
         return failure
-    return Success(produced, encoded, result.metadata)
+    return Success(encoded, metadata)
 
 
 def yielded(signal: CheckpointYield, handler: str) -> Checkpoint | Failure:
@@ -123,9 +122,10 @@ def _from_exception(error: BaseException, handler: str) -> Failure:
     return Failure(message, "handler_error", True, metadata=metadata, handler=handler)
 
 
-def _check_metadata(metadata: dict[str, Any]) -> None:
+def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """As they are now: the handler's author may hold them, too."""
     try:
-        encode(metadata)
+        return dict(as_stored(encode(metadata)))
     except NotStorable as problem:
         raise NotStorable(f"metadata {problem.path}", problem.reason) from None
 

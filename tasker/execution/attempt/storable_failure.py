@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tasker.contracts.execution import Failure
-from tasker.lifecycle.storable import WARN_BYTES, NotStorable, encode
+from tasker.lifecycle.storable import WARN_BYTES, NotStorable, as_stored, encode
 
 MAX_MESSAGE = 10_000
 """Characters of a message that are kept."""
@@ -26,10 +26,9 @@ def storable(failure: Failure) -> Failure:
 
 def _metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
-        encode(metadata, limit_bytes=WARN_BYTES)
+        return dict(as_stored(encode(metadata, limit_bytes=WARN_BYTES)))  # its author may hold it, too
     except NotStorable:
         return _kept(metadata)
-    return metadata
 
 
 def _kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,8 +37,7 @@ def _kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
     left_out: list[str] = []
     for key, value in metadata.items():
         try:
-            encode({key: value}, limit_bytes=WARN_BYTES // 4)
-            kept[key] = value
+            kept |= as_stored(encode({key: value}, limit_bytes=WARN_BYTES // 4))
         except NotStorable as problem:
             left_out.append(_shortened(_text(str(problem))))
     return kept | {"left_out": left_out}

@@ -25,7 +25,7 @@ from tasker.execution.publishing.bus import OnPublished
 from tasker.execution.publishing.custom import LEFT_OUT, CustomPublishers, Said
 from tasker.execution.publishing.payloads import own_payload, says_all
 from tasker.lifecycle.retry import Fail, decide_failure
-from tasker.lifecycle.storable import NotStorable, encode
+from tasker.lifecycle.storable import NotStorable, as_stored, encode
 from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.result_events import Announced, Events
@@ -238,7 +238,8 @@ def _execution(result: Result) -> dict[str, Any]:
 
 
 def _value(result: Result) -> dict[str, Any] | None:
-    return dict(result.success.value) if result.success and isinstance(result.success.value, Mapping) else None
+    value = as_stored(result.success.encoded) if result.success else None
+    return value if isinstance(value, dict) else None
 
 
 def _schema_of(name: str, step: StepPlan, plan: Plan) -> Mapping[str, Any] | None:

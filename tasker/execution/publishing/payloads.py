@@ -9,6 +9,7 @@ from tasker.contracts.defaults import REDACTED
 from tasker.contracts.execution import Failure
 from tasker.contracts.plan import StepPlan
 from tasker.lifecycle.sensitive import covered, has_sensitive, marks
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 
 
@@ -19,7 +20,7 @@ def own_payload(result: Result, step: StepPlan, schema: Mapping[str, Any] | None
     """
     if result.failure is not None:
         return _of_failure(result, result.failure, step)
-    return _of_result(result.success.value if result.success else None, step, schema)
+    return _of_result(as_stored(result.success.encoded) if result.success else None, step, schema)
 
 
 def says_all(result: Result, step: StepPlan) -> bool:

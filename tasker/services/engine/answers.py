@@ -120,11 +120,14 @@ class SubmitAnswer(AdvanceResult):
 
     created: frozenset[str] = frozenset()
     steps: int = 0
+    forgotten: bool = False
+    """The database does not have the template that was meant; nothing was created."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
         """As `AdvanceResult.more`."""
-        return {"created": frozenset(answer["created"]), "steps": answer.get("steps") or 0}
+        forgotten = bool(answer.get("forgotten"))
+        return {"created": frozenset(answer["created"]), "steps": answer.get("steps") or 0, "forgotten": forgotten}
 
 
 @dataclass(frozen=True, slots=True)

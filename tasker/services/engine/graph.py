@@ -8,6 +8,7 @@ from typing import Any
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.expansion.graph import ExistingStep, Expansion
 from tasker.contracts.plan import Plan
+from tasker.errors import TaskNotFound
 from tasker.lifecycle.expansion import expand, expand_resolved
 from tasker.services.engine.calls import Engine
 
@@ -26,9 +27,10 @@ async def plan_growth(
 ) -> Growth:
     """What the step `step` of the task decides with this result; None: it was resolved by hand, without one (C-46).
 
-    Raises `OutcomeError` for a malformed outcome.
+    Raises `OutcomeError` for a malformed outcome, and `TaskNotFound` where the task is gone.
     """
-    graph = (await engine.read("graph", {"tasks": [task_uuid]}))[task_uuid]
+    if (graph := (await engine.read("graph", {"tasks": [task_uuid]})).get(task_uuid)) is None:
+        raise TaskNotFound(f"no task {task_uuid} in this database")
     existing = [ExistingStep(name, plan.steps[ordinal].name, is_open) for name, ordinal, is_open in graph["steps"]]
     limits = engine.rules.limits
     if result is None:

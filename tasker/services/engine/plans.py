@@ -24,14 +24,16 @@ FIND = """select {found} from tasker.named_tasks n join tasker.task_namespaces s
   order by n.updated_at desc limit 1"""
 """The registered template of a name, of the newest registration where no version is given."""
 
-_FIND = FIND.format(found="t.template_id", namespace="%s", name="%s", version="%s")
+_FIND = FIND.format(found="t.template_id, t.hash", namespace="%s", name="%s", version="%s")
 
 
 class Registered(NamedTuple):
-    """A plan with its identifier in the database."""
+    """A plan with its identifier in the database, and the hash that is stored beside that: of a database which was
+    made anew, or went back to an earlier moment, the same identifier may be another template's."""
 
     template_id: int
     plan: Plan
+    hash: str
 
 
 def stored_plan(data: Mapping[str, Any]) -> Plan:
@@ -70,28 +72,40 @@ class PlanStore:
     def __init__(self, connection: Statements, defaults: RetryPolicy | None = None) -> None:
         self._connection, self._defaults = connection, defaults
         self.cache = PlanCache(CACHED_PLANS)
-        self._ids: dict[str, int] = {}
+        self._ids: dict[str, tuple[int, str]] = {}
+        """Of content that is registered, by its hash: as `Registered` has it."""
         self._unreadable: dict[int, PlanUnreadable] = {}
-        self._submitted: dict[int, Registered] = {}
-        """By the template that was found: what this process submits in its place, with its own defaults."""
+        self._submitted: dict[tuple[int, str], Registered] = {}
+        """By the template that was found, and its hash: what this process submits in its place, with its defaults."""
 
     async def register(self, plan: Plan, *, force: bool = False) -> Registered:
         """Store the plan with the defaults and make it the current one of its name and version; what is stored.
 
-        Raises `TemplateError` when that version exists with other content, unless `force` is set; tasks that run keep
-        theirs in any case.
+        The database is asked each time: others may have registered other content since. Raises `TemplateError` when
+        that version exists with other content, unless `force` is set; tasks that run keep theirs in any case.
         """
         if self._defaults is not None:
             return await self._register(with_defaults(plan, self._defaults), force)
-        found = await self._register(plan, force, adopt=True)
+        return await self._as_stored(await self._register(plan, force, adopt=True))
+
+    async def pinned(self, plan: Plan, *, force: bool = False) -> Registered:
+        """What a task of the plan is pinned to: as it is known here, else as `register`, which makes it the current
+        one. Raises as that."""
+        wanted = plan if self._defaults is None else with_defaults(plan, self._defaults)
+        if (known := self._ids.get(wanted.hash)) is None:
+            return await self.register(plan, force=force)
+        template_id, stored = known
+        found = Registered(template_id, wanted, stored)
+        return found if self._defaults is not None else await self._as_stored(found)
+
+    async def _as_stored(self, found: Registered) -> Registered:
+        """With the defaults that are stored with it."""
         try:
-            return Registered(found.template_id, await self.get(found.template_id))
+            return found._replace(plan=await self.get(found.template_id))
         except PlanUnreadable:  # a newer version has stored it
-            return await self._register(plan, force)
+            return found
 
     async def _register(self, plan: Plan, force: bool, adopt: bool = False) -> Registered:
-        if (known := self._ids.get(plan.hash)) is not None:
-            return Registered(known, plan)
         text = to_json(registration(plan, force=force, adopt=adopt))
         answer = await self._connection.call("tasker.register_template_v1(%s::jsonb)", text)
         if answer.get("refused"):
@@ -99,10 +113,10 @@ class PlanStore:
                 f"template {plan.namespace}/{plan.name} version {plan.version} is registered with other content",
                 hint="give it a new version, or register it with --force (tasks in flight keep the old content)",
             )
-        self._ids[plan.hash] = answer["template"]
+        self._ids[plan.hash] = answer["template"], answer["hash"]
         if answer["hash"] == plan.hash:
-            self.cache.keep(answer["template"], plan)
-        return Registered(answer["template"], plan)
+            self.cache.keep(answer["template"], plan, answer["hash"])
+        return Registered(answer["template"], plan, answer["hash"])
 
     async def get(self, template_id: int) -> Plan:
         """The plan of that identifier. Raises `TaskNotFound` when there is none, `PlanUnreadable`."""
@@ -111,12 +125,13 @@ class PlanStore:
             raise PlanUnreadable(known.message, hint=known.hint)
         if plan is None:
             rows = await self._connection.execute(
-                "select plan from tasker.templates where template_id = %s", (template_id,)
+                "select plan, hash from tasker.templates where template_id = %s", (template_id,)
             )
             if not rows:
                 raise TaskNotFound(f"no template {template_id} in this database")
-            plan = self._read(template_id, rows[0][0])
-            self.cache.keep(template_id, plan)
+            ((data, stored),) = rows
+            plan = self._read(template_id, data)
+            self.cache.keep(template_id, plan, stored)
         return plan
 
     def forget(self) -> int:
@@ -130,7 +145,7 @@ class PlanStore:
         self._unreadable.clear()
         found = await self.find(namespace, name, version)
         self.cache.clear(found.template_id)
-        return Registered(found.template_id, await self.get(found.template_id))
+        return found._replace(plan=await self.get(found.template_id))
 
     async def find(self, namespace: str, name: str, version: str | None = None) -> Registered:
         """The registered template of that name; without a version the one registered last.
@@ -141,13 +156,17 @@ class PlanStore:
         rows = await self._connection.execute(_FIND, (namespace, name, version or ""))
         if not rows:
             raise not_registered(namespace, name, version)
-        found = Registered(rows[0][0], await self.get(rows[0][0]))
-        self._ids.setdefault(found.plan.hash, found.template_id)
+        ((template_id, stored),) = rows
+        if (known := self.cache.plans.get(template_id)) is not None and known.stored != stored:
+            self.forget()  # the database is another one than it was
+        found = Registered(template_id, await self.get(template_id), stored)
+        self._ids.setdefault(found.plan.hash, (template_id, stored))
         return found if self._defaults is None else await self._with_defaults(found)
 
     async def _with_defaults(self, found: Registered) -> Registered:
         """The template as this process submits it."""
-        if (known := self._submitted.get(found.template_id)) is not None:
+        key = found.template_id, found.hash
+        if (known := self._submitted.get(key)) is not None:
             return known
         try:
             submitted = await self.register(found.plan)
@@ -155,7 +174,7 @@ class PlanStore:
             return found
         if len(self._submitted) == CACHED_PLANS:
             self._submitted.clear()
-        self._submitted[found.template_id] = submitted
+        self._submitted[key] = submitted
         return submitted
 
     async def registered(self) -> list[dict[str, Any]]:

@@ -33,11 +33,20 @@ class CallerSubmission:
     """Creates tasks in transactions that are not ours.
 
     `send` delivers the hints of backends that cannot send in the transaction. `register` stores a template that the
-    database lacks in the caller's transaction; without it that is an error: the database is not the one of the app.
+    database lacks in the caller's transaction; without it that is an error, and `on_missing` is called: the database
+    is not the one of the app, or has forgotten the template.
     """
 
-    def __init__(self, drafts: Drafts, backend: Backend, *, send: Send | None = None, register: bool = False) -> None:
-        self._drafts, self._send, self._register = drafts, send, register
+    def __init__(
+        self,
+        drafts: Drafts,
+        backend: Backend,
+        *,
+        send: Send | None = None,
+        register: bool = False,
+        on_missing: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._drafts, self._send, self._register, self._on_missing = drafts, send, register, on_missing
         self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
 
     def submit(
@@ -81,9 +90,11 @@ class CallerSubmission:
             return self._registered(transaction, plan)
         found = transaction.value("select template_id from tasker.templates where hash = {}", plan.hash)
         if found is None:
+            self._on_missing()
             raise UsageError(
                 f"the database of this transaction has no template {plan.namespace}/{plan.name} {plan.version}",
-                hint="give a transaction on the app's own database (App.database_url)",
+                hint="give a transaction on the app's own database (App.database_url); if it is that one and was"
+                " restored or made anew, submit again: the template is registered anew",
             )
         return int(found)
 

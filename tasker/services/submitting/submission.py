@@ -14,19 +14,18 @@ from tasker.contracts.plan import Plan
 from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.contracts.tracing import checked
 from tasker.db.queries import query
-from tasker.errors import DuplicateTask, InputInvalid, TaskerError, UsageError
+from tasker.errors import DuplicateTask, TaskerError, TemplateError, UsageError
 from tasker.lifecycle.identity import identity_hash
-from tasker.lifecycle.sensitive import without_secrets
 from tasker.lifecycle.storable import encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.plans import PlanStore
+from tasker.services.engine.plans import PlanStore, Registered
 from tasker.services.engine.starting import Starter
+from tasker.services.submitting.fitting import require_fit
 from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission
-from tasker.services.submitting.unanswered import submit_surely
-from tasker.template.schema.check import Problem, check_input
+from tasker.services.submitting.unanswered import First, submit_surely
 
 E = TypeVar("E", bound=TaskerError)
 OnDuplicate = Literal["refuse", "return"]
@@ -134,7 +133,7 @@ class Drafts:
         queue, so that no task waits for hints that cannot be sent (RT-47).
         """
         check_namespace(plan.namespace)
-        _check_context(plan, request)
+        require_fit(plan, request.context)
         task_id = task_id or self.new_id()
         context = encode(dict(request.context), limit_bytes=self._limit)
         identity = identity_hash(
@@ -160,13 +159,20 @@ class Drafts:
         return Draft(task_id, identity, item)
 
     def args(
-        self, template_id: int, drafts: Sequence[Draft], *, announce: bool = False, waiter: str | None = None
+        self,
+        template_id: int,
+        drafts: Sequence[Draft],
+        *,
+        stored: str | None = None,
+        announce: bool = False,
+        waiter: str | None = None,
     ) -> dict[str, Any]:
-        """The arguments of `tasker.submit_v1`; `announce`: by the commit, as nobody does behind it; `waiter` is the
-        program that is to be told of the tasks' ends."""
+        """The arguments of `tasker.submit_v1`; `stored` is the hash that the template must have, where its identifier
+        is remembered; `announce`: by the commit, as nobody does behind it; `waiter` is the program that is to be told
+        of the tasks' ends."""
         tasks = [draft.item for draft in drafts]
-        told = {"waiter": waiter} if waiter else {}
-        return {"template": template_id, "window": self._window, "announce": announce, **told, "tasks": tasks}
+        more = {name: value for name, value in (("hash", stored), ("waiter", waiter)) if value}
+        return {"template": template_id, "window": self._window, "announce": announce, **more, "tasks": tasks}
 
 
 class Submitter:
@@ -248,16 +254,23 @@ class Submitter:
         if self._admission is not None:
             lowest = min((draft.item["priority"] for draft in drafts), default=0)
             await self._admission.require(plan, len(drafts), priority=lowest)
-        registered = await self._plans.register(plan, force=force)
-        args = self.drafts.args(registered.template_id, drafts, waiter=waiter)
-        identities = {draft.task_uuid: draft.identity for draft in drafts}
         first = None if starter is None else partial(starter.start, self._engine.submit, len(drafts) * len(plan.roots))
-        answer = await submit_surely(self._engine, args, identities, first)
+        answer = await self._create(await self._plans.pinned(plan, force=force), drafts, waiter, first)
+        if answer.forgotten:
+            self._plans.forget()
+            answer = await self._create(await self._plans.register(plan, force=force), drafts, waiter, first)
+            _require_known(answer, plan)
         tell_created(self._engine.listeners, plan, drafts, answer, began)
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         rows = await self._engine.connection.execute(DUPLICATED, {"identities": again}) if again else ()
         existing = {identity: task for identity, *task in rows}
         return [submitted(draft, answer, existing.get(draft.identity)) for draft in drafts]
+
+    async def _create(
+        self, template: Registered, drafts: Sequence[Draft], waiter: str | None, first: First | None
+    ) -> SubmitAnswer:
+        args = self.drafts.args(template.template_id, drafts, stored=template.hash, waiter=waiter)
+        return await submit_surely(self._engine, args, {draft.task_uuid: draft.identity for draft in drafts}, first)
 
 
 def or_existing(answer: Submitted | E, on_duplicate: OnDuplicate) -> Submitted | E:
@@ -283,15 +296,10 @@ def submitted(draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None
     )
 
 
-def input_problems(plan: Plan, context: Any) -> list[Problem]:
-    """As `check_input`, in words that hold nothing sensitive."""
-    schema = plan.input_schema or {}
-    return [Problem(each.path, without_secrets(each.message, schema, context)) for each in check_input(plan, context)]
-
-
-def _check_context(plan: Plan, request: Request) -> None:
-    if problems := input_problems(plan, request.context):
-        lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in problems)
-        raise InputInvalid(
-            f"the input does not fit the template {plan.namespace}/{plan.name}:\n{lines}", problems=problems
+def _require_known(answer: SubmitAnswer, plan: Plan) -> None:
+    if answer.forgotten:
+        raise TemplateError(
+            f"template {plan.namespace}/{plan.name} version {plan.version} was registered a moment ago and is gone:"
+            " somebody makes the database anew, or restores it",
+            hint="submit again when that is done; no task was created",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from tasker.contracts.backoff import Backoff
 from tasker.db.queries import query
@@ -24,13 +24,14 @@ DUPLICATED = query("tasks", "duplicated")
 PATIENCE_SECONDS = 10.0
 """How long a submission whose connection was lost is repeated before it is given up."""
 REPEATS = Backoff(0.1, 1.0)
+First: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[SubmitAnswer]]
 
 
 async def submit_surely(
     engine: Engine,
     args: Mapping[str, Any],
     identities: Mapping[str, str],
-    first: Callable[[Mapping[str, Any]], Awaitable[SubmitAnswer]] | None = None,
+    first: First | None = None,
 ) -> SubmitAnswer:
     """`Engine.submit`, once and for all; `identities` are those of the tasks, by their ids. `first` is called in its
     place the first time.

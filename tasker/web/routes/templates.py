@@ -58,7 +58,7 @@ async def show_template(
 ) -> Response:
     """One version: its graph, steps and how they do; its text; all versions, and one of them beside this one."""
     program = program_of(request)
-    template_id, plan = await program.plans.find(namespace, name, version)
+    template_id, plan, _ = await program.plans.find(namespace, name, version)
     versions = await program.analytics.versions(namespace, name)
     pauses = await program.pauses.list(log=0)
     parts: dict[str, Any] = {"drawing": None, "rows": (), "paces": None, "text": "", "pairs": None}

@@ -86,11 +86,11 @@ async def app(database_url: str, registry: HandlerRegistry) -> AsyncIterator[tas
         yield running
 
 
-def plan(handlers: Mapping[str, str], name: str = "whole") -> Plan:
+def plan(handlers: Mapping[str, str], name: str = "whole", retry: str = "backoff: none") -> Plan:
     """A diamond; `handlers` by step, `gives` where none is named."""
     steps = [
         f"  - {{name: {step}, handler: {handlers.get(step, 'gives')}, dependencies: [{', '.join(parents)}],"
-        " retry: {backoff: none}}"
+        f" retry: {{{retry}}}}}"
         for step, parents in DIAMOND.items()
     ]
     head = [f"name: {name}", "namespace: here", "version: 1.0.0", "steps:"]
@@ -164,6 +164,17 @@ async def test_one_of_which_the_first_step_ran_elsewhere_is_read(
         report, stored, queried = await running
     assert (repr(report), queried) == (repr(stored), True)
     assert report.results["a"] == {}
+
+
+async def test_what_is_stored_otherwise_than_it_was_said_is_reported_as_it_is_stored(
+    app: tasker.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that may be tried no time is run once, and what is no text becomes text."""
+    odd: Any = {"initiator": None, "tags": ["a", 1]}
+    for made, said in ((plan({}, retry="max_attempts: 0, backoff: none"), {}), (plan({}), odd)):
+        for _ in range(5):
+            report = await app.run(made, {"n": 1}, **said)
+            assert repr(report) == repr(await app.tasks.report(report.task_uuid))
 
 
 @pytest.mark.parametrize("step", ["a", "d"])

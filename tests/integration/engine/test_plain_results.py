@@ -28,6 +28,7 @@ NO_OTHER_WAY = (
 OF_TASK = ("tasks", "workflow_steps", "step_results", "step_failures", "task_moves", "refused_results", "tasks_dlq")
 LEFT_OUT = ("id", "failure_id", "entry_id", "dlq_entry_uuid")
 STEPS = "(select s.workflow_step_uuid from tasker.workflow_steps s where s.task_uuid = %(task)s)"
+LEFT_UNSAID: Any = object()
 Wish = Callable[[random.Random, Item], Item]
 UNUSUAL: dict[str, Wish] = {
     "fails": lambda chance, claim: fail(claim),
@@ -61,6 +62,8 @@ def plain(chance: random.Random, claim: Item) -> Item:
         {"m": {"took": "long"}},
         {"ms": None},
         {"r": {"rows": [1, 2.50, None]}},
+        {"r": chance.choice(["text", 0, False, []]), "ms": chance.choice([-5, 0.4, 1e18])},
+        dict.fromkeys(("w", "e", "n", "x", "gv", "m")),
     ]
     return {**ok(claim), **chance.choice(results)}
 
@@ -117,8 +120,16 @@ def caller(lab: Lab, chance: random.Random, plan: Plan) -> dict[str, Any]:
     template = lab.one.value("select max(template_id) from tasker.templates where hash = %s", plan.hash)
     unserved = [f"{template}:{chance.randrange(len(plan.steps))}"] if chance.random() < 0.3 else []
     wishes = {"slots": chance.choice([0, 1, 5, 5, 5]), "unserved": unserved, "wait": chance.random() < 0.5}
-    unlikely: list[dict[str, Any]] = [{"note": {"by": "x"}}, {"repairs": "lost_worker"}, {"namespace_ids": [0]}]
-    return lab.one.args(**wishes, **(chance.choice(unlikely) if chance.random() < 0.15 else {}))
+    unlikely: list[dict[str, Any]] = [
+        {"note": {"by": "x"}},
+        {"repairs": "lost_worker"},
+        {"namespace_ids": [0]},
+        {"namespace_ids": LEFT_UNSAID},
+        {"timeout_ms": chance.choice([-1, 10**15]), "grace_ms": 10**15},
+        {"window": 0, "on_blocked": "wait"},
+    ]
+    found = lab.one.args(**wishes, **(chance.choice(unlikely) if chance.random() < 0.3 else {}))
+    return {key: value for key, value in found.items() if value is not LEFT_UNSAID}
 
 
 def walk(lab: Lab, number: int) -> Counter[bool]:
@@ -166,6 +177,16 @@ def test_a_result_after_which_a_task_fails_is_not_plain(lab: Lab) -> None:
     task, claims = lab.running(lab.plan(Spec("a"), Spec("b")))
     lab.one.advance(fail(claims["a"]))
     write = Write(lab, task, lab.one.args(slots=5, items=[ok(claims["b"])]))
+    assert not write.is_plain()
+    as_it_is, the_general_way = write.both_ways()
+    assert as_it_is == the_general_way
+
+
+def test_a_caller_that_names_no_namespace_is_handed_nothing(lab: Lab) -> None:
+    task, claims = lab.running(lab.chain(2))
+    args = lab.one.args(slots=5, items=[ok(claims["s0"])])
+    del args["namespace_ids"]
+    write = Write(lab, task, args)
     assert not write.is_plain()
     as_it_is, the_general_way = write.both_ways()
     assert as_it_is == the_general_way

@@ -166,7 +166,7 @@ def result_of(step: Step, row: dict[str, Any], ending: Ending) -> Result:
     if ending.failed:
         failure = Failure("it broke", "TestError", ending.retryable, retry_after=ending.retry_after)
         return Result(claim, plan, 1, failure)
-    return Result(claim, plan, 1, Success(ending.result, encode(ending.result)))
+    return Result(claim, plan, 1, Success(encode(ending.result)))
 
 
 def without_claims(swept: AdvanceResult) -> None:

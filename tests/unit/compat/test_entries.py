@@ -209,4 +209,4 @@ def test_a_result_is_one_for_the_engine() -> None:
     assert step is not None
     found: Any = settle(t.StepHandlerResult.success({"a": 1}), step, "h")
 
-    assert found.value == {"a": 1}
+    assert found.encoded.text == '{"a":1}'

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tasker.execution.attempt import Cancelled, Checkpoint, Lost, Released
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler, checkpoint_yield
 from tasker.types import StepContext, StepHandlerResult
@@ -46,7 +47,7 @@ async def test_the_handler_goes_on_from_each_checkpoint_without_using_an_attempt
     end = await bench.run(handler, save=save)
 
     assert isinstance(end, Result)
-    assert end.success.value == {"done": list(range(10)), "retry_count": 0}
+    assert as_stored(end.success.encoded) == {"done": list(range(10)), "retry_count": 0}
     assert [(saved.cursor, saved.items_processed) for saved in save.saved] == [(4, 4), (8, 8)]
 
 

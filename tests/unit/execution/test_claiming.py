@@ -23,6 +23,7 @@ from tasker.messaging.service import MessagingService
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.claims import TaskInputs
 from tasker.services.engine.exchange import AdvanceResult
+from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.polling import Poll, Poller
 from tasker_memory.backend import MemoryBackend
 from tests.unit.execution.bench import PATIENCE, FakeClock
@@ -95,7 +96,7 @@ class Bench:
             slots,
             NOTHING,
             engine=engine,
-            plans=NOTHING,
+            plans=PlanStore(NOTHING),
             runner=NOTHING,
             settings=settings,
             events=NOTHING,

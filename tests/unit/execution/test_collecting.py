@@ -26,6 +26,7 @@ from tasker.lifecycle.pressure import BufferLimits
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.plans import PlanStore
 from tests.unit.execution.bench import PATIENCE
 
 
@@ -68,7 +69,7 @@ class Rig:
             slots,
             self.buffer,
             engine=nothing,
-            plans=nothing,
+            plans=PlanStore(nothing),
             runner=nothing,
             settings=WorkerSettings(),
             events=nothing,
@@ -94,7 +95,7 @@ class Rig:
         """These steps have ended; their slots are free."""
         for step in steps:
             claim: Any = SimpleNamespace(step_uuid=step, token=1)
-            self.buffer.add(Result(claim, claim, 0, Success(None, JsonText("null"))))
+            self.buffer.add(Result(claim, claim, 0, Success(JsonText("null"))))
 
     @property
     def free(self) -> int:
@@ -222,7 +223,7 @@ async def test_results_of_many_megabytes_go_in_several_writes(
     monkeypatch.setattr(completion_buffer, "BATCH_BYTES", 100)
     for number, size in enumerate((60, 40, 1, 500, 30)):
         claim: Any = SimpleNamespace(step_uuid=str(number), token=1)
-        rig.buffer.add(Result(claim, claim, 0, Success(None, JsonText("x" * size))))
+        rig.buffer.add(Result(claim, claim, 0, Success(JsonText("x" * size))))
     await asyncio.wait_for(rig.buffer.flushed(), PATIENCE)
     assert rig.store.stored == ["0", "1", "2", "3", "4"]
     assert rig.store.writes == [2, 1, 1, 1]

@@ -26,6 +26,7 @@ from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tasker.services.engine.claims import ClaimRow, TaskInputs
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.plans import PlanStore
 from tests.unit.execution.bench import PATIENCE
 
 NOTHING: Any = None
@@ -58,7 +59,7 @@ class Rig:
             slots,
             self.buffer,
             engine=NOTHING,
-            plans=NOTHING,
+            plans=PlanStore(NOTHING),
             runner=NOTHING,
             settings=WorkerSettings(),
             events=NOTHING,
@@ -106,7 +107,7 @@ class Rig:
         self.worker.slots.finish(len(answer.claims))  # what was handed over has run and ended
 
     def result(self, step: str) -> Result:
-        return Result(claim(step), NOTHING, 0, Success(None, JsonText("null")))
+        return Result(claim(step), NOTHING, 0, Success(JsonText("null")))
 
     def hold(self, step: str) -> None:
         self.worker.claims.take(Running(claim(step), "handler"))

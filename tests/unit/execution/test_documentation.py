@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tasker.execution.attempt
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.template import compile_text
@@ -42,7 +43,7 @@ async def test_the_handler_finishes_when_nobody_stops_it(bench: Bench) -> None:
     end = await bench.run(handler_on_the_page())
 
     assert isinstance(end, Result)
-    assert end.success.value == {"total": sum(range(1000))}
+    assert as_stored(end.success.encoded) == {"total": sum(range(1000))}
 
 
 def test_the_handler_stops_when_it_is_told_to(bench: Bench) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from tasker.contracts.json_text import JsonText
+from tasker.contracts.own_copy import own_copy
 from tasker.contracts.plan import BatchSettings
-from tasker.execution.inputs import InputCache, own_copy
+from tasker.execution.inputs import InputCache
 from tasker.services.engine.claims import TaskInputs
 from tests.support.random_plans import BATCHABLE, DEFERRED, WORKER, Spec, build_plan
 
@@ -71,7 +73,7 @@ def test_below_batch_workers_results_are_always_asked_for_since_only_the_run_tel
     cache.learn(with_results(cut=(0, {}), work=(1, {}), work_001=(1, {"sum": 1})))
     result: Any = SimpleNamespace(
         claim=SimpleNamespace(task_uuid="t", ordinal=1, name="work_002"),
-        success=SimpleNamespace(value={"sum": 2}),
+        success=SimpleNamespace(encoded=JsonText('{"sum":2}')),
         plan=plan,
     )
     cache.add_result(result)

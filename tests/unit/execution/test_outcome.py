@@ -11,6 +11,7 @@ import pytest
 
 from tasker.errors import PermanentError, RateLimitError
 from tasker.execution.attempt import Released
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler, step_handler
 from tasker.types import StepContext, StepHandlerCallResult, StepHandlerResult
@@ -182,7 +183,7 @@ async def test_a_functional_handler_returns_plain_values(bench: Bench) -> None:
     end = await bench.run(double)
 
     assert isinstance(end, Result)
-    assert end.success.value == {"total": 10}
+    assert as_stored(end.success.encoded) == {"total": 10}
 
 
 async def test_a_step_that_nobody_here_resolves_is_given_back(bench: Bench) -> None:

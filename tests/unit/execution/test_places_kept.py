@@ -15,6 +15,7 @@ from tasker.execution.attempt import Released, Waits
 from tasker.execution.attempt.modes.child_process import ChildProcess
 from tasker.execution.attempt.placing import Places
 from tasker.execution.attempt.slots import Slots
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
@@ -155,7 +156,7 @@ async def test_a_child_process_that_cannot_be_started_costs_no_place(
 async def test_a_child_that_died_while_it_was_idle_is_not_asked_again(bench: Bench) -> None:
     first = await bench.run(child_handlers.ShowsItself, execution="process")
     assert isinstance(first, Result)
-    pid = first.success.value["pid"]
+    pid = as_stored(first.success.encoded)["pid"]
     child = bench.runner._processes._idle[0]
     os.kill(pid, signal.SIGKILL)
     await asyncio.wait_for(asyncio.shield(child.exited), PATIENCE)
@@ -163,4 +164,4 @@ async def test_a_child_that_died_while_it_was_idle_is_not_asked_again(bench: Ben
 
     assert isinstance(second, Result)
     assert second.success
-    assert second.success.value["pid"] != pid
+    assert as_stored(second.success.encoded)["pid"] != pid

@@ -55,7 +55,7 @@ def engine_on(database: Database, rules: Rules | None = None) -> Engine:
 
 def result_of(plan: Plan, step: str) -> Result:
     claim = Claim(str(uuid4()), str(uuid4()), step, 1, plan.by_name[step].ordinal, "space", 1, 1, 3, "correlation")
-    return Result(claim, plan, 1, Success({}, JsonText("{}")))
+    return Result(claim, plan, 1, Success(JsonText("{}")))
 
 
 async def test_a_write_that_is_halved_hands_over_no_more_steps_than_there_are_slots() -> None:

@@ -127,7 +127,7 @@ def ending_from(message: Mapping[str, Any]) -> Ending:
 def _ending(kind: str, fields: Mapping[str, Any]) -> Ending:
     match kind:
         case "success":
-            return Success(json.loads(fields["text"]), JsonText(fields["text"]), fields["metadata"])
+            return Success(JsonText(fields["text"]), fields["metadata"])
         case "failure":
             return Failure(**fields)
         case _:

@@ -79,4 +79,4 @@ def result_of(plan: Plan, claim: Item, result: Any = None, *, failure: Failure |
     if failure is not None:
         return Result(held, plan, 5, failure)
     value = {"by": claim["name"]} if result is None else result
-    return Result(held, plan, 5, Success(value, JsonText(json.dumps(value))))
+    return Result(held, plan, 5, Success(JsonText(json.dumps(value))))

@@ -73,7 +73,7 @@ async def test_what_the_database_did_not_store_is_not_kept_and_the_rest_of_its_b
     _, claims = lab.running(plan)
     good, bad = (
         result_of(plan, claims["a"]),
-        replace(result_of(plan, claims["b"]), outcome=Success(None, JsonText('"\\u0000"'))),
+        replace(result_of(plan, claims["b"]), outcome=Success(JsonText('"\\u0000"'))),
     )
 
     assert kept([bad, good], await orchestra.process(bad, good)) == [good]

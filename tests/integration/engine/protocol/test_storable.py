@@ -24,7 +24,7 @@ async def test_a_result_that_the_database_refuses_fails_alone(orchestra: Orchest
     lab.submit(plan, *({} for _ in range(7)))
     claims = lab.one.claim()
     results = [result_of(plan, claim) for claim in claims]
-    results[4] = replace(results[4], outcome=Success(None, JsonText(text)))
+    results[4] = replace(results[4], outcome=Success(JsonText(text)))
 
     advanced = await orchestra.process(*results)
 
@@ -79,7 +79,7 @@ async def test_several_culprits_are_each_found(orchestra: Orchestra) -> None:
     claims = lab.one.claim()
     bad = {0, 5, 8}
     results = [
-        replace(result, outcome=Success(None, JsonText(REFUSED[0]))) if i in bad else result
+        replace(result, outcome=Success(JsonText(REFUSED[0]))) if i in bad else result
         for i, result in enumerate(result_of(plan, claim) for claim in claims)
     ]
 
@@ -172,7 +172,7 @@ async def test_the_answer_names_the_shortest_delay_of_all_its_retries(orchestra:
 
     advanced = await orchestra.process(
         result_of(plan, claims["soon"], failure=again),
-        replace(result_of(plan, claims["bad"]), outcome=Success(None, JsonText(REFUSED[0]))),
+        replace(result_of(plan, claims["bad"]), outcome=Success(JsonText(REFUSED[0]))),
         result_of(plan, claims["late"], failure=again),
     )
 

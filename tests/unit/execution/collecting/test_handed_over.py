@@ -23,6 +23,7 @@ from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.claims import ClaimRow
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.plans import PlanStore
 from tests.unit.execution.bench import PATIENCE
 
 NOTHING: Any = None
@@ -51,7 +52,7 @@ class Rig:
             self.slots,
             self.buffer,
             engine=NOTHING,
-            plans=NOTHING,
+            plans=PlanStore(NOTHING),
             runner=NOTHING,
             settings=WorkerSettings(),
             events=NOTHING,
@@ -97,7 +98,7 @@ class Rig:
     def end(self, *steps: str) -> None:
         for step in steps:
             claim = Claim(step, "t", step, 1, 0, "space", 1, 1, 3, "correlation")
-            self.buffer.add(Result(claim, NOTHING, 0, Success(None, JsonText("null"))))
+            self.buffer.add(Result(claim, NOTHING, 0, Success(JsonText("null"))))
 
 
 @pytest.fixture

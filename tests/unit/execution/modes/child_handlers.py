@@ -177,7 +177,7 @@ class Writes(StepHandler):
 
     def call(self, context: StepContext) -> StepHandlerResult:
         text = context.step_inputs.get("text")
-        ending = Success({}, encode({"by": "a stranger"}))
+        ending = Success(encode({"by": "a stranger"}))
         written = text.encode() if text else frame(answer(["another step", 1, 1], ending))
         for descriptor in range(3, 64):
             with contextlib.suppress(OSError):

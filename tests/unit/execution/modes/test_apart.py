@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
@@ -20,7 +21,7 @@ async def process_of(bench: Bench, handler: Any, **options: Any) -> int:
     end = await bench.run(handler, apart=True, **options)
     assert isinstance(end, Result)
     assert end.success, end.failure
-    pid: int = end.success.value["pid"]
+    pid: int = as_stored(end.success.encoded)["pid"]
     return pid
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tasker.execution.attempt import Cancelled, Lost
 from tasker.execution.attempt.modes import on_loop as async_mode
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
@@ -41,7 +42,7 @@ async def test_a_result_comes_with_its_json_and_the_duration_by_the_clock(bench:
     end = await bench.run(Handler)
 
     assert isinstance(end, Result)
-    assert end.success.value == {"total": 5, "n": 1}
+    assert as_stored(end.success.encoded) == {"total": 5, "n": 1}
     assert end.success.encoded.text == '{"total":5,"n":1}'
     assert end.success.metadata == {"source": "test"}
     assert end.duration_ms == 250

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
@@ -26,7 +27,7 @@ async def in_child(bench: Bench, handler: Any, save: Saver | None = None, **inpu
     end = await bench.end(attempt)
     assert isinstance(end, Result)
     assert end.success, end.failure
-    return end.success.value
+    return as_stored(end.success.encoded)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ async def test_a_copy_of_a_worker_made_in_a_thread_ends_when_its_handler_comes_b
     end = await bench.run(ForksInThread)
 
     assert isinstance(end, Result)
-    assert end.success.value == {"by": "the original", "status": 1}
+    assert as_stored(end.success.encoded) == {"by": "the original", "status": 1}
 
 
 @pytest.mark.parametrize("awaits", [False, True])
@@ -129,7 +130,7 @@ async def test_a_copy_of_a_worker_made_on_the_loop_never_runs_the_loop(bench: Be
     await asyncio.sleep(0)
 
     assert isinstance(end, Result)
-    assert end.success.value == {"by": "the original", "status": 1}
+    assert as_stored(end.success.encoded) == {"by": "the original", "status": 1}
     assert os.read(hears, 100) == b"tick", (
         "what waited on the loop ran once, in the original, and its copy was given up quietly"
     )

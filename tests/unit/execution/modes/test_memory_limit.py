@@ -7,6 +7,7 @@ from typing import Any
 
 from tasker.execution.attempt import AttemptEnd
 from tasker.execution.attempt.modes.memory import resident_mb
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tests.unit.execution.bench import Bench, failure_of
 from tests.unit.execution.modes import child_handlers
@@ -41,7 +42,9 @@ async def test_memory_that_a_child_kept_from_an_earlier_step_counts_against_no_o
     assert isinstance(first, Result)
     assert isinstance(second, Result)
     assert second.success, second.failure
-    assert second.success.value["pid"] != first.success.value["pid"], "Python alone is more than half of 64 MB"
+    assert as_stored(second.success.encoded)["pid"] != as_stored(first.success.encoded)["pid"], (
+        "Python alone is more than half of 64 MB"
+    )
 
 
 def test_what_a_process_holds_is_found() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tasker.execution.attempt import Attempt, Cancelled, Released
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
@@ -26,7 +27,7 @@ async def result(bench: Bench, handler: Any, **options: Any) -> Any:
     end = await bench.end(attempt(bench, handler, **options))
     assert isinstance(end, Result)
     assert end.success, end.failure
-    return end.success.value
+    return as_stored(end.success.encoded)
 
 
 async def pid_in(folder: Path) -> int:
@@ -49,7 +50,7 @@ async def test_a_handler_runs_in_a_child_with_its_whole_context(bench: Bench) ->
     end = await bench.end(attempt(bench, child_handlers.ShowsItself, inputs={"cursor": 9}))
 
     assert isinstance(end, Result)
-    shown = end.success.value
+    shown = as_stored(end.success.encoded)
     assert shown.pop("pid") != os.getpid()
     assert shown == {"amount": 5, "above": {"n": 1}}
     assert end.success.metadata == {"inputs": {"cursor": 9}}
@@ -109,8 +110,8 @@ async def test_a_yield_is_saved_by_the_parent_and_goes_on_in_the_child(bench: Be
     end = await bench.end(attempt(bench, child_handlers.Counts, save=save))
 
     assert isinstance(end, Result)
-    assert end.success.value["done"] == 3
-    assert end.success.value["accumulated"]["pid"] != os.getpid()
+    assert as_stored(end.success.encoded)["done"] == 3
+    assert as_stored(end.success.encoded)["accumulated"]["pid"] != os.getpid()
     assert [saved.cursor for saved in save.saved] == [1, 2, 3]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tasker.execution.attempt import Cancelled, Lost, Released, Waits
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
@@ -64,7 +65,7 @@ async def result_of(bench: Bench, handler: Any, **options: Any) -> Any:
     end = await bench.run(handler, **options)
     assert isinstance(end, Result)
     assert end.success, end.failure
-    return end.success.value
+    return as_stored(end.success.encoded)
 
 
 async def test_a_plain_function_runs_in_a_thread_with_the_callers_context_variables(bench: Bench) -> None:

@@ -18,6 +18,7 @@ from tasker.domain_events import publish_domain_event
 from tasker.errors import ValidationError
 from tasker.execution.attempt.modes.wire import answer
 from tasker.execution.publishing.from_handler import EventBuffer
+from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.testing.contexts import step_context
@@ -57,7 +58,7 @@ async def test_events_come_with_the_result_those_of_before_a_checkpoint_as_well(
     end = await bench.run(handler, save=save, execution=execution)
 
     assert isinstance(end, Result)
-    assert end.success.value["shown"] == ["accumulated_results", "cursor", "history", "items_processed"]
+    assert as_stored(end.success.encoded)["shown"] == ["accumulated_results", "cursor", "history", "items_processed"]
     assert [event.name for event in save.saved[0].events] == ["item.began"]
     assert end.outcome.events == (
         HandlerEvent("item.began", JsonText('{"number":1}'), carried=True),
@@ -98,7 +99,7 @@ async def test_a_handler_that_does_not_come_back_publishes_nothing_and_is_told_s
 
 
 def test_who_publishes_nothing_sends_nothing_more_to_its_parent() -> None:
-    for ending in (Success({}, JsonText("{}")), Failure("no", "E", True)):
+    for ending in (Success(JsonText("{}")), Failure("no", "E", True)):
         message = answer(["s", 1, 1], ending)
         assert sorted(message) == ["call", "fields", "type"]
         assert "events" not in message["fields"]

@@ -68,8 +68,7 @@ async def made(*events: dict[str, Any], outcome: Any = None, attempt: int = 1, l
     """The result of a step that publishes these events."""
     plan, step = planned(*events, **more)
     claim = Claim("s", "t", "charge", 1, 0, "shop", 1, attempt, 2, "c", worker="w")
-    value = {"order": 7, "card": "4111"}
-    result = Result(claim, plan, 5, outcome or Success(value, JsonText('{"order":7,"card":"4111"}')))
+    result = Result(claim, plan, 5, outcome or Success(JsonText('{"order":7,"card":"4111"}')))
     ids = (f"id{number}" for number in itertools.count())
     return await EventMaker(CustomPublishers(limit), lambda: next(ids)).with_events(result, step)
 
@@ -141,7 +140,7 @@ async def test_a_publisher_finds_what_its_event_declares_what_came_of_the_step_a
     PublisherRegistry.instance().register(Pay(lambda ctx: seen.append(ctx) or {}))
     plan, step = planned({"name": "paid", "publisher": "pay", "schema": {"type": "object"}})
     claim = Claim("s", "t", "charge", 1, 0, "shop", 1, 1, 2, "c", worker="w")
-    outcome = Success({"order": 7}, JsonText('{"order":7}'), {"payment_provider": "x"})
+    outcome = Success(JsonText('{"order":7}'), {"payment_provider": "x"})
     context = step_context({"amount": 5})
     maker = EventMaker(CustomPublishers(60), lambda: "id")
 
@@ -276,7 +275,7 @@ def own(name: str, payload: str | None = '{"order":7}', **more: Any) -> HandlerE
 
 
 def success(*events: HandlerEvent) -> Success:
-    return Success({"order": 7}, JsonText('{"order":7}'), events=events)
+    return Success(JsonText('{"order":7}'), events=events)
 
 
 async def test_what_a_handler_published_itself_stands_behind_what_its_step_declares() -> None:

@@ -51,7 +51,7 @@ def test_an_end_is_told_with_what_the_attempt_came_to(bench: Bench) -> None:
     of, times = attempt(bench), iter([NOW, LATER, LATER, LATER])
     teller = AttemptTeller(None, heard.append, lambda: next(times))
     started = teller.started(of)
-    teller.ended(started, Result(of.claim, of.plan, 12, Success({}, JsonText("{}"))))
+    teller.ended(started, Result(of.claim, of.plan, 12, Success(JsonText("{}"))))
     teller.ended(started, Result(of.claim, of.plan, 9, Failure("no answer", "timeout", retryable=True)))
     teller.ended(started, Released(of.claim))
     assert heard == [

@@ -56,7 +56,7 @@ begin
   select array_agg(row(c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, t.priority, e.met,
       c.unmet = e.met, tasker.path_code('pending'), c.state, c.claim_token, c.attempts, c.sort_key, false)::tasker.ready_step),
     count(*) filter (where c.unmet = e.met),
-    bool_and(c.state = 'pending' and c.claim_token = 0 and (c.unmet > e.met or p_args->'namespace_ids' @> to_jsonb(c.namespace_id)
+    bool_and(c.state = 'pending' and c.claim_token = 0 and (c.unmet > e.met or coalesce(p_args->'namespace_ids' @> to_jsonb(c.namespace_id), false)
       and not coalesce(p_args->'unserved' ? (c.template_id || ':' || c.ordinal), false)))
   into v_children, v_ready, v_plain from (
     select e.to_ordinal, count(*)::int as met from unnest(v_steps) s

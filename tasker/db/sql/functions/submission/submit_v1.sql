@@ -3,10 +3,12 @@
 -- and nothing of their namespace waits for its turn, in the queue or before it.
 -- Sorted by identity hash, ON CONFLICT DO NOTHING: a duplicate creates nothing and is answered on its own.
 -- Its commit notifies whoever serves the namespace, unless the caller wakes who sleeps afterwards (`announce`: false).
--- p_args: {template, window, announce (true), waiter (who is told of the tasks' ends), tasks: [{id, identity, context, priority, correlation, parent_correlation,
+-- A template that is not the one meant is answered as `forgotten`, and nothing is created: what a program remembers of a
+-- database that has gone back to an earlier moment, or was made anew, may be the identifier of another one there.
+-- p_args: {template, hash (of that template as it is stored; left out: whatever it is), window, announce (true), waiter (who is told of the tasks' ends), tasks: [{id, identity, context, priority, correlation, parent_correlation,
 --   initiator, source_system, reason, tags, trace}], and what a caller of advance_v1 says of itself, where there is a worker: worker,
 --   slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see tasker.step_uuid).
--- Answer: {created: [id...], at: when, steps: per task, send: [...]}; of claimed roots `claims` and `tasks` as of claim_v1.
+-- Answer: {created: [id...], at: when, steps: per task, send: [...], forgotten}; of claimed roots `claims` and `tasks` as of claim_v1.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -38,8 +40,15 @@ declare
 begin
   perform tasker.require_read_committed();
   select t.named_task_uuid, t.namespace_id, ns.name, t.step_count, t.static_count, t.roots
-  into strict v_named_task, v_namespace, v_namespace_name, v_step_count, v_static_count, v_roots
-  from tasker.templates t join tasker.task_namespaces ns using (namespace_id) where t.template_id = v_template;
+  into v_named_task, v_namespace, v_namespace_name, v_step_count, v_static_count, v_roots
+  from tasker.templates t join tasker.task_namespaces ns using (namespace_id)
+  where t.template_id = v_template and t.hash = coalesce(p_args->>'hash', t.hash);
+  if not found then
+    if p_args ? 'hash' then
+      return jsonb_build_object('created', '[]'::jsonb, 'forgotten', true);
+    end if;
+    raise exception 'there is no template %', v_template using errcode = 'no_data_found';
+  end if;
 
   with given as (
     select * from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,

@@ -99,8 +99,8 @@ async def test_a_result_that_the_database_refuses_is_parked_as_a_failure_and_the
     claims = parked_tasks(queued, 7)
     results = [result_of(plan, claim) for claim in claims]
     results[2], results[5] = (
-        replace(results[2], outcome=Success(None, JsonText(REFUSED))),
-        replace(results[5], outcome=Success(None, JsonText("{no json"))),
+        replace(results[2], outcome=Success(JsonText(REFUSED))),
+        replace(results[5], outcome=Success(JsonText("{no json"))),
     )
 
     advanced = await queued.park(*results)
@@ -145,7 +145,7 @@ async def test_the_shortest_delay_of_parked_retries_is_answered_also_after_halvi
 
     advanced = await queued.park(
         result_of(plan, claims["soon"], failure=failure),
-        replace(result_of(plan, claims["bad"]), outcome=Success(None, JsonText(REFUSED))),
+        replace(result_of(plan, claims["bad"]), outcome=Success(JsonText(REFUSED))),
     )
 
     assert advanced.retry_in_ms is not None  # type: ignore[attr-defined]
