@@ -284,7 +284,9 @@ def submitted(draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None
 
 
 def input_problems(plan: Plan, context: Any) -> list[Problem]:
-    """As `check_input`, in words that hold nothing sensitive."""
+    """As `check_input`, in words that hold nothing sensitive; an input is an object, with or without a schema."""
+    if not isinstance(context, Mapping):
+        return [Problem("$", f"expected an object, found {type(context).__name__}")]
     schema = plan.input_schema or {}
     return [Problem(each.path, without_secrets(each.message, schema, context)) for each in check_input(plan, context)]
 
