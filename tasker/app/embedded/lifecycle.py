@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -151,16 +152,14 @@ class AppLifecycle:
         await self.stop()
 
     async def start(self) -> None:
-        """Connect, bring the schema up to date and start working. Raises `UsageError` when it is started already.
-
-        After an error nothing is left open, and it may be called again.
-        """
+        """Connect, bring the schema up to date and start working. Raises `UsageError` when it is started already; after
+        any error nothing is left open."""
         if is_started(self):
             raise already_started(type(self).__name__)
         async with AsyncExitStack() as opened:
             opened.callback(forget, self)
             await self._open(opened)
-            self._opened = opened.pop_all()
+            self._opened, self._stopping = opened.pop_all(), asyncio.Lock()
 
     async def _open(self, opened: AsyncExitStack) -> None:
         """Make the parts; `opened` learns how each is let go of, for which the latest is the first."""
@@ -175,8 +174,7 @@ class AppLifecycle:
         self._submitter, self._bulk = made.submitter, made.bulk
         self._rules = rules_of(self._plugins)
         self._load()
-        self.template_texts = TemplateTexts(made.plans, self._rules)
-        self.queues = Queues(made.engine)
+        self.template_texts, self.queues = TemplateTexts(made.plans, self._rules), Queues(made.engine)
         self.requests = Requesting(self.messaging, new_task_uuid, self._configuration.context_limit_bytes)
         self.operator_log, self.saved_views = OperatorLog(made.connection), SavedViews(made.connection)
         self.sensitive_values = SensitiveValues(made.connection, made.plans, made.tasks)
@@ -260,10 +258,11 @@ class AppLifecycle:
         """Stop working (see `stop_working`) and let go of the database. May be called twice."""
         if not is_started(self):
             return
-        try:
-            await self.stop_working(grace_seconds)
-        finally:
-            await self._opened.aclose()
+        async with self._stopping:  # a second call waits for what the first one does
+            try:
+                await self.stop_working(grace_seconds)
+            finally:
+                await self._opened.aclose()
 
     async def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""

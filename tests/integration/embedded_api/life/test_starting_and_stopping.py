@@ -162,6 +162,29 @@ async def test_who_waits_when_the_app_is_stopped_is_told(
         await waiters.wait(task)
 
 
+async def test_a_second_stop_waits_for_the_first(database_url: str, registry: HandlerRegistry) -> None:
+    runs, goes_on = asyncio.Event(), asyncio.Event()
+
+    @step_handler("held")
+    async def held() -> None:
+        runs.set()
+        await goes_on.wait()
+
+    registry.register("held", held)
+    (plan,) = compile_text(TEMPLATE.replace("handler: greet", "handler: held")).plans
+    app = App(database_url, registry=registry)
+    await app.start()
+    task = (await app.submit(plan, {"name": "x"})).task_uuid
+    await runs.wait()
+    first, second = (asyncio.ensure_future(app.stop(grace_seconds=60)) for _ in range(2))
+    asyncio.get_running_loop().call_soon(goes_on.set)
+    await second
+
+    assert first.done()
+    async with App(database_url, work=False) as app:
+        assert (await app.tasks.report(task)).succeeded
+
+
 async def test_a_stop_that_is_cancelled_ends_the_worker_all_the_same(
     database_url: str, registry: HandlerRegistry
 ) -> None:
