@@ -20,7 +20,7 @@ from tasker.errors import UsageError
 from tasker.event_bridge import EventBridge
 from tasker.handler import HandlerRegistry
 from tasker.worker import Worker
-from tests.docs.snippets import Reader, ReaderWithApp, snippets
+from tests.docs.snippets import Reader, ReaderWithApp, snippets, write_files
 from tests.support.repository import ROOT, repository_files
 from tests.support.servers.private_postgres import copied
 
@@ -131,10 +131,8 @@ def test_the_readme_s_first_workflow_greets(reader: Callable[[str], Reader]) -> 
     assert '{"text": "Hello, Ada!"}' in outputs["tasker run hello --set name=Ada"]
 
 
-def test_the_hooks_of_a_server_that_forks_start_and_stop_its_app(
-    reader: Callable[[str], Reader], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = reader("docs/embedding.md").folder
+def test_the_hooks_of_a_server_that_forks_start_and_stop_its_app(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files((ROOT / "docs" / "embedding.md").read_text("utf-8"), folder)
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setitem(sys.modules, "shop", ModuleType("shop"))  # nothing is left of it at the end
     del sys.modules["shop"]
