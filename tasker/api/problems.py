@@ -29,6 +29,7 @@ from tasker.errors import (
     MessagingError,
     NotAuthenticated,
     NotPermitted,
+    NotStorable,
     Overloaded,
     PlanUnreadable,
     PoolExhausted,
@@ -41,7 +42,6 @@ from tasker.errors import (
     TemplateNotFound,
     TooManyRequests,
 )
-from tasker.lifecycle.storable import NotStorable
 from tasker.services.server.refused_callers import RefusedCallers
 
 MEDIA_TYPE = "application/problem+json"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from tasker.errors.base import TaskerError
 
@@ -70,6 +70,29 @@ class InputInvalid(TaskerError):
     def details(self) -> Mapping[str, Any]:
         """The problems as plain data."""
         return {"problems": [_plain(item) for item in self.problems] or None}
+
+
+class NotStorable(TaskerError):
+    """A value that cannot be stored. `path` is the place (`$.rows[3].price`), `reason` what is wrong there.
+
+    `error_type` is `not_storable`, or `result_too_large` when only the size is at fault.
+    """
+
+    retryable: bool = False
+    error_type = "not_storable"
+
+    def __init__(
+        self, message: str, *, path: str = "$", reason: str = "", too_large: bool = False, **fields: Any
+    ) -> None:
+        super().__init__(message, **fields)
+        self.path, self.reason = path, reason
+        if too_large:
+            self.error_type = "result_too_large"
+
+    @classmethod
+    def at(cls, path: str, reason: str, *, too_large: bool = False, hint: str | None = None) -> Self:
+        """The error of that place, which begins its message."""
+        return cls(f"{path}: {reason}", path=path, reason=reason, too_large=too_large, hint=hint)
 
 
 class DuplicateTask(TaskerError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import copy_context
 from functools import partial
 from typing import TypeVar
 
@@ -78,7 +79,7 @@ class Worker:
         self.unserved: set[str] = set()
         self.given_back = 0
         """Claims that were released since the start."""
-        self._completed, self._engine, self.plans = completed, engine, plans
+        self._completed, self._engine, self.plans, self._around = completed, engine, plans, copy_context()
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._writes = FencedWrites(engine, settings, self.whole_runs.saved)
         self._left_to_others: asyncio.TimerHandle | None = None
@@ -218,7 +219,8 @@ class Worker:
         self.claims.take(running)  # not before: nobody would give up a claim without an attempt
         if _log.isEnabledFor(logging.DEBUG):
             log_line(_log, logging.DEBUG, f"Step claimed: step_uuid={row.step}", ids_of(claim))
-        running.task = asyncio.get_running_loop().create_task(self._run(running, attempt))
+        # in the context of who started the worker: not in that of a request, which may have made the claim
+        running.task = asyncio.get_running_loop().create_task(self._run(running, attempt), context=self._around.copy())
 
     def _claim(self, row: ClaimRow, plan: Plan, step: StepPlan, task: TaskInputs) -> Claim:
         return Claim(

@@ -14,7 +14,7 @@ from typing import Any
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.json_text import JsonText
-from tasker.errors import TaskerError
+from tasker.errors import NotStorable
 
 MAX_DEPTH = 100
 WARN_BYTES = 256 * 1024
@@ -22,22 +22,6 @@ WARN_BYTES = 256 * 1024
 
 _to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _STRINGS = {str}
-
-
-class NotStorable(TaskerError):
-    """A value that cannot be stored. `path` is the place (`$.rows[3].price`), `reason` what is wrong there.
-
-    `error_type` is `not_storable`, or `result_too_large` when only the size is at fault.
-    """
-
-    retryable = False
-    error_type = "not_storable"
-
-    def __init__(self, path: str, reason: str, *, too_large: bool = False, hint: str | None = None) -> None:
-        super().__init__(f"{path}: {reason}", hint=hint)
-        self.path, self.reason = path, reason
-        if too_large:
-            self.error_type = "result_too_large"
 
 
 def encode(value: Any, *, limit_bytes: int = VALUE_LIMIT_BYTES) -> JsonText:
@@ -50,11 +34,11 @@ def encode(value: Any, *, limit_bytes: int = VALUE_LIMIT_BYTES) -> JsonText:
         encoded = JsonText(_to_json(value))
         size = encoded.size
     except (TypeError, ValueError, RecursionError) as error:
-        raise _violation(value) or NotStorable("$", f"it is not JSON: {error}") from None
+        raise _violation(value) or NotStorable.at("$", f"it is not JSON: {error}") from None
     if ("\\u0000" in encoded.text or not _is_regular(value)) and (violation := _violation(value)):
         raise violation
     if size > limit_bytes:
-        raise NotStorable(
+        raise NotStorable.at(
             "$",
             f"{size:,} bytes of JSON are more than the {limit_bytes:,} allowed",
             too_large=True,
@@ -112,19 +96,19 @@ def _violation(value: Any) -> NotStorable | None:
 def _violations(value: Any, path: str, depth: int) -> Iterator[NotStorable]:
     if isinstance(value, (dict, list, tuple)):
         if depth >= MAX_DEPTH:
-            yield NotStorable(_shortened(path), f"nested deeper than {MAX_DEPTH} levels, or inside itself")
+            yield NotStorable.at(_shortened(path), f"nested deeper than {MAX_DEPTH} levels, or inside itself")
             return
         yield from _of_mapping(value, path, depth) if isinstance(value, dict) else _of_list(value, path, depth)
     elif reason := _scalar_problem(value):
-        yield NotStorable(path, reason)
+        yield NotStorable.at(path, reason)
 
 
 def _of_mapping(value: dict[Any, Any], path: str, depth: int) -> Iterator[NotStorable]:
     for key, child in value.items():
         if not isinstance(key, str):
-            yield NotStorable(path, f"the key {key!r} is of type {type(key).__name__}; keys must be text")
+            yield NotStorable.at(path, f"the key {key!r} is of type {type(key).__name__}; keys must be text")
         elif problem := _scalar_problem(key):
-            yield NotStorable(path, f"the key {key!r} {problem}")
+            yield NotStorable.at(path, f"the key {key!r} {problem}")
         else:
             yield from _violations(child, f"{path}.{key}", depth + 1)
 

@@ -9,9 +9,10 @@ from typing import Any
 from tasker.contracts.execution import Claim, Failure
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import StepPlan
+from tasker.errors import NotStorable
 from tasker.lifecycle.fingerprint import fingerprint
 from tasker.lifecycle.retry import Fail, decide_failure
-from tasker.lifecycle.storable import NotStorable, encode
+from tasker.lifecycle.storable import encode
 from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.found import FoundStep, Orphan, ParkedRow

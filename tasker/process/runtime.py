@@ -132,21 +132,29 @@ class Runtime:
         self.execution.claimer.wake()
 
     async def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
-        """Claim nothing more, let running steps end within the grace, give the rest back, store the results."""
+        """Claim nothing more, let running steps end within the grace, give the rest back, store the results.
+
+        To be cancelled ends the grace.
+        """
         if self._stopped or not self.supervisor.running:
             return
         self._stopped = True
         self._context.plugins.tell("tasker_process_stopping", self._info())
         self.execution.stop_claiming()
-        await self._membership.drain()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(grace_seconds):
-                await self.execution.settled()
+        try:
+            await self._membership.drain()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace_seconds):
+                    await self.execution.settled()
+        finally:  # whoever is cancelled here waits no longer, and cannot stop it again
+            await self._give_back()
+            await self._end()
+
+    async def _give_back(self) -> None:
         self.worker.claims.stop_all(Released)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GIVE_BACK_SECONDS):  # drained, so that no message stays hidden
                 await asyncio.gather(self.actors.drain(), self.upkeep.drain(), self.execution.settled())
-        await self._end()
 
     async def _end(self) -> None:
         await self.supervisor.stop()

@@ -100,6 +100,8 @@ def _hint(error: BaseException, path: Path | None) -> str | None:
         return "it would end the worker: what is for running it by itself belongs below `if __name__ == '__main__':`"
     if isinstance(error, TypeError) and "'module' object is not callable" in str(error):
         return _module_for_its_function(error)
+    if isinstance(error, ImportError) and "beyond top-level package" in str(error):
+        return "it is loaded with its folder alone: import what lies above by its full name, `from my_package.x ...`"
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     if name and path and (path.parent / f"{name}.py").exists():
         return f"{name}.py lies beside it: write `from . import {name}` or `from .{name} import ...`"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -13,10 +16,11 @@ from tasker.client import disconnect
 from tasker.db.embedded import EmbeddedServer
 from tasker.db.embedded.server import DEFAULT_DATA_DIR
 from tasker.db.migrate import upgrade
+from tasker.errors import UsageError
 from tasker.event_bridge import EventBridge
 from tasker.handler import HandlerRegistry
 from tasker.worker import Worker
-from tests.docs.snippets import Reader, ReaderWithApp, snippets
+from tests.docs.snippets import Reader, ReaderWithApp, snippets, write_files
 from tests.support.repository import ROOT, repository_files
 from tests.support.servers.private_postgres import copied
 
@@ -125,6 +129,22 @@ def test_the_readme_s_first_workflow_greets(reader: Callable[[str], Reader]) -> 
     outputs = reader("README.md").outputs
 
     assert '{"text": "Hello, Ada!"}' in outputs["tasker run hello --set name=Ada"]
+
+
+def test_the_hooks_of_a_server_that_forks_start_and_stop_its_app(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files((ROOT / "docs" / "embedding.md").read_text("utf-8"), folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setitem(sys.modules, "shop", ModuleType("shop"))  # nothing is left of it at the end
+    del sys.modules["shop"]
+    hooks = runpy.run_path(str(folder / "gunicorn.conf.py"))
+    engine = hooks["shop"].engine
+    hooks["post_worker_init"](None)
+    try:
+        assert engine.run("welcome", {"email": "kim@example.org"}, timeout=60).succeeded
+    finally:
+        hooks["worker_exit"](None, None)
+    with pytest.raises(UsageError, match="not started"):
+        engine.tasks.list()
 
 
 def test_the_readme_shows_ten_lines_of_each() -> None:

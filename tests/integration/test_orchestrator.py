@@ -16,10 +16,9 @@ from tasker.app import TaskRequester
 from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.bootstrap import prepare
 from tasker.db.connection import Connection
-from tasker.errors import UsageError
+from tasker.errors import NotStorable, UsageError
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, DeploymentMode
-from tasker.lifecycle.storable import NotStorable
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.orchestrator import Orchestrator
 from tasker.process.system import new_task_uuid

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -12,7 +14,7 @@ from tasker.app.assembly.waiting import program_waiters
 from tasker.app.bootstrap import prepare
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
-from tasker.app.embedded.started import Offered, Started, forget, is_started
+from tasker.app.embedded.started import Offered, Started, already_started, forget, is_started
 from tasker.app.services import Services, guarded_connection
 from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.messaging import BackendSettings
@@ -150,31 +152,46 @@ class AppLifecycle:
         await self.stop()
 
     async def start(self) -> None:
-        """Connect, bring the schema up to date and start working."""
+        """Connect, bring the schema up to date and start working. Raises `UsageError` when it is started already; after
+        any error nothing is left open."""
+        if is_started(self):
+            raise already_started(type(self).__name__)
+        async with AsyncExitStack() as opened:
+            opened.callback(forget, self)
+            await self._open(opened)
+            self._opened, self._stopping = opened.pop_all(), asyncio.Lock()
+
+    async def _open(self, opened: AsyncExitStack) -> None:
+        """Make the parts; `opened` learns how each is let go of, for which the latest is the first."""
         self._resources = await self._prepared()
+        opened.callback(self._resources.close)
+        opened.push_async_callback(self._resources.messaging.close)
         await self._resources.open()
         self._plugins = plugins_of(self._configuration.plugins)
         self._services = made = self._joined()
+        opened.push_async_callback(made.connection.close)
         self._connection, self._engine = made.connection, made.engine
         self._submitter, self._bulk = made.submitter, made.bulk
         self._rules = rules_of(self._plugins)
         self._load()
-        self.template_texts = TemplateTexts(made.plans, self._rules)
-        self.queues = Queues(made.engine)
-        limit = self._configuration.context_limit_bytes
-        self.requests = Requesting(self._resources.messaging, new_task_uuid, limit)
-        self.operator_log = OperatorLog(made.connection)
-        self.saved_views = SavedViews(made.connection)
+        self.template_texts, self.queues = TemplateTexts(made.plans, self._rules), Queues(made.engine)
+        self.requests = Requesting(self.messaging, new_task_uuid, self._configuration.context_limit_bytes)
+        self.operator_log, self.saved_views = OperatorLog(made.connection), SavedViews(made.connection)
         self.sensitive_values = SensitiveValues(made.connection, made.plans, made.tasks)
         self._after_commit = AfterCommit(made.connection, self._resources.messaging, self._wake)
+        opened.push_async_callback(self._after_commit.close)
         waiter = new_uuid()
         self._runtime = self._worker(waiter) if self._work else None
         url, events = self._resources.url, self._settings.events
         self._waiters = program_waiters(waiter, made.connection, url, events, self._runtime)
+        opened.push_async_callback(self._waiters.close)
         self.events = TaskEvents(made.connection, self._waiters.wait)
+        opened.push_async_callback(self.events.close)
+        opened.push_async_callback(self._plugins.settle)
         if self._runtime is not None:
             if self._resources.server is not None:
                 await end_dead_leases(made.engine)
+            opened.push_async_callback(self._runtime.stop, 0.0)
             await self._runtime.start()
 
     def _load(self) -> None:
@@ -241,15 +258,11 @@ class AppLifecycle:
         """Stop working (see `stop_working`) and let go of the database. May be called twice."""
         if not is_started(self):
             return
-        await self.stop_working(grace_seconds)
-        await self._plugins.settle()
-        await self.events.close()
-        await self._waiters.close()
-        await self._after_commit.close()
-        await self._connection.close()
-        await self._resources.messaging.close()
-        self._resources.close()
-        forget(self)
+        async with self._stopping:  # a second call waits for what the first one does
+            try:
+                await self.stop_working(grace_seconds)
+            finally:
+                await self._opened.aclose()
 
     async def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from tasker.errors import UsageError
@@ -15,22 +17,31 @@ JOIN_SECONDS = 10.0
 
 
 class LoopThread:
-    """Runs coroutines for other threads between `start` and `stop`. The thread does not keep the program alive."""
+    """Runs coroutines for other threads between `start` and `stop`. The thread does not keep the program alive.
+
+    A process that was forked in between has no such thread: everything but `stop` is refused there.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._process = 0
+        self._changing = threading.RLock()  # a handler of a signal may stop it in the middle
+        """Held while something is given to the loop, so that nothing comes behind its end and is waited for in vain."""
 
     @property
     def running(self) -> bool:
-        """True between `start` and `stop`."""
-        return self._loop is not None
+        """True between `start` and `stop`, in the process that started it."""
+        return self._loop is not None and self._process == os.getpid()
 
     def start(self) -> None:
-        """Begin. May be called again after `stop`."""
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+        """Begin. May be called again after `stop`; raises `UsageError` before."""
+        self._require_own_process()
+        with self._changing:
+            if self._loop is not None:
+                raise _running(self._name)
+            self._process, self._loop = os.getpid(), asyncio.new_event_loop()
             self._thread = threading.Thread(target=_run, args=(self._loop,), name=self._name, daemon=True)
             self._thread.start()
 
@@ -39,21 +50,40 @@ class LoopThread:
 
         Raises `UsageError` when the loop does not run, and in its own thread, which cannot wait for itself.
         """
-        if self._loop is None or threading.current_thread() is self._thread:
+        try:
+            future = self._begin(coroutine)
+        except UsageError:
             coroutine.close()
-            raise _own_thread() if self._loop else _not_running(self._name)
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+            raise
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
 
+    def _begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        self._require_own_process()
+        if threading.current_thread() is self._thread:
+            raise _own_thread()
+        with self._changing:
+            if self._loop is None:
+                raise _not_running(self._name)
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def _require_own_process(self) -> None:
+        """First, as a lock that was held when the process was forked is never released in the new one."""
+        if self._loop is not None and self._process != os.getpid():
+            raise _forked(self._name, self._process)
+
     def stop(self) -> None:
         """End the loop; what still runs on it is cancelled. May be called twice."""
-        loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
-        if loop is not None and thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
+        if not self.running:
+            return
+        with self._changing:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+            if loop is not None:
+                loop.call_soon_threadsafe(loop.stop)
+        if thread is not None:
             thread.join(JOIN_SECONDS)
 
 
@@ -83,4 +113,15 @@ def _own_thread() -> UsageError:
 def _not_running(name: str) -> UsageError:
     return UsageError(
         f"the {name} is not started", hint="use it as `with tasker.SyncApp() as app:`, or call its start() before"
+    )
+
+
+def _running(name: str) -> UsageError:
+    return UsageError(f"the {name} is started already", hint="start it once in a process, before whatever uses it")
+
+
+def _forked(name: str, process: int) -> UsageError:
+    return UsageError(
+        f"the {name} was started in process {process}, and this is a copy of it, in which nothing runs",
+        hint="start one in each process, behind the fork: in gunicorn from post_worker_init",
     )

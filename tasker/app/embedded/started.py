@@ -68,3 +68,8 @@ def forget(app: object) -> None:
 def not_started(name: str, opened_by: str) -> UsageError:
     """The error for what can be done only while an app is started."""
     return UsageError(f"this {name} is not started", hint=f"use it as `{opened_by}`, or call its start() before")
+
+
+def already_started(name: str) -> UsageError:
+    """The error for a second start, after which nobody would stop what the first one has made."""
+    return UsageError(f"this {name} is started already", hint="start it once in a process, before whatever uses it")

@@ -15,7 +15,8 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DuplicateTask, TaskerError, UsageError
 from tasker.services.authoring.targets import RegisteredName, registered_name
 from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import Request, check_priority
+from tasker.services.submitting.fitting import check_priority
+from tasker.services.submitting.submission import Request
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet

@@ -11,6 +11,7 @@ from tasker.errors import (
     InputInvalid,
     NotAuthenticated,
     NotPermitted,
+    NotStorable,
     NotTasker,
     RequestTimeout,
     ServerError,
@@ -22,7 +23,6 @@ from tasker.errors import (
 )
 from tasker.errors.handler import RetryableError
 from tasker.lifecycle.outcomes import OutcomeError
-from tasker.lifecycle.storable import NotStorable
 
 Problem = Mapping[str, Any]
 CREDENTIALS = "set a token or API key: tasker profile add NAME --url URL --token-file FILE"
@@ -82,7 +82,7 @@ def _input_invalid(message: str, problem: Problem, fields: dict[str, Any]) -> Ta
 
 def _not_storable(message: str, problem: Problem, fields: dict[str, Any]) -> TaskerError:
     place, _, reason = message.partition(": ")
-    return NotStorable(place, reason, too_large=problem.get("code") == "result_too_large", hint=fields["hint"])
+    return NotStorable.at(place, reason, too_large=problem.get("code") == "result_too_large", hint=fields["hint"])
 
 
 def _template_error(message: str, problem: Problem, fields: dict[str, Any]) -> TaskerError:

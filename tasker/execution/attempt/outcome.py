@@ -9,9 +9,10 @@ from typing import Any
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.execution import Failure, Success
 from tasker.contracts.plan import StepPlan
+from tasker.errors import NotStorable
 from tasker.execution.attempt.storable_failure import storable
 from tasker.execution.attempt.values import Checkpoint, Ending
-from tasker.lifecycle.storable import NotStorable, as_stored, encode
+from tasker.lifecycle.storable import as_stored, encode
 from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
 
@@ -127,7 +128,7 @@ def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     try:
         return dict(as_stored(encode(metadata)))
     except NotStorable as problem:
-        raise NotStorable(f"metadata {problem.path}", problem.reason) from None
+        raise NotStorable.at(f"metadata {problem.path}", problem.reason) from None
 
 
 def _against_schema(value: Any, step: StepPlan, handler: str) -> Failure | None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from tasker.contracts.execution import Failure
-from tasker.lifecycle.storable import WARN_BYTES, NotStorable, as_stored, encode
+from tasker.errors import NotStorable
+from tasker.lifecycle.storable import WARN_BYTES, as_stored, encode
 
 MAX_MESSAGE = 10_000
 """Characters of a message that are kept."""

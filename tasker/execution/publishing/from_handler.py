@@ -9,7 +9,8 @@ from typing import Any
 
 from tasker.contracts.events.publishing import MOST_BYTES, MOST_EVENTS, HandlerEvent
 from tasker.contracts.json_text import JsonText
-from tasker.lifecycle.storable import NotStorable, encode
+from tasker.errors import NotStorable
+from tasker.lifecycle.storable import encode
 
 TOO_MANY = f"a handler publishes at most {MOST_EVENTS} events with one result; further ones are left out"
 TOO_LATE = "its handler has ended"

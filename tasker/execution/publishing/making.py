@@ -21,11 +21,12 @@ from tasker.contracts.plan import Plan, StepPlan
 from tasker.domain_events.declaration import EventDeclaration, StepEventContext, StepResult
 from tasker.domain_events.publisher import BasePublisher
 from tasker.domain_events.registries import PublisherRegistry
+from tasker.errors import NotStorable
 from tasker.execution.publishing.bus import OnPublished
 from tasker.execution.publishing.custom import LEFT_OUT, CustomPublishers, Said
 from tasker.execution.publishing.payloads import own_payload, says_all
 from tasker.lifecycle.retry import Fail, decide_failure
-from tasker.lifecycle.storable import NotStorable, as_stored, encode
+from tasker.lifecycle.storable import as_stored, encode
 from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.result_events import Announced, Events

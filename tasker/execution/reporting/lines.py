@@ -9,7 +9,8 @@ from typing import Any
 
 from tasker.contracts.reporting import LogLine, ProgressReport
 from tasker.contracts.running import covering
-from tasker.lifecycle.storable import NotStorable, encode
+from tasker.errors import NotStorable
+from tasker.lifecycle.storable import encode
 
 LONGEST_MESSAGE = 8_192
 """Characters."""

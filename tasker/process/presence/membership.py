@@ -93,8 +93,12 @@ class Membership:
         worker.begin_as(new_uuid())
 
     async def _end_lease(self) -> None:
-        if self._lease is not None:
+        if self._lease is None:
+            return
+        try:
             await asyncio.to_thread(self._lease.stop)
+        except RuntimeError:  # the interpreter ends (an `atexit` function stops us) and starts no thread any more
+            self._lease.stop()
 
     async def _tell(self, enter: Callable[[Registration], Awaitable[list[int]]]) -> None:
         worker, revision = self._worker, self._handlers.revision

@@ -11,8 +11,6 @@ from typing import Any, Literal, TypedDict, TypeVar, get_args
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
 from tasker.contracts.plan import Plan
-from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
-from tasker.contracts.tracing import checked
 from tasker.db.queries import query
 from tasker.errors import DuplicateTask, TaskerError, TemplateError, UsageError
 from tasker.lifecycle.identity import identity_hash
@@ -22,7 +20,7 @@ from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore, Registered
 from tasker.services.engine.starting import Starter
-from tasker.services.submitting.fitting import require_fit
+from tasker.services.submitting.fitting import check_priority, require_fit, trace_item
 from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission
 from tasker.services.submitting.unanswered import First, submit_surely
@@ -68,26 +66,6 @@ class RequestOptions(TypedDict, total=False):
     tags: Sequence[str]
     traceparent: str | None
     tracestate: str | None
-
-
-def check_priority(value: Any) -> int:
-    """The priority of a task. Raises `UsageError` for what its column cannot hold."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if whole and MIN_PRIORITY <= value <= MAX_PRIORITY:
-        return int(value)
-    raise UsageError(
-        f"priority: expected a whole number from {MIN_PRIORITY} to {MAX_PRIORITY}, found {value!r:.80}",
-        hint="0 is the usual priority, a higher one runs sooner",
-    )
-
-
-def trace_item(request: Request) -> dict[str, Any]:
-    """The trace of a task as the engine takes it. Raises `UsageError` for what is none."""
-    try:
-        trace = checked(request.traceparent, request.tracestate)
-    except ValueError as error:
-        raise UsageError(str(error), hint="leave it out where the task belongs to no trace") from None
-    return {"trace": trace.headers()} if trace else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from uuid import UUID
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
-from tasker.services.submitting.submission import Request, check_priority
+from tasker.services.submitting.fitting import check_priority
+from tasker.services.submitting.submission import Request
 
 KEYS = ("request_id", "namespace", "template", "version", "context", "options")
 OPTIONS = {field.name: field.default for field in fields(Request) if field.name != "context"}

@@ -15,11 +15,12 @@ from typing import NamedTuple, TypeVar
 
 from tasker.contracts.backoff import Backoff
 from tasker.db.queries import query
-from tasker.errors import DatabaseError, DuplicateTask
+from tasker.errors import DatabaseError, DuplicateTask, TaskerError
 from tasker.services.submitting.submission import Submitted
 from tasker.services.tasks import not_found
 from tasker.services.waiting.answered import answered
 from tasker.services.waiting.end_listeners import Ask, EndListener, Heard
+from tasker.services.waiting.refusals import not_ended, stopped
 
 T = TypeVar("T")
 REGISTER = "select tasker.register_waiter_v1(%(args)s::jsonb)"
@@ -52,7 +53,7 @@ class Waiters:
         """Tasks whose ends are told to this program."""
         self._named: set[str] = set()
         """Waited for, and said to have ended."""
-        self._all, self._fresh, self._new = False, False, False
+        self._all, self._fresh, self._new, self._closed = False, False, False, False
         self._missed = 0
         """How often some ends may have been missed."""
         self._due = 0.0
@@ -119,7 +120,7 @@ class Waiters:
             self._told.update(each.task_uuid for each in answers if isinstance(each, Submitted) and each.created)
 
     async def wait(self, task_uuid: str, timeout: float | None = None) -> None:
-        """Return once the task has ended. Raises `TaskNotFound`, and after `timeout` seconds `TimeoutError`."""
+        """Return once the task has ended. Raises `TaskNotFound`, in time `TimeoutError`, when closed `UsageError`."""
         await self.read(task_uuid, _nothing, timeout)
 
     async def read(
@@ -151,13 +152,12 @@ class Waiters:
         state, ended = await self._state(task_uuid)
         if ended:
             return await ask()
-        raise TimeoutError(
-            f"task {task_uuid} has not ended after {timeout:g} s and goes on: {state}. "
-            f"To wait on: wait({task_uuid!r}), or in a shell: tasker task watch {task_uuid}"
-        )
+        raise not_ended(task_uuid, timeout, state)
 
     async def _wait(self, task_uuid: str, *, looks: bool) -> bool:
         """Return when the task has ended; with `looks` also when that is said, which is False."""
+        if self._closed:
+            raise stopped(task_uuid)
         if task_uuid in self._ended and await self._is_final(task_uuid):
             return True
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -190,7 +190,10 @@ class Waiters:
             self._changed.set()
 
     async def close(self) -> None:
-        """Stop looking and listening."""
+        """Stop looking and listening. Whoever waits still gets a `UsageError`: nobody would ever tell them."""
+        self._closed = True
+        for task_uuid in list(self._waiting):
+            self._refuse(task_uuid, stopped(task_uuid))
         if self._poller is not None:
             self._poller.cancel()
             await asyncio.gather(self._poller, return_exceptions=True)
@@ -263,13 +266,15 @@ class Waiters:
         if tasks:
             rows = await self._ask(query("tasks", "ended"), {"tasks": _array(tasks)})
             for task_uuid, exists in rows:
-                settle = self.ended if exists else self._unknown
-                settle(task_uuid)
+                if exists:
+                    self.ended(task_uuid)
+                else:
+                    self._refuse(task_uuid, not_found(task_uuid))
 
-    def _unknown(self, task_uuid: str) -> None:
+    def _refuse(self, task_uuid: str, error: TaskerError) -> None:
         for future in self._waiting.pop(task_uuid, ()):
             if not future.done():
-                future.set_exception(not_found(task_uuid))
+                future.set_exception(error)
 
     async def _state(self, task_uuid: str) -> tuple[str, bool]:
         """How the task stands, in words, and whether it has ended. Raises `TaskNotFound`.

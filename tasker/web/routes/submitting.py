@@ -13,8 +13,7 @@ from tasker.api.problems import pointer, problem_of
 from tasker.api.program import program_of
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
-from tasker.errors import DuplicateTask, InputInvalid, TaskerError, UsageError
-from tasker.lifecycle.storable import NotStorable
+from tasker.errors import DuplicateTask, InputInvalid, NotStorable, TaskerError, UsageError
 from tasker.services.server.bulk_submission import Order
 from tasker.services.submitting.submission import Request as TaskRequest
 from tasker.web.forms import Form

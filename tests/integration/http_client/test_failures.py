@@ -18,6 +18,7 @@ from tasker.errors import (
     DuplicateTask,
     NotAuthenticated,
     NotPermitted,
+    NotStorable,
     NotTasker,
     Overloaded,
     RequestTimeout,
@@ -26,7 +27,6 @@ from tasker.errors import (
     TooManyRequests,
     UsageError,
 )
-from tasker.lifecycle.storable import NotStorable
 from tests.support.scripted_server import Reply, refusal, reply, scripted_server
 
 AT_ONCE = Retries(attempts=3, first_seconds=0, longest_seconds=0)

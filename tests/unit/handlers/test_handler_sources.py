@@ -69,3 +69,10 @@ def test_an_import_of_the_project_that_is_not_installed_is_explained(shop: Path)
         load_handlers([shop])
     assert caught.value.hint is not None
     assert "shop is a folder here and not installed: `pip install -e .`" in caught.value.hint
+
+
+def test_an_import_of_what_lies_above_the_folder_is_told_how_to_write_it(tmp_path: Path) -> None:
+    (tmp_path / "handlers.py").write_text("from ..pricing import price\n")
+    with pytest.raises(HandlerLoadError, match="beyond top-level package") as caught:
+        load_handlers([tmp_path])
+    assert "by its full name" in str(caught.value.hint)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasker.errors import NotStorable
 from tasker.lifecycle.identity import IdentityError, canonical_json, identity_hash
-from tasker.lifecycle.storable import NotStorable
 
 PLAN = "payments/checkout/1.0.0"
 CONTEXT = {"order": 7, "items": ["a", "b"]}

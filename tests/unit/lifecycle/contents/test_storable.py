@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
-from tasker.lifecycle.storable import MAX_DEPTH, WARN_BYTES, NotStorable, encode
+from tasker.errors import NotStorable
+from tasker.lifecycle.storable import MAX_DEPTH, WARN_BYTES, encode
 
 LONE = "\ud800"
 
