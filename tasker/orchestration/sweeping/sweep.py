@@ -226,7 +226,7 @@ class Sweeper:
 
         async def write(part: Sequence[Change]) -> None:
             try:
-                answer = await self._processor.apply(part, caller, wait=False, repairs=repairs)
+                answer = await self._processor.apply(part, caller, wait=False, repairs=repairs, patient=False)
             except (LockTimeout, StatementTimeout) as error:
                 _log.warning("sweep_passed_over steps=%s reason=%s", len(part), error)
                 return
