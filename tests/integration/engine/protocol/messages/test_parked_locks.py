@@ -115,6 +115,7 @@ async def test_further_results_of_a_task_that_somebody_keeps_wait_for_it_no_more
     wide, claims = lab.running(plan)
     (other,) = parked_tasks(queued, 1)
     await queued.park(result_of(plan, claims["first"]))
+    await queued.engine.connection.execute("set statement_timeout = '1h'")
 
     with kept(lab, wide, table="tasks", key="task_uuid"):
         await queued.receive()
