@@ -82,6 +82,24 @@ async def test_a_step_is_not_worn_by_looks_after_which_nothing_can_be_sent(
     assert lab.task(claim["task"]).state == "complete"
 
 
+async def test_a_queue_that_somebody_removes_is_made_again_by_who_sends_and_by_who_receives(queued: Queued) -> None:
+    """What could not be announced is found by a sweep."""
+    lab, messaging = queued.lab, queued.engine.messaging
+    first, second = parked_tasks(queued, 2)
+
+    await messaging.delete_queue(messaging.names.step_results)
+    with pytest.raises(MessagingError):
+        await queued.receive()
+    assert await queued.receive() == 0
+    await messaging.delete_queue(messaging.names.step_results)
+    await queued.park(result_of(lab.chain(1), first))
+    await queued.park(result_of(lab.chain(1), second))
+    assert await queued.receive() == 1
+
+    assert await queued.sweep() == {"result_message_lost": 1}
+    assert {lab.task(claim["task"]).state for claim in (first, second)} == {"complete"}
+
+
 # with a broker
 
 
