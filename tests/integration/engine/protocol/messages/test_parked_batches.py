@@ -282,3 +282,41 @@ async def test_of_messages_to_many_results_few_are_taken_at_a_time(queued: Queue
 
     assert found == [2 * POINTED_AT, POINTED_AT, 1, 3]
     assert await waiting(queued) == 0
+
+
+def patient_sweeper(queued: Queued) -> Sweeper:
+    """A result may have been parked for a minute. An orchestrator lives."""
+    lives = {"action": "start", "worker": queued.lab.one.worker, "kind": "orchestrator", "lease_ms": 60_000}
+    queued.lab.one.core("worker", {**lives, "host": "here", "pid": 1, "namespaces": [], "concurrency": 0})
+    plans, patience = PlanStore(queued.engine.connection), replace(AT_ONCE, park_grace_ms=60_000)
+    return Sweeper(queued.engine, queued.processor, plans, random.Random(2), patience)
+
+
+async def test_a_sweep_leaves_results_to_an_orchestrator_that_has_much_to_do(queued: Queued) -> None:
+    """Both would make the same decisions at the same time. It does not leave them for ever, nor without a message."""
+    lab = queued.lab
+    patient = patient_sweeper(queued)
+    claims = parked_tasks(queued, 3)
+    for claim, age in zip(claims, ("2 minutes", "2 hours", "2 minutes"), strict=True):
+        await queued.park(result_of(lab.chain(1), claim))
+        old = "update tasker.workflow_steps set hinted_at = hinted_at - %s::interval where workflow_step_uuid = %s"
+        lab.observer.execute(old, age, claim["step"])
+
+    assert +await patient.sweep(queued.caller()) == {"result_message_lost": 1}
+    assert [lab.task(claim["task"]).complete for claim in claims] == [False, True, False]
+    assert not +await patient.sweep(queued.caller())
+
+    lab.observer.execute("update tasker.workers set lease_until = '-infinity'")
+    assert +await patient.sweep(queued.caller()) == {"result_message_lost": 2}
+
+
+async def test_a_sweep_ends_results_at_once_whose_messages_are_gone(queued: Queued) -> None:
+    """An operator has purged the queue."""
+    lab = queued.lab
+    patient = patient_sweeper(queued)
+    (claim,) = parked_tasks(queued, 1)
+    await queued.park(result_of(lab.chain(1), claim))
+    lab.observer.execute("update tasker.workflow_steps set hinted_at = hinted_at - interval '2 minutes'")
+    lab.observer.value("select pgmq.purge_queue('orchestration_step_results')")
+
+    assert +await patient.sweep(queued.caller()) == {"result_message_lost": 1}
