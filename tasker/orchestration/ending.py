@@ -91,8 +91,9 @@ class Ending:
                 await self._fail(row, WORN, UNUSABLE)
             elif (plan := await self._plan_of(row)) is not None:
                 (expanding if _expands(row, plan) else plain).append(row)
-        for rows in ([row for row in plain if (row.task in self._kept) is kept] for kept in (False, True)):
-            await halved(rows, self._move, self._refuse)
+        kept = [row for row in plain if row.task in self._kept] if self._kept else []
+        await halved([row for row in plain if row.task not in self._kept] if kept else plain, self._move, self._refuse)
+        await halved(kept, self._move, self._refuse)
         for row in expanding:
             await self._expand_alone(row)
         return self._ended
@@ -129,18 +130,21 @@ class Ending:
             self._take(rows, changes, answer)
 
     async def _bring(self, changes: Sequence[Change]) -> AdvanceResult:
-        tasks = {change["t"] for change in changes}
-        wait = self._wait and tasks.isdisjoint(self._kept)
+        wait = self._wait and not (self._kept and any(change["t"] in self._kept for change in changes))
         answer = await self._processor.apply(
             changes, self._caller, wait=wait, brought=True, repairs=self._repairs, patient=False
         )
+        if self._kept or answer.verdicts:
+            self._remember(changes, answer, wait)
+        return answer
+
+    def _remember(self, changes: Sequence[Change], answer: AdvanceResult, waited: bool) -> None:
         busy = {change["t"] for change in changes if answer.verdicts.get(change["s"]) is Verdict.BUSY}
-        self._kept -= tasks - busy
-        if wait and busy:
+        self._kept -= {change["t"] for change in changes} - busy
+        if waited and busy:
             _log.warning("parked_results_put_off tasks=%s reason=somebody keeps them locked: see pg_locks", len(busy))
             self._wait = False
             self._kept |= busy
-        return answer
 
     async def _expand(self, rows: Sequence[ParkedRow]) -> None:
         """Planned again while the graph changes; in the end the step stays parked, and its turn comes again."""
