@@ -29,13 +29,18 @@ PUBLISH, RECEIVE, ADMIN = "publish", "receive", "admin"
 
 
 class Link:
-    """One robust connection. Calls while it is down fail at once with `BackendUnavailable`; they never wait for it."""
+    """Robust connections. Calls while they are down fail at once with `BackendUnavailable`; they never wait for it.
+
+    What sends has a connection of its own, made when something is sent first: in an alarm the broker reads nothing more
+    from a connection that has sent something, acknowledgements neither, and then its queues never become shorter.
+    """
 
     def __init__(self, settings: RabbitmqSettings) -> None:
         self._settings = settings
         parts = urlsplit(settings.url)
         self._where = f"RabbitMQ at {parts.hostname}:{parts.port or 5672}"
         self._connection: aio_pika.abc.AbstractRobustConnection | None = None
+        self._sending: aio_pika.abc.AbstractRobustConnection | None = None
         self._channels: dict[str, Channel] = {}
         self._endings: set[asyncio.Task[None]] = set()
         self._lock = asyncio.Lock()
@@ -68,24 +73,43 @@ class Link:
 
     async def close(self) -> None:
         """Disconnect; the broker puts back what was received and not settled."""
-        connection, self._connection = self._connection, None
+        connections, self._connection, self._sending = (self._sending, self._connection), None, None
         self._channels.clear()
         for ending in self._endings:
             ending.cancel()
-        if connection is not None:
-            await _end(connection)
+        for connection in connections:
+            if connection is not None:
+                await _end(connection)
 
     async def channel(self, purpose: str) -> Channel:
         """The open channel for a purpose; a new one when it was closed."""
         async with self._lock:
+            transport = await self._to_send() if purpose == PUBLISH else self._transport(self._connection)
             found = self._channels.get(purpose)
             if found is None or found.is_closed:
                 async with self.answered():
                     # confirming, it refuses what cannot be delivered, too
-                    made = await self._transport().channel(publisher_confirms=purpose == PUBLISH, timeout=REPLY_SECONDS)
+                    made = await transport.channel(publisher_confirms=purpose == PUBLISH, timeout=REPLY_SECONDS)
                     assert isinstance(made, Channel)
                     self._channels[purpose] = found = made
             return found
+
+    async def _to_send(self) -> AbstractConnection:
+        """Raises `BackendUnavailable` also while the broker has said that it takes no messages."""
+        self._transport(self._connection)
+        if self._sending is None:
+            made = await self._connect()
+            if self._connection is None:  # closed meanwhile
+                await _end(made)
+            else:
+                self._sending = made
+        transport = self._transport(self._sending)
+        try:
+            async with asyncio.timeout(0):
+                await transport.ready()
+        except TimeoutError:
+            raise self.unavailable("takes no messages: the broker has an alarm, see rabbitmqctl status") from None
+        return transport
 
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[Channel, None]:
@@ -99,10 +123,10 @@ class Link:
                     self._channels.pop(ADMIN, None)
                     raise
 
-    def _transport(self) -> AbstractConnection:
-        transport = self._connection.transport if self._connection else None
+    def _transport(self, connection: aio_pika.abc.AbstractRobustConnection | None) -> AbstractConnection:
+        transport = connection.transport if connection else None
         if transport is None or transport.connection.is_closed:
-            raise self.unavailable("is down" if self._connection else "is not open")
+            raise self.unavailable("is down" if connection else "is not open")
         return transport.connection
 
     @asynccontextmanager

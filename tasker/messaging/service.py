@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from itertools import groupby
 from typing import Any
 
@@ -27,6 +27,7 @@ class MessagingService:
         self.backend = backend
         self.names = names or QueueNames()
         self._ensured: set[str] = set()
+        self._doubted: set[str] = set()
         self._brought: dict[str, asyncio.Queue[QueuedMessage]] = {}
 
     @property
@@ -143,7 +144,8 @@ class MessagingService:
 
     async def send_step_results(self, results: Sequence[Mapping[str, Any]], together: int = POINTED_AT) -> list[int]:
         """Point to many stored results, in order, up to `together` with one message; the messages' ids."""
-        return await self.backend.send_messages(self.names.step_results, [*pointers_to(results, together)])
+        async with self._made(self.names.step_results) as queue:
+            return await self.backend.send_messages(queue, [*pointers_to(results, together)])
 
     async def send_task_finalization(self, finalization: Mapping[str, Any]) -> int:
         """Ask for a task to be looked at again."""
@@ -151,18 +153,35 @@ class MessagingService:
 
     async def receive_task_requests(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
         """Up to `limit` requests, hidden for `visibility_timeout` seconds."""
-        return await self.receive_messages(self.names.task_requests, limit, visibility_timeout)
+        async with self._made(self.names.task_requests) as queue:
+            return await self.receive_messages(queue, limit, visibility_timeout)
 
     async def receive_step_results(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
         """Up to `limit` pointers to results, hidden for `visibility_timeout` seconds."""
-        return await self.receive_messages(self.names.step_results, limit, visibility_timeout)
+        async with self._made(self.names.step_results) as queue:
+            return await self.receive_messages(queue, limit, visibility_timeout)
 
     async def receive_task_finalizations(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
         """Up to `limit` finalizations, hidden for `visibility_timeout` seconds."""
-        return await self.receive_messages(self.names.task_finalizations, limit, visibility_timeout)
+        async with self._made(self.names.task_finalizations) as queue:
+            return await self.receive_messages(queue, limit, visibility_timeout)
 
-    async def _send_json(self, queue: str, message: Mapping[str, Any]) -> int:
-        return await self.backend.send_message(queue, _encode(message))
+    async def _send_json(self, name: str, message: Mapping[str, Any]) -> int:
+        async with self._made(name) as queue:
+            return await self.backend.send_message(queue, _encode(message))
+
+    @asynccontextmanager
+    async def _made(self, queue: str) -> AsyncGenerator[str, None]:
+        """A queue of the orchestration, which processes make when they start. After an error it is made again on its
+        next use: somebody may have removed it, or a provider have come back without it."""
+        if queue in self._doubted:
+            await self.backend.create_queue(queue)
+            self._doubted.discard(queue)
+        try:
+            yield queue
+        except MessagingError:
+            self._doubted.add(queue)
+            raise
 
     # Any queue
 

@@ -42,8 +42,9 @@ class Ended:
 
     done: set[str] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
-    """Still parked: somebody keeps the task, its graph keeps changing, its template cannot be read here, or ending it
-    takes too long."""
+    """Still parked: somebody keeps the task or the step, its graph keeps changing, its template cannot be read here."""
+    apart: set[str] = field(default_factory=set)
+    """Still parked: ending them takes too long, or one of those that were with them; nobody knows which."""
     unknown: set[str] = field(default_factory=set)
     """This database has never had them."""
 
@@ -58,6 +59,8 @@ class Ending:
     """Ends one batch of parked steps for `caller`; `on_advanced` sees each answer of the engine as soon as it is there.
 
     `repairs` is the kind of repair that it counts as; with `wait` False, tasks that somebody changes are passed over.
+    So are those in `kept`, which holds the tasks that were waited for in vain, and all after the first such wait: the
+    others of the batch, and what is behind it, wait as well.
     """
 
     def __init__(
@@ -69,9 +72,10 @@ class Ending:
         caller: Caller,
         repairs: str | None,
         wait: bool,
+        kept: set[str],
     ) -> None:
         self._engine, self._processor, self._plans, self._on_advanced = engine, processor, plans, on_advanced
-        self._caller, self._repairs, self._wait = caller, repairs, wait
+        self._caller, self._repairs, self._wait, self._kept = caller, repairs, wait, kept
         self._ended = Ended()
 
     async def end(self, steps: Sequence[str], worn: Set[str] = frozenset()) -> Ended:
@@ -87,7 +91,9 @@ class Ending:
                 await self._fail(row, WORN, UNUSABLE)
             elif (plan := await self._plan_of(row)) is not None:
                 (expanding if _expands(row, plan) else plain).append(row)
-        await halved(plain, self._move, self._refuse)
+        kept = [row for row in plain if row.task in self._kept] if self._kept else []
+        await halved([row for row in plain if row.task not in self._kept] if kept else plain, self._move, self._refuse)
+        await halved(kept, self._move, self._refuse)
         for row in expanding:
             await self._expand_alone(row)
         return self._ended
@@ -98,7 +104,7 @@ class Ending:
             await halved([row], self._expand, self._refuse)
         except TIMEOUTS as error:
             _tell(logging.WARNING, LATER, "parked_result_takes_too_long", row, error)
-            self._ended.later.add(row.step)
+            self._ended.apart.add(row.step)
         except (DatabaseError, MessagingError):
             raise
         except Exception as error:  # whatever it is, it would be the same every time
@@ -119,12 +125,26 @@ class Ending:
             answer = await self._bring(changes)
         except TIMEOUTS as error:  # one of them, and nobody knows which: they come again alone
             _log.warning("parked_results_put_off steps=%s reason=%s", len(rows), error)
-            self._ended.later |= {row.step for row in rows}
+            self._ended.apart |= {row.step for row in rows}
         else:
             self._take(rows, changes, answer)
 
     async def _bring(self, changes: Sequence[Change]) -> AdvanceResult:
-        return await self._processor.apply(changes, self._caller, wait=self._wait, brought=True, repairs=self._repairs)
+        wait = self._wait and not (self._kept and any(change["t"] in self._kept for change in changes))
+        answer = await self._processor.apply(
+            changes, self._caller, wait=wait, brought=True, repairs=self._repairs, patient=False
+        )
+        if self._kept or answer.verdicts:
+            self._remember(changes, answer, wait)
+        return answer
+
+    def _remember(self, changes: Sequence[Change], answer: AdvanceResult, waited: bool) -> None:
+        busy = {change["t"] for change in changes if answer.verdicts.get(change["s"]) is Verdict.BUSY}
+        self._kept -= {change["t"] for change in changes} - busy
+        if waited and busy:
+            _log.warning("parked_results_put_off tasks=%s reason=somebody keeps them locked: see pg_locks", len(busy))
+            self._wait = False
+            self._kept |= busy
 
     async def _expand(self, rows: Sequence[ParkedRow]) -> None:
         """Planned again while the graph changes; in the end the step stays parked, and its turn comes again."""

@@ -36,7 +36,7 @@ class Finalizations:
 
     def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
         self._engine, self._on_advanced = engine, on_advanced
-        self._receptions = Receptions(engine, engine.messaging.receive_task_finalizations)
+        self._receptions = Receptions(engine, engine.messaging.receive_task_finalizations, rows_tell=True)
 
     def longest_pause(self) -> float:
         """Seconds until messages of a crashed process are visible again."""

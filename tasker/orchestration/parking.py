@@ -8,7 +8,7 @@ the sweep.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, Self
 
@@ -38,6 +38,8 @@ LATER_SECONDS = 2.0
 """When the message of a step that could not be ended comes again; sooner than a sweep calls it lost."""
 MOST_MESSAGES = 100
 """Messages taken together at most, each of which may point to several steps."""
+MOST_KEPT = 10_000
+"""Tasks for which it was waited in vain, and of which is known that the next result need not wait for them."""
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -122,8 +124,10 @@ class ParkedResults:
         self, engine: Engine, processor: Processor, plans: PlanStore, on_advanced: OnAdvanced = lambda _: None
     ) -> None:
         self._engine, self._processor, self._plans, self._on_advanced = engine, processor, plans, on_advanced
-        self._receptions = Receptions(engine, engine.messaging.receive_step_results)
+        self._receptions = Receptions(engine, engine.messaging.receive_step_results, rows_tell=True)
         self._put_off = False
+        self._each = 1
+        self._kept: set[str] = set()
 
     def longest_pause(self) -> float:
         """Seconds until messages that were put off, or those of a crashed process, are visible again."""
@@ -132,12 +136,15 @@ class ParkedResults:
     async def receive(self, caller: Caller, limit: int) -> int:
         """Take messages of the results queue and end their steps, up to `limit` in one write; to how many they pointed.
 
+        Takes about so many as that: what this process has in hand no other can end. It goes by the messages before.
         What points to no step is set aside (RT-49); what cannot be ended now comes again after `LATER_SECONDS`. A step
         over which each process ended fails. Raises `DatabaseError`, after which all messages come again.
         """
-        messages = await self._receptions.take(min(limit, MOST_MESSAGES))
+        messages = await self._receptions.take(max(1, min(limit // self._each, MOST_MESSAGES)))
         parts, later = parts_of(messages, limit), False
         found = sum(max(1, len(pointed.steps)) for part in parts for pointed in part)
+        if messages:
+            self._each = -(-found // len(messages))
         async with self._receptions.returned(lambda: [pointed.message for part in parts for pointed in part]):
             while parts:
                 later |= await self._end_of(parts[0], caller)
@@ -155,11 +162,26 @@ class ParkedResults:
         ended = await self.end([step for pointed in part for step in pointed.steps], caller, wait=wait, worn=worn)
         for pointed in part:
             await self._set_aside(pointed, ended.unknown)
-        await self._still_parked(ended.later)
-        later = [pointed.message for pointed in part if not ended.later.isdisjoint(pointed.steps)]
-        await self._receptions.give_back(later, LATER_SECONDS)
-        await self._engine.messaging.ack_messages([each.message for each in part if each.message not in later])
-        return bool(later)
+        await self._settle(part, ended)
+        return bool(ended.later or ended.apart)
+
+    async def _settle(self, part: Sequence[Pointed], ended: Ended) -> None:
+        """Acknowledge what is dealt with. What waits for somebody's lock is sent as new, and goes with others: no
+        process has ended over it. Where they cannot be delayed it comes again, as what takes too long does: alone."""
+        messaging, parked = self._engine.messaging, ended.later | ended.apart
+        await self._ack(each for each in part if parked.isdisjoint(each.steps))
+        await self._still_parked(parked)
+        back = ended.apart if messaging.capabilities.native_delay else parked
+        given_back = [each.message for each in part if not back.isdisjoint(each.steps)]
+        await self._receptions.give_back(given_back, LATER_SECONDS)
+        sent = [each for each in part if back.isdisjoint(each.steps) and not parked.isdisjoint(each.steps)]
+        steps = parked.intersection(step for each in sent for step in each.steps)
+        for payload in pointers_to([{"step": step} for step in sorted(steps)]):
+            await messaging.send_message_with_delay(messaging.names.step_results, payload, LATER_SECONDS)
+        await self._ack(sent)
+
+    async def _ack(self, part: Iterable[Pointed]) -> None:
+        await self._engine.messaging.ack_messages([each.message for each in part])
 
     async def _point_apart(self, pointed: Pointed) -> bool:
         """One of its steps may have ended who took it: a message for each, so that it takes no other with it.
@@ -167,7 +189,7 @@ class ParkedResults:
         A crash in between leaves both, and those of steps that have moved on find nothing.
         """
         await self._engine.messaging.send_step_results([{"step": step} for step in pointed.steps], together=1)
-        await self._engine.messaging.ack_messages([pointed.message])
+        await self._ack([pointed])
         return False
 
     async def _set_aside(self, pointed: Pointed, unknown: Set[str]) -> None:
@@ -202,5 +224,9 @@ class ParkedResults:
         """
         if not steps:
             return Ended()
-        ending = Ending(self._engine, self._processor, self._plans, self._on_advanced, caller, repairs, wait)
+        if len(self._kept) > MOST_KEPT:
+            self._kept.clear()
+        ending = Ending(
+            self._engine, self._processor, self._plans, self._on_advanced, caller, repairs, wait, self._kept
+        )
         return await ending.end(steps, worn)

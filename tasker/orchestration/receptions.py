@@ -18,10 +18,19 @@ GIVE_BACK_SECONDS = 1.0
 
 
 class Receptions:
-    """Takes the messages of one queue by `receive(limit, hidden_seconds)`; gives back what could not be dealt with."""
+    """Takes the messages of one queue by `receive(limit, hidden_seconds)`; gives back what could not be dealt with.
 
-    def __init__(self, engine: Engine, receive: Callable[[int, float], Awaitable[list[QueuedMessage]]]) -> None:
-        self._engine, self._receive = engine, receive
+    `rows_tell`: a sweep finds what a lost message was about.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        receive: Callable[[int, float], Awaitable[list[QueuedMessage]]],
+        *,
+        rows_tell: bool = False,
+    ) -> None:
+        self._engine, self._receive, self._rows_tell = engine, receive, rows_tell
         self._careful = True
 
     async def take(self, limit: int) -> list[QueuedMessage]:
@@ -40,28 +49,75 @@ class Receptions:
 
     @asynccontextmanager
     async def returned(self, left: Callable[[], Sequence[QueuedMessage]]) -> AsyncGenerator[None, None]:
-        """What is `left` when the database fails within, or the process stops, comes again at once."""
+        """What is `left` stays hidden from others meanwhile, however long that takes. When the database or the provider
+        fails within, or the process stops, it comes again at once."""
         try:
-            yield
-        except DatabaseError:
-            await self.give_back(left())
+            async with self._kept_hidden(left):
+                yield
+        except (DatabaseError, MessagingError):
+            with suppress(MessagingError):  # they come again later then
+                await self.give_back(left())
             raise
         except asyncio.CancelledError:
-            with suppress(MessagingError, TimeoutError):  # they come again later then, and who is told to stop stops
+            with suppress(MessagingError, TimeoutError):  # as above, and who is told to stop stops
                 async with asyncio.timeout(GIVE_BACK_SECONDS):
                     await self.give_back(left())
             raise
 
+    @asynccontextmanager
+    async def _kept_hidden(self, left: Callable[[], Sequence[QueuedMessage]]) -> AsyncGenerator[None, None]:
+        """Whom the database holds up would else do everything beside another process that takes the messages, too."""
+        over = asyncio.Event()
+        keeping = asyncio.create_task(self._keep_hidden(left, over))
+        try:
+            yield
+        finally:  # what is given back must not be hidden behind that
+            over.set()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GIVE_BACK_SECONDS):
+                    await keeping
+
+    async def _keep_hidden(self, left: Callable[[], Sequence[QueuedMessage]], over: asyncio.Event) -> None:
+        seconds = self._engine.rules.hidden_seconds
+        while not await _within(seconds / 3, over):
+            for message in left():
+                with suppress(MessagingError):
+                    await self._engine.messaging.extend_visibility(message.queue, message.message_id, seconds)
+
     async def give_back(self, messages: Sequence[QueuedMessage], delay_seconds: float = 0.0) -> None:
         """Let them come again. It is not their fault: as new messages, at the end, where the next reception would be
-        the last; a crash in between leaves both."""
-        messaging = self._engine.messaging
+        the last; a crash in between leaves both.
+
+        Raises `MessagingError` when that fails for some of them: they come again when their time is over.
+        """
+        problem: MessagingError | None = None
         for message in messages:
-            if message.read_count < MOST_RECEPTIONS:
-                await messaging.nack_message(message.queue, message.message_id, delay_seconds)
-            else:
-                await messaging.backend.send_messages(message.queue, [message.payload])
-                await messaging.ack_messages([message])
+            try:
+                await self._give_back(message, delay_seconds)
+            except MessagingError as error:
+                problem = error
+        if problem is not None:
+            raise problem
+
+    async def _give_back(self, message: QueuedMessage, delay_seconds: float) -> None:
+        messaging = self._engine.messaging
+        if message.read_count < MOST_RECEPTIONS:
+            await messaging.nack_message(message.queue, message.message_id, delay_seconds)
+            return
+        try:
+            await messaging.backend.send_messages(message.queue, [message.payload])
+        except MessagingError:
+            if not self._rows_tell:
+                raise
+        await messaging.ack_messages([message])
+
+
+async def _within(seconds: float, event: asyncio.Event) -> bool:
+    """Whether that happens in so many seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
 
 
 def came_before(message: QueuedMessage) -> bool:

@@ -28,6 +28,9 @@ _log = logging.getLogger("tasker.orchestration")
 MAX_REPLANS = 20
 """How often an expansion is planned again because the graph changed meanwhile, before it waits for the next flush."""
 
+LOCK_MS, PASSING_MS = 1000, 250
+"""How long who is not patient waits for one lock, and who passes over tasks and steps for one of what is left."""
+
 
 class Processor:
     """Stores results and moves tasks on. Idempotent by token: a batch whose answer was lost may be brought again."""
@@ -61,8 +64,12 @@ class Processor:
         wait: bool = True,
         brought: bool = False,
         repairs: str | None = None,
+        patient: bool = True,
     ) -> AdvanceResult:
         """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as.
+
+        Who is not `patient` waits for a lock for a second at most, and passes over steps that somebody keeps as it does
+        over tasks: who waits with many that have nothing to do with each other.
 
         Who has `brought` results writes the log lines of the tasks that they end, and does not wait with all of them
         for a task that somebody keeps for too long: it is `busy`. Else `LockTimeout` is raised then.
@@ -72,12 +79,15 @@ class Processor:
             args["repairs"] = repairs
         if any("ev" in change for change in changes):
             args["events"] = True
+        if not patient:
+            args["lock_ms"] = LOCK_MS if wait else PASSING_MS
         try:
             answer = await self._engine.call("advance", args, ends_told=brought)
         except LockTimeout:
             if not (wait and brought):
                 raise
-            answer = await self._engine.call("advance", {**args, "wait": False}, ends_told=brought)
+            passing = {**args, "wait": False} | ({} if patient else {"lock_ms": PASSING_MS})
+            answer = await self._engine.call("advance", passing, ends_told=brought)
         return AdvanceResult.parse(answer, changes)
 
 

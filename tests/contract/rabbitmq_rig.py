@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -9,6 +11,7 @@ import aio_pika
 
 from tasker_rabbitmq import create
 from tasker_rabbitmq.backend import RabbitmqBackend
+from tests.support.servers.brokers import PrivateServer
 
 
 class HandClock:
@@ -79,3 +82,13 @@ class Rig:
             for name in self._names():
                 await channel.queue_delete(self.prefix + name)
             await channel.exchange_delete(f"{self.prefix}dead.letters")
+
+
+@contextmanager
+def alarm(broker: PrivateServer) -> Iterator[None]:
+    """It has too little memory: it takes no messages."""
+    broker.evaluate("vm_memory_monitor:set_vm_memory_high_watermark(0.00001).")
+    try:
+        yield
+    finally:
+        broker.evaluate("vm_memory_monitor:set_vm_memory_high_watermark(0.8).")

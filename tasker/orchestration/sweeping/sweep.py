@@ -35,6 +35,7 @@ from tasker.orchestration.halving import halved
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.pruning.retention import RetentionSettings, RetentionSweep
 from tasker.orchestration.results import Processor
+from tasker.orchestration.sweeping.lost_results import without_message
 from tasker.orchestration.sweeping.lost_workers import SilentWorkers, log_lost_workers
 from tasker.orchestration.sweeping.storms import StormSettings, StormWatch
 from tasker.resilience.outage import level_of
@@ -189,10 +190,11 @@ class Sweeper:
         repairs["not_finished"] += await self._settle(found.unfinished)
 
     async def _end_parked(self, steps: Sequence[str], caller: Caller) -> int:
+        lost = await without_message(self._engine, steps, self._settings.park_grace_ms)
         try:
-            ended = await self._parked.end(steps, caller, "result_message_lost", wait=False)
+            ended = await self._parked.end(lost, caller, "result_message_lost", wait=False)
         except (LockTimeout, StatementTimeout) as error:
-            _log.warning("sweep_passed_over steps=%s reason=%s", len(steps), error)
+            _log.warning("sweep_passed_over steps=%s reason=%s", len(lost), error)
             return 0
         return len(ended.done)
 
@@ -226,7 +228,7 @@ class Sweeper:
 
         async def write(part: Sequence[Change]) -> None:
             try:
-                answer = await self._processor.apply(part, caller, wait=False, repairs=repairs)
+                answer = await self._processor.apply(part, caller, wait=False, repairs=repairs, patient=False)
             except (LockTimeout, StatementTimeout) as error:
                 _log.warning("sweep_passed_over steps=%s reason=%s", len(part), error)
                 return

@@ -249,6 +249,13 @@ select d.identity_hash, d.task_uuid::text, d.correlation_id::text, d.trace from 
 select d.identity_hash, t.task_uuid::text, t.state, t.total from tasker.task_details d
 join tasker.tasks t on t.task_uuid = d.task_uuid where d.identity_hash = any (%(identities)s)
 
+-- name: parked_for_long
+-- Those of these steps that were parked so many milliseconds ago, counted from the end of a pause of the queue; all of them
+-- where no orchestrator lives.
+select s.workflow_step_uuid::text from tasker.workflow_steps s where s.workflow_step_uuid = any (%(steps)s::uuid[])
+  and (greatest(s.hinted_at, tasker.queue_open_since(%(queue)s)) < tasker.now() - tasker.ms(%(ms)s::numeric)
+    or not exists (select from tasker.workers w where w.kind = 'orchestrator' and w.lease_until > tasker.now()))
+
 -- name: still_parked
 -- Parked steps whose messages are known to be there; those that somebody has locked are passed over.
 update tasker.workflow_steps s set hinted_at = tasker.now()

@@ -25,7 +25,7 @@ declare
   t tasker.tasks;
 begin
   -- known before anything is locked: the tasks of a batch are locked in the order of their identifiers, not of its items
-  if v_count > 16 or p_args ? 'repairs' or p_args ? 'events' or jsonb_path_exists(v_items, '$[*] ? (@.t != $task || @.kind != "ok" ||
+  if v_count > 16 or p_args ?| '{repairs,events,lock_ms}' or jsonb_path_exists(v_items, '$[*] ? (@.t != $task || @.kind != "ok" ||
       exists (@.n) || exists (@.gv))', jsonb_build_object('task', v_items->0->'t')) then
     return null;
   end if;

@@ -8,7 +8,8 @@
 -- children and counters are read in later statements (a statement keeps its old snapshot while it waits for a lock).
 -- Children need no lock: a pending step changes only under its task's lock. The counters of the queues come last.
 --
--- p_args: worker, wait (false: a task that others hold is answered `busy`), slots, namespace_ids (that the caller
+-- p_args: worker, wait (false: a task that others hold is answered `busy`), lock_ms (how long one lock is waited for at most;
+--   with `wait` false a step that others hold, or of which they hold a child, is `busy`, too), slots, namespace_ids (that the caller
 --   serves), unserved ("template:ordinal" that it does not), window, timeout_ms, grace_ms, on_blocked, note,
 --   dead_letters (false: tasks that fail get no entry), repairs
 --   (the kind of repair that the accepted items are; counted with them),
@@ -50,6 +51,9 @@ declare
   v_own uuid[] := '{}';
 begin
   perform tasker.require_read_committed();
+  if p_args ? 'lock_ms' then
+    perform set_config('lock_timeout', greatest((p_args->>'lock_ms')::int, 1)::text, true);
+  end if;
 
   v_ended := tasker.advance_plain(p_args, v_now);   -- what most writes are that somebody waits for
   if v_ended is not null then

@@ -3,11 +3,17 @@
 -- joins two arrays later (that would be quadratic in the batch). A token grows when a claim ends without its own result
 -- (release, reset, loss, operator action, cancel), so whatever still runs under it is refused. The worker is compared too:
 -- after a failover that lost a commit two workers may hold the same token.
+-- With `lock_ms` and `wait` false, those whose rows somebody keeps are left out, as those of tasks that somebody keeps.
 create or replace function tasker.judge_changes(p_args jsonb, p_locked uuid[]) returns tasker.judgement
 language plpgsql as $$
 declare
   v_answer tasker.judgement;
+  v_kept uuid[] := '{}';
 begin
+  if p_args ? 'lock_ms' and not coalesce((p_args->>'wait')::boolean, true) then
+    v_kept := tasker.kept_steps(p_args, p_locked);
+  end if;
+
   select array_agg(row(v.step_uuid, v.task_uuid, v.kind, v.verdict, v.state, v.path, tasker.path_end(v.path),
       tasker.kind_token(v.kind, v.token, coalesce(v.note ? 'lost', false)), tasker.kind_attempts(v.kind, v.attempts),
       v.sort_key + tasker.path_length(v.path), v.unmet, v.template_id, v.ordinal, v.namespace_id, v.name, v.worker_uuid,
@@ -39,6 +45,7 @@ begin
       join tasker.workflow_steps s on s.workflow_step_uuid = g.step_uuid   -- by that alone, never by way of all of the task's
         and s.task_uuid is not distinct from g.task_uuid
       where (g.task_uuid in (select unnest(p_locked))) is true   -- is true: what is locked is hashed, not joined
+        and g.step_uuid <> all (v_kept)
       order by s.workflow_step_uuid
       for no key update of s) q
     offset 0) v;   -- offset: a verdict is found once, and no copy of how stands in each place that names it

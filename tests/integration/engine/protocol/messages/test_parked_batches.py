@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import re
 from collections.abc import AsyncIterator
@@ -17,7 +16,7 @@ from tasker.db.connection import Connection
 from tasker.messaging.pointers import POINTED_AT
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.parking import LATER_SECONDS, ParkedResults, Parking
+from tasker.orchestration.parking import ParkedResults, Parking
 from tasker.orchestration.results import Processor
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.calls import Engine, Rules
@@ -271,121 +270,53 @@ async def test_a_template_of_a_newer_release_holds_up_neither_the_queue_nor_a_sw
     assert [line.split()[0] for line in caplog.messages] == ["template_unreadable"], "said once"
 
 
-async def test_the_message_of_a_task_that_somebody_keeps_comes_again_and_counts_as_no_repair(queued: Queued) -> None:
+async def test_of_messages_to_many_results_few_are_taken_at_a_time(queued: Queued) -> None:
+    """The rest is for other orchestrators. To how many results a message points is known of those before."""
     lab = queued.lab
-    held, free = parked_tasks(queued, 2)
-    await queued.park(*(result_of(lab.chain(1), claim) for claim in (held, free)))
-    await queued.engine.connection.execute("set lock_timeout = '50ms'")
+    found = []
+    for counts in ([POINTED_AT] * 2, [POINTED_AT, *(1,) * 4]):
+        for count in counts:
+            await queued.park(*(result_of(lab.chain(1), claim) for claim in parked_tasks(queued, count)))
+        while count := await queued.results.receive(queued.caller(), POINTED_AT):
+            found.append(count)
 
-    with lab.transaction(lab.one):
-        lab.one.execute("select from tasker.tasks where task_uuid = %s for update", held["task"])
-        assert await queued.receive() == 2
-        assert [lab.task(claim["task"]).state for claim in (held, free)] == ["steps_in_process", "complete"]
-        assert await waiting(queued) == 1
-        assert queued.results.longest_pause() == LATER_SECONDS, "nobody announces it"
-        assert not await queued.sweep(), "passed over, and not counted"
-    queued.due("1 hour")
-    assert await queued.receive() == 0, "not yet"
-    assert queued.results.longest_pause() == LATER_SECONDS
-
-    queued.due("0 seconds")
-    assert await queued.receive() == 2, "they have one message, and get one each"
-    assert await queued.receive() == 2, "that of the other one finds nothing"
-
-    assert lab.task(held["task"]).state == "complete"
-    assert (await waiting(queued), queued.results.longest_pause()) == (0, 36_000)
-    assert not await queued.sweep()
+    assert found == [2 * POINTED_AT, POINTED_AT, 1, 3]
+    assert await waiting(queued) == 0
 
 
-async def test_results_of_a_task_that_somebody_keeps_for_long_hold_up_no_others_when_they_come_again(
-    queued: Queued,
-) -> None:
-    """Each comes alone then, before what is new: waiting for its lock anew would take as long as there are such."""
+def patient_sweeper(queued: Queued) -> Sweeper:
+    """A result may have been parked for a minute. An orchestrator lives."""
+    lives = {"action": "start", "worker": queued.lab.one.worker, "kind": "orchestrator", "lease_ms": 60_000}
+    queued.lab.one.core("worker", {**lives, "host": "here", "pid": 1, "namespaces": [], "concurrency": 0})
+    plans, patience = PlanStore(queued.engine.connection), replace(AT_ONCE, park_grace_ms=60_000)
+    return Sweeper(queued.engine, queued.processor, plans, random.Random(2), patience)
+
+
+async def test_a_sweep_leaves_results_to_an_orchestrator_that_has_much_to_do(queued: Queued) -> None:
+    """Both would make the same decisions at the same time. It does not leave them for ever, nor without a message."""
     lab = queued.lab
-    *kept, new = parked_tasks(queued, 4)
-    for claim in kept:
+    patient = patient_sweeper(queued)
+    claims = parked_tasks(queued, 3)
+    for claim, age in zip(claims, ("2 minutes", "2 hours", "2 minutes"), strict=True):
         await queued.park(result_of(lab.chain(1), claim))
-    await queued.engine.connection.execute("set lock_timeout = '50ms'")
+        old = "update tasker.workflow_steps set hinted_at = hinted_at - %s::interval where workflow_step_uuid = %s"
+        lab.observer.execute(old, age, claim["step"])
 
-    with lab.transaction(lab.one):
-        lab.one.execute("select from tasker.tasks where task_uuid = any (%s) for update", [c["task"] for c in kept])
-        assert await queued.receive() == 3
-        await queued.engine.connection.execute("set lock_timeout = '1h'")
-        await queued.park(result_of(lab.chain(1), new))
-        queued.due("0 seconds")
-        async with asyncio.timeout(60):
-            while lab.task(new["task"]).state != "complete":
-                await queued.receive()
-        assert {lab.task(claim["task"]).state for claim in kept} == {"steps_in_process"}
+    assert +await patient.sweep(queued.caller()) == {"result_message_lost": 1}
+    assert [lab.task(claim["task"]).complete for claim in claims] == [False, True, False]
+    assert not +await patient.sweep(queued.caller())
 
-    queued.due("0 seconds")
-    while await queued.receive():
-        pass
-    assert {lab.task(claim["task"]).state for claim in kept} == {"complete"}
-
-
-async def test_a_step_that_somebody_locks_holds_up_no_other_result(
-    queued: Queued, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A person's transaction in a console: no lock of its task tells of it."""
-    lab = queued.lab
-    held, *free = parked_tasks(queued, 4)
-    for claim in (held, *free):
-        await queued.park(result_of(lab.chain(1), claim))
-    await queued.engine.connection.execute("set lock_timeout = '50ms'")
-
-    with lab.transaction(lab.two):
-        lab.two.execute("select from tasker.workflow_steps where workflow_step_uuid = %s for update", held["step"])
-        for _ in range(5):
-            await queued.receive()
-            queued.due("0 seconds")
-        assert [lab.task(claim["task"]).state for claim in free] == ["complete"] * 3
-        assert lab.task(held["task"]).state == "steps_in_process"
-    assert caplog.messages[0].startswith("parked_results_put_off steps=4 reason=")
-
-    while await queued.receive():
-        pass
-    assert lab.task(held["task"]).state == "complete"
-
-
-async def test_a_sweep_goes_on_beside_a_row_that_somebody_locks(
-    queued: Queued, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A person's transaction in a console holds a step; a slice is a task."""
-    lab = queued.lab
-    held, free = sorted(parked_tasks(queued, 2), key=lambda claim: str(claim["task"]))
-    await queued.engine.connection.execute("set lock_timeout = '50ms'")
-    one_by_one = replace(
-        queued,
-        sweeper=Sweeper(
-            queued.engine,
-            queued.processor,
-            PlanStore(queued.engine.connection),
-            random.Random(2),
-            replace(AT_ONCE, slice=1),
-        ),
-    )
     lab.observer.execute("update tasker.workers set lease_until = '-infinity'")
-
-    with lab.transaction(lab.two):
-        lab.two.execute("select from tasker.workflow_steps where workflow_step_uuid = %s for update", held["step"])
-        assert await one_by_one.sweep() == {"lost_worker": 1}
-    assert lab.states(free["task"])["s0"] == "waiting_for_retry"
-    assert any(line.startswith("sweep_passed_over steps=1") for line in caplog.messages)
-    assert await one_by_one.sweep() == {"lost_worker": 1}
+    assert +await patient.sweep(queued.caller()) == {"result_message_lost": 2}
 
 
-async def test_a_sweep_is_patient_with_a_step_whose_message_was_put_off(queued: Queued) -> None:
+async def test_a_sweep_ends_results_at_once_whose_messages_are_gone(queued: Queued) -> None:
+    """An operator has purged the queue."""
     lab = queued.lab
+    patient = patient_sweeper(queued)
     (claim,) = parked_tasks(queued, 1)
     await queued.park(result_of(lab.chain(1), claim))
-    lab.observer.execute("update tasker.workflow_steps set hinted_at = hinted_at - interval '1 hour'")
-    await queued.engine.connection.execute("set lock_timeout = '50ms'")
-    found = {"limit": 10, "park_grace_ms": 60_000}
-    assert lab.one.core("find", found).get("parked")
+    lab.observer.execute("update tasker.workflow_steps set hinted_at = hinted_at - interval '2 minutes'")
+    lab.observer.value("select pgmq.purge_queue('orchestration_step_results')")
 
-    with lab.transaction(lab.one):
-        lab.one.execute("select from tasker.tasks where task_uuid = %s for update", claim["task"])
-        await queued.receive()
-
-    assert not lab.one.core("find", found).get("parked")
+    assert +await patient.sweep(queued.caller()) == {"result_message_lost": 1}

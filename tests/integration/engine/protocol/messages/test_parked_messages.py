@@ -284,3 +284,37 @@ async def test_an_outage_counts_against_no_result(tray: Tray) -> None:
 
     assert await tray.receive() == 1
     assert tray.lab.task(task).state == "complete"
+
+
+async def test_messages_of_a_look_that_takes_long_stay_hidden_from_others(
+    tray: Tray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hundreds of decisions in a database that is slow; a second orchestrator would make all of them, too."""
+    pointed = parked_decisions(tray, "good", KILLS, "good")
+    await tray.send(*(message for _, message in pointed))
+    visible = "select count(*) from pgmq.q_orchestration_step_results where vt <= clock_timestamp() + interval '1 hour'"
+    looks_of_another: list[int] = []
+    plan_growth = ending.plan_growth
+
+    async def soon(_: float, over: asyncio.Event) -> bool:
+        await asyncio.sleep(0)
+        return over.is_set()
+
+    async def slow(engine: Engine, plan: Plan, *rest: Any) -> Any:
+        if plan.name == KILLS and not looks_of_another:
+            tray.lab.observer.execute("update pgmq.q_orchestration_step_results set vt = clock_timestamp()")
+            async with asyncio.timeout(60):
+                while tray.lab.observer.value(visible):
+                    await asyncio.sleep(0)
+            looks_of_another.append(await tray.receive())
+        return await plan_growth(engine, plan, *rest)
+
+    monkeypatch.setattr(receptions, "_within", soon)
+    monkeypatch.setattr(ending, "plan_growth", slow)
+
+    assert await tray.receive() == 3
+
+    assert looks_of_another == [0]
+    assert [tray.lab.task(task).state for task, _ in pointed] == ["complete"] * 3
+    assert await tray.waiting() == 0
+    assert tray.lab.observer.value("select count(*) from tasker.refused_results") == 0

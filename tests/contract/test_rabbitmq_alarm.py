@@ -1,0 +1,66 @@
+"""An alarm of the broker (memory, disk): it takes no messages, and gives those that it has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from tasker.errors import BackendUnavailable
+from tasker_rabbitmq import sending
+from tests.contract.rabbitmq_rig import Rig, alarm
+from tests.support.servers import brokers
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[brokers.PrivateServer]:
+    with brokers.private_server(brokers.RABBITMQ) as server:
+        yield server
+
+
+@pytest_asyncio.fixture
+async def rig(broker: brokers.PrivateServer) -> AsyncIterator[Rig]:
+    rig = Rig(broker.url)
+    await rig.backend.open()
+    yield rig
+    await rig.clean()
+
+
+async def test_who_has_tried_to_send_goes_on_receiving_and_acknowledging(
+    rig: Rig, broker: brokers.PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the queues that are the reason of the alarm would never become shorter."""
+    monkeypatch.setattr(sending, "REPLY_SECONDS", 1.0)
+    backend = rig.backend
+    await backend.create_queue("q")
+    await backend.send_messages("q", [b"0", b"1", b"2"])
+    (first,) = await backend.receive_messages("q", 1, 30)
+
+    with alarm(broker):
+        with pytest.raises(BackendUnavailable, match="gave no answer in time"):
+            await backend.send_message("q", b"lost or not")
+        assert await backend.ack_message("q", first.message_id)
+        (second,) = await backend.receive_messages("q", 1, 30)
+        assert second.payload == b"1"
+        assert await backend.ack_message("q", second.message_id)
+        with pytest.raises(BackendUnavailable, match="takes no messages: the broker has an alarm"):
+            await backend.send_message("q", b"not even tried")
+
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                await backend.send_message("q", b"3")
+                break
+            except BackendUnavailable:
+                await asyncio.sleep(0.05)
+    await backend.close()
+    rival = rig.another()
+    await rival.open()
+    left = [message.payload for message in await rival.receive_messages("q", 10, 30)]
+    await rival.close()
+    await backend.open()
+    assert [payload for payload in left if payload != b"lost or not"] == [b"2", b"3"]
