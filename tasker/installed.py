@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 OURS = "tasker."
 """How the groups begin that are asked for."""
-BACKENDS_GROUP = f"{OURS}backends"
+BACKENDS_GROUP = "tasker.backends"
 
 
 def offered(group: str) -> tuple[EntryPoint, ...]:

@@ -314,7 +314,9 @@ def test_a_worker_s_health_metrics_and_settings(client: TaskerClient) -> None:
     }
     assert (metrics.steps_processed, metrics.steps_succeeded, metrics.steps_failed) == (3, 2, 1)
     assert metrics.steps_in_progress == 0
-    assert (metrics.database_pool_size, metrics.database_pool_idle) == (1, 1)
+    # how many were made depends on what the worker asked at the same moments
+    assert 0 <= metrics.database_pool_idle <= metrics.database_pool_size <= config.database_pool_size
+    assert metrics.database_pool_size > 0
     assert (config.database_pool_size, config.starvation_threshold_ms) == (25, 10_000)
     assert (config.supported_namespaces, config.max_concurrent_handlers) == (["default", "shop"], 200)
 
