@@ -109,6 +109,10 @@ class Mailbox:
         taken, self._chosen = self._chosen[:limit], self._chosen[limit:]
         return [self._deliver(self.results, result, **result) for result in taken]
 
+    async def queue_stats(self, queue: str) -> QueueStats:
+        assert queue == self.names.step_results
+        return QueueStats(queue, len(self.results), None)
+
     async def ack_messages(self, messages: Sequence[QueuedMessage]) -> None:
         for message in messages:
             del self._taken[message.queue, message.message_id]
