@@ -112,7 +112,9 @@ async def test_a_lost_listener_is_replaced_by_polls_until_it_is_back(
             assert events.longest_pause() == 0.05
             await eventually(lambda: events.health().status is HealthStatus.DEGRADED, "its health says so")
             await eventually(lambda: rests(app), "the look that the loss led to is over")
-            await runs(program, 3)
+            async with asyncio.timeout(60):  # something else may wake the worker, too, in the moment of a submission
+                while not events.statistics().found_by_polling:
+                    await runs(program)
             assert listener.state.reception is Reception.POLLING_FALLBACK
         await eventually(lambda: hears(app), "it is back")
         assert events.health().status is HealthStatus.HEALTHY
@@ -121,7 +123,6 @@ async def test_a_lost_listener_is_replaced_by_polls_until_it_is_back(
         assert (found.all_listen, found.polls_instead, found.reconnections, found.switches) == (True, False, 1, 2)
         assert found.received > 0
         assert found.lag_seconds is not None
-        assert events.statistics().found_by_polling > 0
     lines = [record.getMessage() for record in caplog.records]
     assert [("no notifications" in line, "listening" in line) for line in lines if DATABASE in line] == [
         (False, True),
