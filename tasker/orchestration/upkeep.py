@@ -48,9 +48,6 @@ class Upkeep:
     `on_repaired` what a sweep has repaired.
     """
 
-    _offered = 0
-    """How many claims the promotion under way may answer, or the last one."""
-
     def __init__(
         self,
         engine: Engine,
@@ -160,10 +157,17 @@ class Upkeep:
     async def promote(self) -> int:
         """Enqueue what is due, or start it here; how many steps."""
         self._schedule.look_at(self._clock.monotonic() + self._jittered(self._poll_seconds))
+        asked = 0
+
+        async def ask(slots: int) -> DueAnswer:
+            nonlocal asked
+            asked = slots
+            return await self._engine.move("due", self._executor.caller(slots).args(), DueAnswer)
+
         try:
-            answer = await self._executor.offer(self._promote)
+            answer = await self._executor.offer(ask)
         except (DatabaseError, MessagingError):
-            if self._offered:  # what was claimed is nobody's
+            if asked:  # what was claimed is nobody's
                 self._schedule.suspect()
             raise
         self._look_again(answer, progress=answer.promoted > 0)
@@ -179,10 +183,6 @@ class Upkeep:
             self._schedule.due_in(pause * 1000)
         if due is not None and (due > 0 or progress):
             self._schedule.due_in(max(1.0, due))
-
-    async def _promote(self, slots: int) -> DueAnswer:
-        self._offered = slots
-        return await self._engine.move("due", self._executor.caller(slots).args(), DueAnswer)
 
     async def sweep(self) -> Counter[str]:
         """One sweep; the repairs by kind."""

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from tasker.app.embedded.started import already_started
 from tasker.errors import UsageError
 
 T = TypeVar("T")
@@ -40,7 +41,7 @@ class LoopThread:
         self._require_own_process()
         with self._changing:
             if self._loop is not None:
-                raise _running(self._name)
+                raise already_started(self._name)
             self._process, self._loop = os.getpid(), asyncio.new_event_loop()
             self._thread = threading.Thread(target=_run, args=(self._loop,), name=self._name, daemon=True)
             self._thread.start()
@@ -114,10 +115,6 @@ def _not_running(name: str) -> UsageError:
     return UsageError(
         f"the {name} is not started", hint="use it as `with tasker.SyncApp() as app:`, or call its start() before"
     )
-
-
-def _running(name: str) -> UsageError:
-    return UsageError(f"the {name} is started already", hint="start it once in a process, before whatever uses it")
 
 
 def _forked(name: str, process: int) -> UsageError:
