@@ -7,8 +7,9 @@ import fcntl
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -44,19 +45,28 @@ def _remove_leftovers(parent: Path) -> None:
     """Of runs that were killed."""
     for users in parent.glob(f"{PREFIX}*/{USERS}"):
         if os.access(users, os.W_OK):
-            with open(users, "a") as held:
+            with suppress(FileNotFoundError), open(users, "a") as held:  # another run may have removed it
                 if _is_unused(held):
                     _remove(users.parent)
 
 
 def _join(folder: Path) -> IO[str]:
     while True:
-        folder.mkdir(mode=0o711, exist_ok=True)  # a server's account must pass through
-        users = open(folder / USERS, "a")  # noqa: SIM115 - open for as long as the folder is used
-        fcntl.flock(users, fcntl.LOCK_SH)
-        if Path(users.name).exists():
-            return users
-        users.close()  # the last one that left has just removed it
+        with suppress(FileNotFoundError, FileExistsError):  # it was removed between two of these steps
+            folder.mkdir(mode=0o711, exist_ok=True)  # a server's account must pass through
+            users = open(folder / USERS, "a")  # noqa: SIM115 - open for as long as the folder is used
+            fcntl.flock(users, fcntl.LOCK_SH)
+            if _is_there(users):
+                return users
+            users.close()  # whoever held it alone has removed it
+
+
+def _is_there(users: IO[str]) -> bool:
+    """Whether the file that is locked is the one that others find: by its name there may be the next one already."""
+    try:
+        return os.path.samestat(os.stat(users.name), os.fstat(users.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _is_unused(users: IO[str]) -> bool:
@@ -71,4 +81,6 @@ def _remove(folder: Path) -> None:
     for pid_file in folder.glob("*/postmaster.pid"):
         if (pid := watch.postmaster_pid(str(pid_file))) is not None:
             watch.stop_postmaster(str(pid_file), pid)
-    shutil.rmtree(folder, ignore_errors=True)
+    away = folder.with_name(f"{PREFIX}{uuid.uuid4().hex}")
+    folder.rename(away)  # at once: somebody may come while the files go
+    shutil.rmtree(away, ignore_errors=True)
