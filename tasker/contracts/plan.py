@@ -185,6 +185,13 @@ class Plan:
         """The steps below one that only an expansion creates: of their ancestors it is not known which exist."""
         return frozenset(self.below.reached([step.name for step in self.steps if not step.static]))
 
+    @cached_property
+    def first_expanding(self) -> str | None:
+        """The step that creates steps before any other does, so that the graph of a task is known until then; None:
+        there are several, or none."""
+        expanding = [step.name for step in self.steps if step.static and step.type.expands]
+        return expanding[0] if len(expanding) == 1 else None
+
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, UTF-8 as is."""
         return self._json

@@ -151,7 +151,7 @@ class Collector:
                 continue
             over.append(result.claim)
             if advanced.has_completed(result.claim):  # only now: a result that was refused is nobody's input
-                worker.inputs.add_result(result)
+                worker.inputs.add_result(result, advanced.grown.get(result.claim.step_uuid))
         worker.claims.let_go(over)
         worker.whole_runs.written(results, advanced)
         worker.inputs.forget(advanced.finished)

@@ -19,6 +19,7 @@ from tasker.contracts.json_text import JsonText
 from tasker.contracts.own_copy import own_copy
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.lifecycle.storable import as_stored
+from tasker.services.engine.changes import Growth
 from tasker.services.engine.claims import Inputs, TaskInputs
 from tasker.services.engine.exchange import Result
 
@@ -43,11 +44,16 @@ class InputCache:
         while len(self._tasks) > max(self._limit, len(inputs)):
             self._tasks.popitem(last=False)
 
-    def add_result(self, result: Result) -> None:
-        """Keep a result that was produced here and that its step has completed with."""
+    def add_result(self, result: Result, growth: Growth | None = None) -> None:
+        """Keep a result that was produced here and that its step has completed with, and what it has added."""
         claim = result.claim
-        if result.success and (task := self._tasks.get(claim.task_uuid)):
-            task.results[claim.name] = (claim.ordinal, result.success.encoded)
+        if not result.success or (task := self._tasks.get(claim.task_uuid)) is None:
+            return
+        task.results[claim.name] = (claim.ordinal, result.success.encoded)
+        if growth is not None:
+            task.decided.add(claim.name)
+            for row in growth.steps:
+                task.created.setdefault(row["ordinal"], []).append(row["name"])
 
     def forget(self, task_uuids: Iterable[str]) -> None:
         """Drop tasks that have ended."""
@@ -66,20 +72,29 @@ class InputCache:
     def knows(self, task_uuid: str, plan: Plan, step: StepPlan) -> bool:
         """True when the task and every ancestor's result are here for certain.
 
-        Below a decision or batchable step it depends on the run which ancestors exist, so those are always fetched.
+        Below a decision or batchable step it depends on the run which ancestors exist: that is known where all of those
+        that decide have completed here.
         """
         task = self._tasks.get(task_uuid)
-        if task is None or step.name in plan.below_dynamic:
+        if task is None:
             return False
-        return all(name in task.results for name in plan.above.of(step.name))
+        above, results = plan.above.of(step.name), task.results
+        if step.name not in plan.below_dynamic:
+            return all(name in results for name in above)
+        return all(
+            name in results and (name in task.decided or not ancestor.type.expands)
+            for ancestor in map(plan.by_name.__getitem__, above)
+            for name in ((ancestor.name,) if ancestor.static else task.created.get(ancestor.ordinal, ()))
+        )
 
     def dependency_results(self, task: TaskInputs, plan: Plan, step: StepPlan) -> dict[str, Any]:
-        """The results of all ancestors that have one, by step name (C-44)."""
+        """The results of all ancestors that have one, by step name (C-44), sorted; instances by their numbers."""
         results, ancestors = task.results, plan.above.of(step.name)
         if step.name not in plan.below_dynamic:
             return {name: _read(results, name) for name in ancestors if name in results}
-        ordinals = {plan.by_name[name].ordinal for name in ancestors}
-        return {name: _read(results, name) for name, (ordinal, _) in list(results.items()) if ordinal in ordinals}
+        names = {plan.by_name[name].ordinal: name for name in ancestors}
+        found = [(names[ordinal], len(name), name) for name, (ordinal, _) in results.items() if ordinal in names]
+        return {name: _read(results, name) for *_, name in sorted(found)}
 
 
 def _read(results: dict[str, tuple[int, Any]], name: str) -> Any:

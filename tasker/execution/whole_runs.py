@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasker.contracts.plan import Plan
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.answers import SubmitAnswer
+from tasker.services.engine.changes import Growth
 from tasker.services.engine.exchange import AdvanceResult, Result
 from tasker.services.engine.starting import Starter, Submission
 from tasker.services.reports import TaskReport, task_report
@@ -32,7 +34,7 @@ class WholeRuns:
             return
         for result in results:
             if (run := self._runs.get(result.claim.task_uuid)) and advanced.has_completed(result.claim):
-                run.completed(result)
+                run.completed(result, advanced.grown.get(result.claim.step_uuid))
         for task_uuid, state in advanced.finished.items():
             if run := self._runs.get(task_uuid):
                 run.ended(state, advanced.at)
@@ -55,7 +57,8 @@ class WholeRun:
         """Nothing was seen that a report tells more of than is known here."""
         self._item: Mapping[str, Any] = {}
         self._answer = SubmitAnswer()
-        self._steps: dict[int, Result] = {}
+        self._growths: dict[str, Growth] = {}
+        self._steps: dict[str, Result] = {}
         self._ended_at: str | None = None
 
     async def start(self, submit: Submission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
@@ -69,9 +72,11 @@ class WholeRun:
         """The report is not wanted any more."""
         self._runs.leave(self._item.get("id", ""))
 
-    def completed(self, result: Result) -> None:
-        """A step is complete with this result."""
-        self._steps[result.claim.ordinal] = result
+    def completed(self, result: Result, growth: Growth | None) -> None:
+        """A step is complete with this result, and has added that to its task."""
+        self._steps[result.claim.name] = result
+        if growth is not None:
+            self._growths[result.claim.name] = growth
         if result.claim.token != 1:  # an earlier claim of it came to something that a report tells of
             self.is_whole = False
 
@@ -86,13 +91,15 @@ class WholeRun:
             return None
         if not all(isinstance(text, str) for text in (self._item["initiator"], *self._item["tags"])):
             return None  # the database has made text of it
-        plan = next(iter(self._steps.values())).plan
-        if len(self._steps) < len(plan.steps) or not all(step.static for step in plan.steps):
+        one = next(iter(self._steps.values()))
+        parents = _parents(one.plan, self._growths)
+        if parents is None or len(self._steps) < len(parents):
             return None
-        return task_report({**self._task(len(self._steps)), "steps": self._rows()})
+        rows = [_row(self._steps[name], parents[name]) for name in parents]
+        return task_report({**self._task(one, len(rows)), "steps": rows})
 
-    def _task(self, steps: int) -> dict[str, Any]:
-        item, plan, claim = self._item, self._steps[0].plan, self._steps[0].claim
+    def _task(self, one: Result, steps: int) -> dict[str, Any]:
+        item, plan, claim = self._item, one.plan, one.claim
         return {
             "task_uuid": item["id"],
             "namespace": plan.namespace,
@@ -112,13 +119,22 @@ class WholeRun:
             **dict.fromkeys(("failed", "cancelled", "active", "retrying", "held"), 0),
         }
 
-    def _rows(self) -> list[dict[str, Any]]:
-        return [_row(self._steps[ordinal]) for ordinal in range(len(self._steps))]
+
+def _parents(plan: Plan, growths: Mapping[str, Growth]) -> dict[str, list[str]] | None:
+    """What each step of a task depends on, as a report lists them; None where it is not known which steps there are."""
+    steps = {step.name: (step.ordinal, step.depends_on) for step in plan.steps if step.static}
+    for growth in sorted(growths.values(), key=lambda growth: growth.version):
+        steps |= {row["name"]: (row["ordinal"], row["parents"]) for row in growth.steps}
+    if any(plan.steps[ordinal].type.expands and name not in growths for name, (ordinal, _) in steps.items()):
+        return None
+    created = {name: place for place, name in enumerate(steps)}
+    ordered = sorted(steps, key=lambda name: (steps[name][0], created[name]))
+    return {name: sorted(steps[name][1], key=created.__getitem__) for name in ordered}
 
 
-def _row(result: Result) -> dict[str, Any]:
-    claim, plan, success = result.claim, result.plan, result.success
-    step = plan.steps[claim.ordinal]
+def _row(result: Result, parents: Sequence[str]) -> dict[str, Any]:
+    claim, success = result.claim, result.success
+    step = result.plan.steps[claim.ordinal]
     return {
         "step_uuid": claim.step_uuid,
         "name": claim.name,
@@ -127,7 +143,7 @@ def _row(result: Result) -> dict[str, Any]:
         "state": "complete",
         "attempts": claim.attempt,
         "max_attempts": claim.max_attempts,
-        "depends_on": sorted(step.depends_on, key=lambda name: plan.by_name[name].ordinal),
+        "depends_on": parents,
         "result": None if success is None else as_stored(success.encoded),
         "duration_ms": result.duration_ms,
         "failures": None,

@@ -15,7 +15,7 @@ from tasker.orchestration.changes import change_of, with_growth
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import Result
-from tasker.services.engine.graph import plan_growth
+from tasker.services.engine.graph import first_graph, plan_growth
 
 UNUSABLE = "result_unusable"
 _log = logging.getLogger("tasker.decisions")
@@ -26,9 +26,10 @@ def expands(result: Result) -> bool:
     return result.plan.steps[result.claim.ordinal].type.expands and result.success is not None
 
 
-async def plan_expansion(engine: Engine, result: Result) -> Change:
+async def plan_expansion(engine: Engine, result: Result, *, read: bool = False) -> Change:
     """The change for a decision's or batchable step's result, with the steps it creates.
 
+    The task's graph is read where its plan does not tell it, or if `read`: because that has turned out wrong.
     A malformed outcome is a permanent failure of the step that says what is wrong; nothing is created (C-22, C-52).
     Whatever else is raised would be raised again each time, and hold up the results of others.
     """
@@ -36,7 +37,8 @@ async def plan_expansion(engine: Engine, result: Result) -> Change:
     value = result.success and as_stored(result.success.encoded)
     decided = value if isinstance(value, Mapping) else {}
     try:
-        growth = await plan_growth(engine, result.plan, claim.task_uuid, claim.name, decided)
+        known = None if read else first_graph(result.plan, claim.name)
+        growth = await plan_growth(engine, result.plan, claim.task_uuid, claim.name, decided, known)
     except OutcomeError as error:
         return change_of(replace(result, outcome=_refused(error)), 0.0)
     except TaskNotFound:  # the database has lost it, and refuses the result

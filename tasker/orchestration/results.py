@@ -119,8 +119,8 @@ class BatchWrite:
     async def expand(self, result: Result) -> None:
         """Store one that does, alone, planned again when the graph has changed (rule 8)."""
         try:
-            for _ in range(MAX_REPLANS):
-                change, slots = await plan_expansion(self._engine, result), self._free_slots()
+            for turn in range(MAX_REPLANS):
+                change, slots = await plan_expansion(self._engine, result, read=turn > 0), self._free_slots()
                 answer = await self._processor.apply([change], self._caller, slots=slots, wait=self._wait, brought=True)
                 if answer.verdicts.get(change["s"]) is not Verdict.REPLAN:
                     break

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Required, TypedDict
+from typing import Any, NamedTuple, Required, TypeAlias, TypedDict
 
 from tasker.contracts.execution import Verdict
 from tasker.contracts.json_text import JsonText
+
+NewSteps: TypeAlias = Sequence[Mapping[str, Any]]
+"""Steps to create: name, ordinal, parents, inputs."""
+
+
+class Growth(NamedTuple):
+    """What a step has added to its task: the version that the graph had before, and the new steps, if any."""
+
+    version: int
+    steps: NewSteps
 
 
 class Change(TypedDict, total=False):
@@ -38,7 +48,7 @@ class Change(TypedDict, total=False):
     """The events that go with it, by the numbers of their declarations; None: the database has them."""
     gv: int
     """The version of the task's graph that `x` is valid for."""
-    x: Sequence[Mapping[str, Any]]
+    x: NewSteps
     """The steps that it creates."""
 
 
@@ -50,6 +60,15 @@ def completed(changes: Iterable[Change], verdicts: Mapping[str, Verdict]) -> dic
         if newest.setdefault(change["s"], change).get("k", 0) < change.get("k", 0):
             newest[change["s"]] = change
     return {step: each["k"] for step, each in newest.items() if each["kind"] == "ok" and step not in verdicts}
+
+
+def grown(changes: Iterable[Change], verdicts: Mapping[str, Verdict]) -> dict[str, Growth]:
+    """What the steps that decided with these changes have added to their tasks, by step."""
+    return {
+        change["s"]: Growth(change["gv"], change.get("x", ()))
+        for change in changes
+        if "gv" in change and change["s"] not in verdicts
+    }
 
 
 def soonest_retry(changes: Iterable[Change]) -> int | None:

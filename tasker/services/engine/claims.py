@@ -53,6 +53,10 @@ class TaskInputs:
     correlation_id: str
     trace: TraceContext | None = None
     results: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    decided: set[str] = field(default_factory=set)
+    """The steps of which it is known what they have created."""
+    created: dict[int, list[str]] = field(default_factory=dict)
+    """What these have created: names by the ordinal of the template step."""
 
     @classmethod
     def parse(cls, row: Answer, results: dict[str, tuple[int, Any]]) -> TaskInputs:

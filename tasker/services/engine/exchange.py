@@ -10,7 +10,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
 from tasker.contracts.execution import Claim, Failure, Success, Verdict
 from tasker.contracts.plan import Plan
-from tasker.services.engine.changes import Change, completed, soonest, soonest_retry
+from tasker.services.engine.changes import Change, Growth, completed, grown, soonest, soonest_retry
 from tasker.services.engine.claims import Answer, ClaimRow, Inputs, inputs_of
 from tasker.services.engine.result_events import Events
 
@@ -77,6 +77,8 @@ class AdvanceResult:
     """What the handlers of the claims read, where the answer holds it."""
     completed: Mapping[str, int] = field(default_factory=dict)
     """The steps that this write completed, with the token of the result that they have for good."""
+    grown: Mapping[str, Growth] = field(default_factory=dict)
+    """What the steps that decided have added to their tasks, by step."""
     retry_in_ms: int | None = None
     """The shortest delay of a retry that this write arranged."""
     at: str | None = None
@@ -93,6 +95,7 @@ class AdvanceResult:
             verdicts,
             inputs_of(answer) if "tasks" in answer else None,
             completed(changes, verdicts),
+            grown(changes, verdicts),
             soonest_retry(changes),
             answer.get("at"),
             **cls.more(answer),
@@ -131,6 +134,7 @@ class AdvanceResult:
             sent=sent,
             verdicts={step: verdict for each in results for step, verdict in each.verdicts.items()},
             completed={step: token for each in results for step, token in each.completed.items()},
+            grown={step: growth for each in results for step, growth in each.grown.items()},
             retry_in_ms=soonest(each.retry_in_ms for each in results),
         )
 

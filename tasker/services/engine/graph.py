@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.expansion.graph import ExistingStep, Expansion
+from tasker.contracts.expansion.graph import Existing, ExistingStep, Expansion
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskNotFound
 from tasker.lifecycle.expansion import expand, expand_resolved
@@ -22,22 +22,51 @@ class Growth:
     warnings: tuple[str, ...]
 
 
+class Graph(NamedTuple):
+    """The steps that a task has, with the version of that: the engine refuses what was planned for another."""
+
+    version: int
+    steps: Existing
+
+
+def first_graph(plan: Plan, step: str) -> Graph | None:
+    """The graph that a task has when `step` completes, as far as the plan tells; None: that depends on other steps.
+
+    A task that runs again has another version, and the graph must be read.
+    """
+    if plan.first_expanding != step:
+        return None
+    return Graph(0, [ExistingStep(each.name, each.name, True) for each in plan.steps if each.static])
+
+
+async def read_graph(engine: Engine, plan: Plan, task_uuid: str) -> Graph:
+    """The graph that the task has now. Raises `TaskNotFound` where it is gone."""
+    if (graph := (await engine.read("graph", {"tasks": [task_uuid]})).get(task_uuid)) is None:
+        raise TaskNotFound(f"no task {task_uuid} in this database")
+    steps = [ExistingStep(name, plan.steps[ordinal].name, is_open) for name, ordinal, is_open in graph["steps"]]
+    return Graph(graph["version"], steps)
+
+
 async def plan_growth(
-    engine: Engine, plan: Plan, task_uuid: str, step: str, result: Mapping[str, Any] | None
+    engine: Engine,
+    plan: Plan,
+    task_uuid: str,
+    step: str,
+    result: Mapping[str, Any] | None,
+    known: Graph | None = None,
 ) -> Growth:
     """What the step `step` of the task decides with this result; None: it was resolved by hand, without one (C-46).
 
-    Raises `OutcomeError` for a malformed outcome, and `TaskNotFound` where the task is gone.
+    The graph is read where it is not `known`. Raises `OutcomeError` for a malformed outcome, and `TaskNotFound` where
+    the task is gone.
     """
-    if (graph := (await engine.read("graph", {"tasks": [task_uuid]})).get(task_uuid)) is None:
-        raise TaskNotFound(f"no task {task_uuid} in this database")
-    existing = [ExistingStep(name, plan.steps[ordinal].name, is_open) for name, ordinal, is_open in graph["steps"]]
+    version, existing = known or await read_graph(engine, plan, task_uuid)
     limits = engine.rules.limits
     if result is None:
         expansion = expand_resolved(plan, step, existing, limits)
     else:
         expansion = expand(plan, step, result, existing, limits)
-    return Growth(graph["version"], _rows(plan, expansion), expansion.warnings)
+    return Growth(version, _rows(plan, expansion), expansion.warnings)
 
 
 def _rows(plan: Plan, expansion: Expansion) -> list[dict[str, Any]]:

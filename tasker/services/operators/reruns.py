@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.expansion.graph import ExistingStep
 from tasker.contracts.plan import Plan
 from tasker.contracts.step_types import StepType
 from tasker.db.queries import query
@@ -15,6 +14,7 @@ from tasker.lifecycle.rerun import Rerun, rerun_from
 from tasker.services.by_hand import by_hand
 from tasker.services.engine.answers import RerunAnswer
 from tasker.services.engine.calls import Engine
+from tasker.services.engine.graph import read_graph
 from tasker.services.engine.plans import PlanStore
 from tasker.services.reports import TaskReport
 from tasker.services.submitting.submission import Request, Submitter
@@ -95,10 +95,8 @@ class Reruns:
         return _Former(task, await self._plans.get(template), priority, context, decided)
 
     async def _planned(self, former: _Former, step: str) -> dict[str, Any]:
-        graph = (await self._engine.read("graph", {"tasks": [former.task_uuid]}))[former.task_uuid]
-        steps = former.plan.steps
-        existing = [ExistingStep(name, steps[ordinal].name, is_open) for name, ordinal, is_open in graph["steps"]]
+        version, existing = await read_graph(self._engine, former.plan, former.task_uuid)
         if step not in {existed.name for existed in existing}:
             raise StepNotFound(f"task {former.task_uuid} has no step {step!r}", hint="see `tasker task show`")
         rerun: Rerun = rerun_from(former.plan, step, existing, former.decided, self._engine.rules.limits)
-        return {"gv": graph["version"], "again": sorted(rerun.again), "dropped": sorted(rerun.dropped)}
+        return {"gv": version, "again": sorted(rerun.again), "dropped": sorted(rerun.dropped)}

@@ -9,8 +9,9 @@ from tasker.contracts.json_text import JsonText
 from tasker.contracts.own_copy import own_copy
 from tasker.contracts.plan import BatchSettings
 from tasker.execution.inputs import InputCache
+from tasker.services.engine.changes import Growth
 from tasker.services.engine.claims import TaskInputs
-from tests.support.random_plans import BATCHABLE, DEFERRED, WORKER, Spec, build_plan
+from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec, build_plan
 
 
 def row(**context: Any) -> TaskInputs:
@@ -62,22 +63,84 @@ def test_what_was_used_least_recently_makes_room() -> None:
     assert [cache.knows(task, plan, plan.by_name["a"]) for task in ("one", "two", "three")] == [True, False, True]
 
 
-def test_below_batch_workers_results_are_always_asked_for_since_only_the_run_tells_how_many_there_are() -> None:
-    batch = BatchSettings()
-    plan = build_plan(
-        Spec("cut", BATCHABLE, batch=batch),
-        Spec("work", WORKER, ("cut",)),
-        Spec("join", DEFERRED, ("work",)),
-    )
-    cache = InputCache()
-    cache.learn(with_results(cut=(0, {}), work=(1, {}), work_001=(1, {"sum": 1})))
-    result: Any = SimpleNamespace(
-        claim=SimpleNamespace(task_uuid="t", ordinal=1, name="work_002"),
-        success=SimpleNamespace(encoded=JsonText('{"sum":2}')),
-        plan=plan,
-    )
-    cache.add_result(result)
+BATCHES = build_plan(
+    Spec("cut", BATCHABLE, batch=BatchSettings()),
+    Spec("work", WORKER, ("cut",)),
+    Spec("join", DEFERRED, ("work",)),
+    Spec("choose", DECISION, ("join",)),
+    Spec("branch", depends_on=("choose",)),
+    Spec("last", depends_on=("branch",)),
+)
 
-    assert not cache.knows("t", plan, plan.by_name["join"])
-    found = cache.dependency_results(cache.require("t"), plan, plan.by_name["join"])
+
+def completed(cache: InputCache, name: str, ordinal: int, growth: Growth | None = None) -> None:
+    result: Any = SimpleNamespace(
+        claim=SimpleNamespace(task_uuid="t", ordinal=ordinal, name=name),
+        success=SimpleNamespace(encoded=JsonText(f'{{"of":"{name}"}}')),
+        plan=BATCHES,
+    )
+    cache.add_result(result, growth)
+
+
+def workers(*numbers: int) -> Growth:
+    return Growth(0, [{"name": f"work_{n:03}", "ordinal": 1} for n in numbers] + [*grows(2).steps])
+
+
+def grows(*ordinals: int) -> Growth:
+    return Growth(1, [{"name": BATCHES.steps[ordinal].name, "ordinal": ordinal} for ordinal in ordinals])
+
+
+def knows(cache: InputCache, step: str) -> bool:
+    return cache.knows("t", BATCHES, BATCHES.by_name[step])
+
+
+def test_below_batch_workers_results_are_asked_for_where_it_is_not_known_how_many_there_are() -> None:
+    cache = InputCache()
+    cache.learn(with_results(cut=(0, {}), work_001=(1, {"sum": 1})))
+    completed(cache, "work_002", 1)
+
+    assert not knows(cache, "join")
+    found = cache.dependency_results(cache.require("t"), BATCHES, BATCHES.by_name["join"])
     assert {"work_001", "work_002"} <= found.keys()
+
+
+def test_below_batch_workers_nothing_is_asked_for_once_all_that_were_created_here_have_completed_here() -> None:
+    cache = InputCache()
+    cache.learn({"t": row()})
+    completed(cache, "cut", 0, workers(1, 2))
+    completed(cache, "work_002", 1)
+    assert not knows(cache, "join")
+    completed(cache, "work_001", 1)
+    assert knows(cache, "join")
+
+
+def test_below_a_second_decision_nothing_is_asked_for_where_that_was_made_here_too() -> None:
+    cache = InputCache()
+    cache.learn({"t": row()})
+    completed(cache, "cut", 0, Growth(0, [*workers(1).steps, *grows(3).steps]))
+    for name, ordinal in (("work_001", 1), ("join", 2), ("choose", 3), ("branch", 4)):
+        completed(cache, name, ordinal)
+    assert not knows(cache, "last"), "what has been chosen is not known"
+    completed(cache, "choose", 3, grows(4, 5))
+    assert knows(cache, "last")
+
+
+def test_what_a_database_said_that_is_not_there_any_more_is_not_known_below_decisions_either() -> None:
+    cache = InputCache()
+    cache.learn({"t": row()})
+    completed(cache, "cut", 0, workers(1))
+    cache.clear()
+    cache.learn(with_results(cut=(0, {}), work_001=(1, {})))
+    assert not knows(cache, "join")
+
+
+def test_results_of_instances_come_in_the_order_of_their_numbers() -> None:
+    numbers = [1002, 7, 999, 1000, 10]
+    cache = InputCache()
+    cache.learn({"t": row()})
+    for number in numbers:
+        completed(cache, f"work_{number:03}", 1)
+    completed(cache, "cut", 0, workers(*numbers))
+
+    found = cache.dependency_results(cache.require("t"), BATCHES, BATCHES.by_name["join"])
+    assert [*found] == ["cut", *(f"work_{number:03}" for number in sorted(numbers))]

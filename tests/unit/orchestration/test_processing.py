@@ -83,7 +83,7 @@ async def test_an_expansion_whose_graph_changes_again_and_again_is_brought_again
     result = result_of(plan, "pick")
     step, task = result.claim.step_uuid, result.claim.task_uuid
 
-    async def planned(*_: Any) -> Change:
+    async def planned(*_: Any, read: bool) -> Change:
         return {"s": step, "t": task, "kind": "ok", "k": 1, "r": {}}
 
     monkeypatch.setattr(processing, "plan_expansion", planned)

@@ -1,0 +1,76 @@
+"""What is known of a task that grew here: all of its steps, in the order of their creation, or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasker.contracts.execution import Claim, Success
+from tasker.contracts.json_text import JsonText
+from tasker.contracts.plan import Plan
+from tasker.execution.whole_runs import WholeRun, WholeRuns
+from tasker.services.engine.answers import SubmitAnswer
+from tasker.services.engine.changes import Growth
+from tasker.services.engine.exchange import Result
+from tasker.services.reports import TaskReport
+from tests.support.random_plans import DECISION, DEFERRED, Spec, build_plan
+
+TASK = "task"
+NOW = "2026-01-01T00:00:00+00:00"
+BESIDE_EACH_OTHER = build_plan(
+    Spec("left", DECISION),
+    Spec("right", DECISION),
+    Spec("a", depends_on=("left",)),
+    Spec("b", depends_on=("right",)),
+    Spec("join", DEFERRED, ("a", "b")),
+)
+
+
+class Submits:
+    """In place of what creates the task."""
+
+    async def start(self, *_: Any) -> SubmitAnswer:
+        return SubmitAnswer(created=frozenset({TASK}), at=NOW)
+
+
+def new(plan: Plan, name: str, *parents: str) -> dict[str, Any]:
+    return {"name": name, "ordinal": plan.by_name[name].ordinal, "parents": parents}
+
+
+async def report(plan: Plan, growths: dict[str, Growth], *more: str) -> TaskReport | None:
+    """Of a task whose steps complete in this order."""
+    submits: Any = Submits()
+    run = WholeRun(submits, WholeRuns())
+    item = {"id": TASK, "context": JsonText("{}"), "tags": [], "initiator": "me", "priority": 0}
+    await run.start(lambda *_: submits.start(), 1, {"tasks": [item]})
+    for name in (*(step.name for step in plan.steps if step.static), *more):
+        claim = Claim(name, TASK, name, 1, plan.by_name[name].ordinal, plan.namespace, 1, 1, 3, "correlation")
+        run.completed(Result(claim, plan, 1, Success(JsonText("{}"))), growths.get(name))
+    run.ended("complete", NOW)
+    return run.report(TASK)
+
+
+async def test_steps_are_listed_in_the_order_of_their_creation() -> None:
+    plan = BESIDE_EACH_OTHER
+    later = Growth(1, [new(plan, "a", "left"), new(plan, "join", "a", "b")])
+    known = await report(plan, {"left": later, "right": Growth(0, [new(plan, "b", "right")])}, "a", "b", "join")
+    assert known is not None
+    assert {name: [*step.depends_on] for name, step in known.steps.items()} == {
+        "left": [],
+        "right": [],
+        "a": ["left"],
+        "b": ["right"],
+        "join": ["b", "a"],
+    }
+
+
+async def test_what_a_task_consists_of_is_not_known_where_a_decision_was_not_seen() -> None:
+    assert await report(BESIDE_EACH_OTHER, {"left": Growth(0, ())}) is None
+    known = await report(BESIDE_EACH_OTHER, {"left": Growth(0, ()), "right": Growth(1, ())})
+    assert known is not None
+    assert [*known.steps] == ["left", "right"]
+
+
+async def test_a_task_of_which_a_new_step_ran_elsewhere_is_not_known() -> None:
+    growths = {"left": Growth(0, [new(BESIDE_EACH_OTHER, "a", "left")]), "right": Growth(1, ())}
+    assert await report(BESIDE_EACH_OTHER, growths) is None
+    assert await report(BESIDE_EACH_OTHER, growths, "a") is not None
