@@ -296,5 +296,4 @@ class RabbitmqBackend:
             feed.listeners.discard(news)
             if not feed.listeners:
                 del self._feeds[queue]
-                with suppress(MessagingError):
-                    await feed.stop()
+                await self._link.briefly(feed.stop())

@@ -22,6 +22,8 @@ REPLY_SECONDS = 15.0
 """How long the broker may take to answer or to confirm; in an alarm state it confirms nothing."""
 LONGEST_SECONDS = 2 * REPLY_SECONDS
 """What ends a call that the client's own limits do not end."""
+MOMENT_SECONDS = 1.0
+"""How long the end of a subscription waits for the broker; a service that ends late is told as hanging."""
 RECONNECT_SECONDS = 0.5
 
 PUBLISH, RECEIVE, ADMIN = "publish", "receive", "admin"
@@ -166,11 +168,18 @@ class Link:
         self._channels = {purpose: kept for purpose, kept in self._channels.items() if kept is not channel}
         self.afterwards(_end(channel))
 
-    def afterwards(self, work: Coroutine[Any, Any, None]) -> None:
+    async def briefly(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do this, and wait a moment for it; then it goes on as what is done `afterwards`. Who is told to stop does not
+        wait for a broker that gives no answer."""
+        await asyncio.wait([self.afterwards(work)], timeout=MOMENT_SECONDS)
+
+    def afterwards(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do this though the caller is cancelled, at the latest until the end of the connection; it may fail then."""
         ending = asyncio.create_task(_quietly(work), name="rabbitmq clean-up")
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
+        ending.add_done_callback(lambda _: work.close())  # if it was cancelled before it began
+        return ending
 
     def unavailable(self, problem: str) -> BackendUnavailable:
         """The error that says what is wrong with the connection."""

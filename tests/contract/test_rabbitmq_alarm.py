@@ -1,8 +1,10 @@
-"""An alarm of the broker (memory, disk): it takes no messages, and gives those that it has."""
+"""An alarm of the broker (memory, disk): it takes no messages, and gives those that it has. Or it answers nothing."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -10,6 +12,7 @@ import pytest_asyncio
 
 from tasker.errors import BackendUnavailable
 from tasker_rabbitmq import sending
+from tasker_rabbitmq.link import REPLY_SECONDS
 from tests.contract.rabbitmq_rig import Rig, alarm
 from tests.support.servers import brokers
 
@@ -64,3 +67,18 @@ async def test_who_has_tried_to_send_goes_on_receiving_and_acknowledging(
     await rival.close()
     await backend.open()
     assert [payload for payload in left if payload != b"lost or not"] == [b"2", b"3"]
+
+
+async def test_the_end_of_a_subscription_does_not_wait_for_a_broker_that_gives_no_answer(
+    rig: Rig, broker: brokers.PrivateServer
+) -> None:
+    """A process that stops would tell of a service that hangs, and stop later."""
+    await rig.backend.create_queue("q")
+    news = rig.backend.subscribe_many(["q"])
+    await anext(news)
+    os.killpg(broker.pid, signal.SIGSTOP)
+    try:
+        async with asyncio.timeout(REPLY_SECONDS / 2):
+            await news.aclose()
+    finally:
+        os.killpg(broker.pid, signal.SIGCONT)

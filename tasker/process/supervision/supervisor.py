@@ -12,7 +12,8 @@ from tasker.resilience.outage import is_outage
 
 Service = Callable[[], Coroutine[Any, Any, None]]
 RESTART_SECONDS = 0.5
-STOP_SECONDS = 3.0
+STOP_SECONDS = 1.5
+"""How long a service may take for its end until it is told once more, and then until it is left behind."""
 MINUTE = 60.0
 _log = logging.getLogger("tasker.process")
 
@@ -45,14 +46,14 @@ class Supervisor:
     async def stop(self) -> bool:
         """End them in reverse order of their start, waiting a bounded time for each; False when one hangs.
 
+        They are told twice: `asyncio.wait_for` (before Python 3.12) forgets it just as an answer comes, and what waits
+        for the next answer, or for a server to clean up, would go on for as long as that may take.
         May be called twice, and by one of the services, which goes on and stays one. One that hangs stays one, too.
         """
         current = asyncio.current_task()
         ended = True
         for task in reversed([task for task in self._tasks if task is not current]):
-            task.cancel()
-            _, hanging = await asyncio.wait([task], timeout=STOP_SECONDS)
-            if hanging:
+            if await _is_hanging(task) and await _is_hanging(task):
                 _log.error("service_hangs service=%s: it was told to stop and did not", task.get_name())
                 ended = False
             elif task in self._tasks:
@@ -84,6 +85,13 @@ class Supervisor:
         self._recent.append((asyncio.get_running_loop().time(), service.__qualname__))
         _log.exception("service_crashed service=%s", service.__qualname__)
         self._on_crash()
+
+
+async def _is_hanging(task: asyncio.Task[None]) -> bool:
+    """Tell it to stop; True when it does not."""
+    task.cancel()
+    _, hanging = await asyncio.wait([task], timeout=STOP_SECONDS)
+    return bool(hanging)
 
 
 def is_cancelled() -> bool:

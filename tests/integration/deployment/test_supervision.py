@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -149,12 +150,30 @@ async def test_parts_end_in_reverse_order_and_a_hanging_one_is_left_behind(
     hanging = parts._tasks[1]
     await asyncio.sleep(0)
     await parts.stop()
-    assert ended == ["last", "hangs on", "first"]
+    assert ended == ["last", "hangs on", "hangs on", "first"]
     (line,) = [record.message for record in caplog.records if record.levelno == logging.ERROR]
     assert "hangs" in line
     await parts.stop()
     release.set()
     await hanging
+
+
+async def test_a_part_that_forgets_that_it_was_told_to_stop_is_told_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(supervision, "STOP_SECONDS", 0.05)
+
+    async def forgets() -> None:
+        with suppress(asyncio.CancelledError):  # as `asyncio.wait_for` did, when an answer came at that moment
+            await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+    parts = Supervisor()
+    parts.start([forgets])
+    await asyncio.sleep(0)
+    assert await parts.stop()
+    assert not parts.running
+    assert not [record.message for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 async def test_a_part_that_a_library_cancels_is_started_again_and_one_that_is_told_to_stop_is_not(
