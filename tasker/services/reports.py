@@ -12,6 +12,25 @@ from tasker.lifecycle.machines.step import SATISFYING
 from tasker.lifecycle.machines.task import TERMINAL as TASK_TERMINAL
 
 FINAL = frozenset[str](TASK_TERMINAL)
+STORED = (
+    "step_uuid",
+    "name",
+    "type",
+    "handler",
+    "state",
+    "attempts",
+    "max_attempts",
+    "ordinal",
+    "parents",
+    "result",
+    "failures",
+    "duration_ms",
+    "items_processed",
+    "reused_from",
+    "unserved",
+    "paused",
+)
+"""What the query `report` says of a step, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +163,24 @@ class TaskReport:
         }
 
 
-def task_report(row: Mapping[str, Any]) -> TaskReport:
+def stored_report(document: Mapping[str, Any]) -> TaskReport:
     """The report from the document of the query `report`."""
+    steps = [dict(zip(STORED, values, strict=True)) for values in document["steps"]]
+    static = {step["ordinal"]: step["name"] for step in steps if step["parents"] is not None}
+    created: dict[str, list[str]] = {}
+    for step_uuid, parent in document["edges"]:
+        created.setdefault(step_uuid, []).append(parent)
+    for step in steps:
+        ordinals = step["parents"]
+        if ordinals is None:
+            step["depends_on"] = created.get(step["step_uuid"], ())
+        else:
+            step["depends_on"] = [static[ordinal] for ordinal in sorted(ordinals)]
+    return task_report({**document, "steps": steps})
+
+
+def task_report(row: Mapping[str, Any]) -> TaskReport:
+    """The report of a task from what is known of it and, by the names of `StepReport`, of its steps."""
     counts = StepCounts(
         row["total"], row["done"], row["failed"], row["cancelled"], row["active"], row["retrying"], row["held"]
     )

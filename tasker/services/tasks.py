@@ -15,7 +15,7 @@ from tasker.services.engine.calls import Engine
 from tasker.services.explain.explanation import Explanation, explanation
 from tasker.services.listings import Kept, ListedTask, RefusedMessage, Transition
 from tasker.services.progress import TaskProgress, task_progress
-from tasker.services.reports import TaskReport, task_report
+from tasker.services.reports import TaskReport, stored_report
 from tasker.services.step_logs import LogFilter, StepLogLine, read_logs
 from tasker.services.task_filter import MoreFilters, TaskFilter, TaskLists, context_of
 
@@ -31,7 +31,7 @@ class Tasks:
         rows = await self._query("report", task=checked(task_uuid))
         if not rows:
             raise not_found(task_uuid)
-        return task_report(rows[0][0])
+        return stored_report(rows[0][0])
 
     async def state(self, task_uuid: str) -> tuple[str, bool]:
         """The task's state, and whether it is final. Raises `TaskNotFound`."""

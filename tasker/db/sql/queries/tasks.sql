@@ -1,30 +1,34 @@
 -- Reading tasks. Each query is named and takes its parameters as %(name)s.
 
 -- name: report
--- One task with its steps in topological order, as one JSON document; no row when there is no such task. What belongs to a
--- step comes by an index on the step; its parents, for which there is none, from one object that is looked up by key: no
--- join that a planner with old statistics could do step by step.
-with parents as materialized (
-  select coalesce(jsonb_object_agg(e.step, e.names), '{}') as of_step from (
-    select e.to_step_uuid as step, jsonb_agg(p.name order by p.workflow_step_uuid) as names
-    from tasker.workflow_step_edges e join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
-    where e.task_uuid = %(task)s group by e.to_step_uuid) e
-)
-select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'template', nt.name, 'version', nt.version,
+-- One task as a JSON document, its steps in topological order as arrays (`tasker.services.reports.STORED`): of a thousand the
+-- names of their fields would be half of the text. No row when there is no such task. What belongs to a step comes by an index on the
+-- step, and only where there is some: a step that is complete with its one claim has neither failed nor been reused. The
+-- parents of static steps are ordinals, those of others come once as `edges`: whoever reads puts them together.
+select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'template', nt.name, 'version', nt.version,
   'status', t.state, 'priority', t.priority, 'created_at', t.created_at, 'completed_at', t.completed_at,
-  'updated_at', t.updated_at, 'correlation_id', d.correlation_id, 'parent_correlation_id', d.parent_correlation_id,
-  'initiator', d.initiator, 'source_system', d.source_system, 'reason', d.reason, 'tags', to_jsonb(d.tags),
-  'cancel_reason', d.cancel_reason, 'context', d.context, 'total', t.total, 'done', t.done, 'failed', t.failed,
-  'cancelled', t.cancelled, 'active', t.active, 'retrying', t.retrying, 'held', t.held,
+  'correlation_id', d.correlation_id, 'initiator', d.initiator, 'tags', d.tags, 'cancel_reason', d.cancel_reason,
+  'context', d.context, 'total', t.total, 'done', t.done, 'failed', t.failed, 'cancelled', t.cancelled,
+  'active', t.active, 'retrying', t.retrying, 'held', t.held,
+  'edges', (
+    select coalesce(json_agg(json_build_array(e.to_step_uuid, p.name) order by p.workflow_step_uuid), '[]')
+    from tasker.dynamic_edges e join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
+    where e.task_uuid = t.task_uuid),
   'steps', (
-    select jsonb_agg(jsonb_build_object('step_uuid', s.workflow_step_uuid, 'name', s.name, 'type', ts.step_type,
-      'handler', ts.handler, 'state', s.state, 'attempts', s.attempts, 'max_attempts', s.max_attempts,
-      'due_at', s.due_at, 'started_at', s.started_at, 'updated_at', s.updated_at, 'worker', s.worker_uuid,
-      'depends_on', coalesce((select parents.of_step from parents)->s.workflow_step_uuid::text, '[]'),
-      'result', r.result, 'metadata', r.metadata, 'failures', f.failures, 'duration_ms', l.execution_time_ms,
-      'items_processed', k.checkpoint->'items_processed', 'reused_from', l.reused_from,
-      'unserved', coalesce(tasker.awaits_worker(s) and s.ordinal = any (u.ordinals), false),
-      'paused', case when s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0) then (
+    select json_agg(json_build_array(s.workflow_step_uuid, s.name, ts.step_type, ts.handler, s.state, s.attempts,
+      s.max_attempts, s.ordinal, case when ts.is_static then ts.parents end, r.result,
+      case when not c.is_short then (
+        select json_agg(x.error || jsonb_build_object('at', x.created_at, 'worker', x.worker_uuid) order by x.failure_id)
+        from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) end,
+      (select g.execution_time_ms from tasker.step_moves g
+        where g.workflow_step_uuid = s.workflow_step_uuid and tasker.brought(g.path) is not null
+        order by g.sort_key desc limit 1),
+      k.checkpoint->'items_processed',
+      case when not c.is_short then (
+        select max(g.metadata->>'reused_from') from tasker.step_moves g
+        where g.workflow_step_uuid = s.workflow_step_uuid) end,
+      coalesce(tasker.awaits_worker(s) and s.ordinal = any (u.ordinals), false),
+      case when s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0) then (
         select jsonb_build_object('namespace', ns.name, 'template', p.template, 'step', p.step,
         'task', p.task_uuid, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at)
         from tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid) p order by p.pause_id limit 1) end)
@@ -34,13 +38,7 @@ select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templ
     left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
       and r.workflow_step_uuid = s.workflow_step_uuid
     left join tasker.step_checkpoints k on k.workflow_step_uuid = s.workflow_step_uuid
-    left join lateral (select jsonb_agg(x.error
-        || jsonb_build_object('at', x.created_at, 'worker', x.worker_uuid) order by x.failure_id) as failures
-      from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) f on true
-    left join lateral (select max(g.metadata->>'reused_from') as reused_from,
-        (array_agg(g.execution_time_ms order by g.sort_key desc) filter (where tasker.brought(g.path) is not null))[1]
-          as execution_time_ms
-      from tasker.step_moves g where g.workflow_step_uuid = s.workflow_step_uuid) l on true
+    cross join lateral (select s.state = 'complete' and s.attempts = 1 and s.claim_token = 1) c (is_short)
     where s.task_uuid = t.task_uuid))
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
