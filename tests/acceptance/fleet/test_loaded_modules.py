@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,12 @@ UNUSED = {
     "tasker.types.worker",
     "uvicorn",
 }
+
+
+@pytest.mark.parametrize("name", sorted(name for name in UNUSED if name.startswith("tasker.")))
+def test_what_is_not_to_be_loaded_is_there(name: str) -> None:
+    """One that was renamed would never be found loaded."""
+    assert find_spec(name) is not None
 
 
 async def test_a_worker_that_has_run_a_step_has_loaded_only_what_it_uses_and_looks_for_no_garbage_in_it(
