@@ -12,6 +12,7 @@ import pytest
 from tasker.db.queries import query
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.plans import PlanStore
+from tasker.services.reports import stored_report
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.integration.engine.protocol.unserved.conftest import complete, set_aside, submitted
 from tests.support.engine_fixture import Lab
@@ -48,7 +49,7 @@ def test_reports_lists_and_live_views_tell_of_each(lab: Lab, lost: list[str]) ->
             asked(lab, "report", task=task)[0],
             asked(lab, "progress", task=task, since=None, results_queue="")[0],
         )
-        assert [step["unserved"] for step in report["steps"]] == [True]
+        assert [step.unserved for step in stored_report(report).steps.values()] == [True]
         assert [step["unserved"] for step in progress["steps"]] == ["noop"]
         assert asked(lab, "list", tasks=[task]).unserved == "noop"
 
