@@ -30,8 +30,8 @@ def world(module_database_url: str) -> Iterator[World]:
 
 
 def start_decision(world: World) -> None:
-    """`choice` runs and will choose `x`. The graph is looked at since `other` might have decided before."""
-    start(world, Spec("choice", DECISION), Spec("x", depends_on=("choice",)), Spec("other", DECISION))
+    """`choice` runs and will choose `x`."""
+    start(world, Spec("choice", DECISION), Spec("x", depends_on=("choice",)))
     take(world)["choice"].ending = CHOOSE_X
 
 
@@ -47,7 +47,7 @@ def test_a_task_that_is_cancelled_while_a_step_decides_gets_no_new_steps(world: 
     start_decision(world)
     meanwhile(world, "cancel")
 
-    assert states(world) == {"choice": "cancelled", "other": "cancelled"}
+    assert states(world) == {"choice": "cancelled"}
     assert world.verdicts["verdict cancelled"] == 1
 
 
@@ -59,7 +59,7 @@ def test_what_a_step_decides_while_its_namespace_is_paused_waits_for_the_end_of_
 
     world.resume(ALPHA)
     world.release_held(world.workers[0], list(world.namespaces.values()))
-    assert states(world) == {"choice": "complete", "x": "in_progress", "other": "in_progress"}
+    assert states(world) == {"choice": "complete", "x": "in_progress"}
 
 
 def test_of_a_person_and_a_step_that_decide_at_the_same_time_the_first_counts(world: World) -> None:
@@ -67,7 +67,7 @@ def test_of_a_person_and_a_step_that_decide_at_the_same_time_the_first_counts(wo
     start_decision(world)
     meanwhile(world, "complete")
 
-    assert states(world) == {"choice": "complete", "x": "enqueued", "other": "in_progress"}
+    assert states(world) == {"choice": "complete", "x": "enqueued"}
     assert world.verdicts["verdict stale"] == 1
 
 
