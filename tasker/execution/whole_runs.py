@@ -28,6 +28,10 @@ class WholeRuns:
         """Nobody wants to know any more."""
         self._runs.pop(task_uuid, None)
 
+    def forget(self) -> None:
+        """What was seen of all of them may be true no more."""
+        self._runs.clear()
+
     def written(self, results: Sequence[Result], advanced: AdvanceResult) -> None:
         """A write of these results was answered."""
         if not self._runs:

@@ -92,6 +92,7 @@ class Worker:
     def forget(self) -> None:
         """Drop what the database has said: another one may answer next, or one that has lost its last moments."""
         self.inputs.clear()
+        self.whole_runs.forget()
         self.plans.forget()
 
     def registered(self, namespace_ids: Sequence[int]) -> None:

@@ -4,8 +4,9 @@ more, and takes no other message with it."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from tasker.contracts.messaging import QueuedMessage
 from tasker.errors import DatabaseError, MessagingError
@@ -59,9 +60,7 @@ class Receptions:
                 await self.give_back(left())
             raise
         except asyncio.CancelledError:
-            with suppress(MessagingError, TimeoutError):  # as above, and who is told to stop stops
-                async with asyncio.timeout(GIVE_BACK_SECONDS):
-                    await self.give_back(left())
+            await _to_its_end(self._give_back_soon(left()))
             raise
 
     @asynccontextmanager
@@ -83,6 +82,11 @@ class Receptions:
             for message in left():
                 with suppress(MessagingError):
                     await self._engine.messaging.extend_visibility(message.queue, message.message_id, seconds)
+
+    async def _give_back_soon(self, messages: Sequence[QueuedMessage]) -> None:
+        with suppress(MessagingError, TimeoutError):  # they come again later then, and who is told to stop stops
+            async with asyncio.timeout(GIVE_BACK_SECONDS):
+                await self.give_back(messages)
 
     async def give_back(self, messages: Sequence[QueuedMessage], delay_seconds: float = 0.0) -> None:
         """Let them come again. It is not their fault: as new messages, at the end, where the next reception would be
@@ -110,6 +114,15 @@ class Receptions:
             if not self._rows_tell:
                 raise
         await messaging.ack_messages([message])
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do this, also when the running task is told to stop once more meanwhile, as a process that stops does."""
+    doing = asyncio.create_task(work)
+    while not doing.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([doing])
+    doing.result()
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:

@@ -33,7 +33,8 @@ class Half:
 
 
 class WatchedEngine(Engine):
-    """Records what is called. `intruder` runs once, between the named read and whatever follows it."""
+    """Records what is called. `intruder` runs once, between the named look and whatever follows it: that at a task's
+    `graph`, which need not be read to be known, is over when what a step creates is written."""
 
     def __init__(self, connection: Connection, mail: Mailbox) -> None:
         super().__init__(connection, mail)  # type: ignore[arg-type]
@@ -46,6 +47,8 @@ class WatchedEngine(Engine):
         self.calls, self._turn = [], 0
 
     async def call(self, function: str, args: Args, *, ends_told: bool = False) -> Answer:
+        if any("gv" in item for item in args.get("items", ())):
+            await self._looked("graph")
         self.mail.sent = []
         answer = await super().call(function, args, ends_told=ends_told)
         await self.mail.look(self.connection)
@@ -73,10 +76,14 @@ class WatchedEngine(Engine):
     async def read(self, function: str, args: Args) -> Answer:
         answer = await super().read(function, args)
         self.calls.append((function, dict(args), answer))
-        if self.intruder and self.intruder[0] == function:
+        if function != "graph":
+            await self._looked(function)
+        return answer
+
+    async def _looked(self, moment: str) -> None:
+        if self.intruder and self.intruder[0] == moment:
             (_, intrude), self.intruder = self.intruder, None
             await intrude()
-        return answer
 
     async def take(self, args: dict[str, Any], hints: Sequence[dict[str, Any]]) -> ClaimAnswer:
         """What a worker does: as many hints as these, and these where one can choose, become claims."""

@@ -146,7 +146,7 @@ class World:
         self._hold(worker, [row._asdict() for row in advanced.claims], answer_lost)
 
     def interrupt(self, moment: str, intruder: Callable[[], Awaitable[object]], action: Callable[[], object]) -> bool:
-        """The intruder comes between the read `moment` of the action and what follows; whether it did."""
+        """The intruder comes between the look `moment` of the action and what follows; whether it did."""
         self.engine.intruder = (moment, intruder)
         action()
         came, self.engine.intruder = self.engine.intruder is None, None

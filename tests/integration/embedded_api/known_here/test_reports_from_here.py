@@ -166,6 +166,30 @@ async def test_one_of_which_the_first_step_ran_elsewhere_is_read(
     assert report.results["a"] == {}
 
 
+async def test_one_whose_database_has_gone_back_to_an_earlier_moment_is_read(
+    app: tasker.App, registry: HandlerRegistry, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that has ended here may have run elsewhere since, and be another one's by its first claim, too."""
+    goes_on = asyncio.Event()
+
+    @step_handler("waits")
+    async def waits(context: Any) -> dict[str, Any]:
+        await goes_on.wait()
+        return {}
+
+    registry.register("waits", waits._handler_class)
+    running = asyncio.create_task(both(app, plan({"d": "waits"}), monkeypatch))
+    await seen(database_url, "name = 'd' and state = 'in_progress'")
+    with psycopg.connect(database_url) as connection:
+        connection.execute("update tasker.step_results set result = '{\"from\": \"elsewhere\"}' where name = 'a'")
+        connection.execute("""select pg_terminate_backend(pid) from pg_stat_activity
+            where datname = current_database() and pid <> pg_backend_pid()""")
+    goes_on.set()
+    report, stored, queried = await running
+    assert (repr(report), queried) == (repr(stored), True)
+    assert report.results["a"] == {"from": "elsewhere"}
+
+
 async def test_what_is_stored_otherwise_than_it_was_said_is_reported_as_it_is_stored(
     app: tasker.App, monkeypatch: pytest.MonkeyPatch
 ) -> None:

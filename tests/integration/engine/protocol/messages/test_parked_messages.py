@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -226,7 +227,8 @@ async def test_what_was_ended_before_the_database_went_away_is_told(
     assert [each.finished for each in tray.advanced] == [{good: "complete"}]
 
 
-async def cut_off(tray: Tray, monkeypatch: pytest.MonkeyPatch) -> None:
+@asynccontextmanager
+async def cut_off(tray: Tray, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[asyncio.Task[int]]:
     """A look is told to stop while it plans what a decision has decided, and does."""
     began = asyncio.Event()
 
@@ -239,6 +241,7 @@ async def cut_off(tray: Tray, monkeypatch: pytest.MonkeyPatch) -> None:
         look = asyncio.create_task(tray.receive())
         await asyncio.wait_for(began.wait(), 60)
         look.cancel()
+        yield look
         await asyncio.wait([look], timeout=60)
     assert look.cancelled()
 
@@ -250,12 +253,38 @@ async def test_messages_of_a_look_that_is_cut_off_come_again_at_once(
     pointed = parked_decisions(tray, *("good",) * 4)
     await tray.send(*(message for _, message in pointed))
 
-    await cut_off(tray, monkeypatch)
+    async with cut_off(tray, monkeypatch):
+        pass
 
     while await tray.receive():
         pass
     assert [tray.lab.task(task).state for task, _ in pointed] == ["complete"] * 4
     assert await tray.waiting() == 0
+
+
+async def test_messages_of_a_look_that_is_told_to_stop_once_more_come_again_all_the_same(
+    tray: Tray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that stops tells its parts twice, also one that is giving back what it has in hand."""
+    pointed = parked_decisions(tray, *("good",) * 2)
+    await tray.send(*(message for _, message in pointed))
+    giving_back, goes_on, nack = asyncio.Event(), asyncio.Event(), tray.messaging.nack_message
+
+    async def slow(*args: Any) -> bool:
+        giving_back.set()
+        await goes_on.wait()
+        return await nack(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tray.messaging, "nack_message", slow)
+        async with cut_off(tray, monkeypatch) as look:
+            await asyncio.wait_for(giving_back.wait(), 60)
+            look.cancel()
+            goes_on.set()
+
+    while await tray.receive():
+        pass
+    assert [tray.lab.task(task).state for task, _ in pointed] == ["complete"] * 2
 
 
 @pytest.mark.parametrize("answers", [True, False])
@@ -272,7 +301,8 @@ async def test_a_look_that_is_cut_off_stops_also_where_its_messages_cannot_be_gi
 
     monkeypatch.setattr(receptions, "GIVE_BACK_SECONDS", 0.01)
     monkeypatch.setattr(tray.messaging, "nack_message", away)
-    await cut_off(tray, monkeypatch)
+    async with cut_off(tray, monkeypatch):
+        pass
 
 
 async def test_an_outage_counts_against_no_result(tray: Tray) -> None:
