@@ -45,6 +45,8 @@ class Link:
         self._sending: aio_pika.abc.AbstractRobustConnection | None = None
         self._channels: dict[str, Channel] = {}
         self._endings: set[asyncio.Task[None]] = set()
+        self._unanswered: asyncio.Task[None] | None = None
+        """What was waited for in vain, for a moment."""
         self._lock = asyncio.Lock()
         self._admin = asyncio.Lock()
         self.settlements = Settlements()
@@ -170,8 +172,11 @@ class Link:
 
     async def briefly(self, work: Coroutine[Any, Any, None]) -> None:
         """Do this, and wait a moment for it; then it goes on as what is done `afterwards`. Who is told to stop does not
-        wait for a broker that gives no answer."""
-        await asyncio.wait([self.afterwards(work)], timeout=MOMENT_SECONDS)
+        wait for a broker that gives no answer: many that end one after the other wait for one moment together."""
+        ending, is_silent = self.afterwards(work), self._unanswered is not None and not self._unanswered.done()
+        await asyncio.wait([ending], timeout=0 if is_silent else MOMENT_SECONDS)
+        if not (is_silent or ending.done()):
+            self._unanswered = ending
 
     def afterwards(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do this though the caller is cancelled, at the latest until the end of the connection; it may fail then."""

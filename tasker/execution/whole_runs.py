@@ -97,7 +97,7 @@ class WholeRun:
             return None  # the database has made text of it
         one = next(iter(self._steps.values()))
         parents = _parents(one.plan, self._growths)
-        if parents is None or len(self._steps) < len(parents):
+        if parents is None or not parents.keys() <= self._steps.keys():
             return None
         rows = [_row(self._steps[name], parents[name]) for name in parents]
         return task_report({**self._task(one, len(rows)), "steps": rows})

@@ -72,9 +72,11 @@ async def test_who_has_tried_to_send_goes_on_receiving_and_acknowledging(
 async def test_the_end_of_a_subscription_does_not_wait_for_a_broker_that_gives_no_answer(
     rig: Rig, broker: brokers.PrivateServer
 ) -> None:
-    """A process that stops would tell of a service that hangs, and stop later."""
-    await rig.backend.create_queue("q")
-    news = rig.backend.subscribe_many(["q"])
+    """A process that stops would tell of a service that hangs, and stop later, with each queue it listens to."""
+    queues = [f"q{number}" for number in range(20)]
+    for queue in queues:
+        await rig.backend.create_queue(queue)
+    news = rig.backend.subscribe_many(queues)
     await anext(news)
     os.killpg(broker.pid, signal.SIGSTOP)
     try:

@@ -74,3 +74,10 @@ async def test_a_task_of_which_a_new_step_ran_elsewhere_is_not_known() -> None:
     growths = {"left": Growth(0, [new(BESIDE_EACH_OTHER, "a", "left")]), "right": Growth(1, ())}
     assert await report(BESIDE_EACH_OTHER, growths) is None
     assert await report(BESIDE_EACH_OTHER, growths, "a") is not None
+
+
+async def test_a_task_whose_decision_was_lost_and_came_out_otherwise_elsewhere_is_not_known() -> None:
+    """What the former one had created does not count for what there is now."""
+    growths = {"left": Growth(0, [new(BESIDE_EACH_OTHER, "b", "left")]), "right": Growth(1, ())}
+    assert await report(BESIDE_EACH_OTHER, growths, "a") is None
+    assert await report(BESIDE_EACH_OTHER, growths, "a", "b") is not None
