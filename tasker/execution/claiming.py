@@ -138,7 +138,8 @@ class Claimer:
         return answer, False
 
     def _args(self, slots: int) -> dict[str, object]:
-        return {**self._worker.caller(slots).args(), "namespaces": list(self._namespaces)}
+        known = {"known": often} if (often := self._worker.inputs.often) else {}
+        return {**self._worker.caller(slots).args(), "namespaces": list(self._namespaces), **known}
 
     async def _sleep(self) -> None:
         """Nothing there: mark the worker asleep, and only then look again and wait (rule 7).

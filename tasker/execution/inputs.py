@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from tasker.contracts.json_text import JsonText
-from tasker.contracts.own_copy import own_copy
+from tasker.contracts.own_copy import CopiedWhenRead
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.changes import Growth
@@ -24,6 +26,9 @@ from tasker.services.engine.claims import Inputs, TaskInputs
 from tasker.services.engine.exchange import Result
 
 CACHED_TASKS = 4096
+OFTEN = 50
+"""Steps of one task, after which a claim need not tell again what they read: it may be large, and they many."""
+MOST_OFTEN = 100
 
 
 class InputCache:
@@ -32,8 +37,14 @@ class InputCache:
     def __init__(self, limit: int = CACHED_TASKS) -> None:
         self._limit = limit
         self._tasks: OrderedDict[str, TaskInputs] = OrderedDict()
+        self._often: dict[str, None] = {}
         self.kept_since = 0
         """Grows when everything is dropped."""
+
+    @property
+    def often(self) -> list[str]:
+        """Tasks of which many steps have begun here; some of them where there are many."""
+        return list(islice(self._often, MOST_OFTEN))
 
     def learn(self, inputs: Inputs) -> None:
         """Take in what an answer of the engine says about tasks and results."""
@@ -42,7 +53,7 @@ class InputCache:
                 known.results.update(task.results)
             self._tasks.move_to_end(task_uuid)
         while len(self._tasks) > max(self._limit, len(inputs)):
-            self._tasks.popitem(last=False)
+            self._often.pop(self._tasks.popitem(last=False)[0], None)
 
     def add_result(self, result: Result, growth: Growth | None = None) -> None:
         """Keep a result that was produced here and that its step has completed with, and what it has added."""
@@ -59,15 +70,21 @@ class InputCache:
         """Drop tasks that have ended."""
         for task_uuid in task_uuids:
             self._tasks.pop(task_uuid, None)
+            self._often.pop(task_uuid, None)
 
     def clear(self) -> None:
         """Drop everything."""
         self._tasks.clear()
+        self._often.clear()
         self.kept_since += 1
 
     def require(self, task_uuid: str) -> TaskInputs:
-        """The task, which must have been learned just now."""
-        return self._tasks[task_uuid]
+        """The task, which must have been learned just now: a step begins with it."""
+        task = self._tasks[task_uuid]
+        task.uses += 1
+        if task.uses == OFTEN:
+            self._often[task_uuid] = None
+        return task
 
     def knows(self, task_uuid: str, plan: Plan, step: StepPlan) -> bool:
         """True when the task and every ancestor's result are here for certain.
@@ -78,6 +95,7 @@ class InputCache:
         task = self._tasks.get(task_uuid)
         if task is None:
             return False
+        self._tasks.move_to_end(task_uuid)  # what is learned with it makes others go
         above, results = plan.above.of(step.name), task.results
         if step.name not in plan.below_dynamic:
             return all(name in results for name in above)
@@ -87,20 +105,24 @@ class InputCache:
             for name in ((ancestor.name,) if ancestor.static else task.created.get(ancestor.ordinal, ()))
         )
 
-    def dependency_results(self, task: TaskInputs, plan: Plan, step: StepPlan) -> dict[str, Any]:
+    def dependency_results(self, task: TaskInputs, plan: Plan, step: StepPlan) -> CopiedWhenRead:
         """The results of all ancestors that have one, by step name (C-44), sorted; instances by their numbers."""
         results, ancestors = task.results, plan.above.of(step.name)
         if step.name not in plan.below_dynamic:
-            return {name: _read(results, name) for name in ancestors if name in results}
+            return _copied(results, [name for name in ancestors if name in results])
         names = {plan.by_name[name].ordinal: name for name in ancestors}
         found = [(names[ordinal], len(name), name) for name, (ordinal, _) in results.items() if ordinal in names]
-        return {name: _read(results, name) for *_, name in sorted(found)}
+        return _copied(results, [name for *_, name in sorted(found)])
+
+
+def _copied(results: dict[str, tuple[int, Any]], names: list[str]) -> CopiedWhenRead:
+    return CopiedWhenRead(dict.fromkeys(names), partial(_read, results))
 
 
 def _read(results: dict[str, tuple[int, Any]], name: str) -> Any:
-    """A copy of a result; one that was produced here is read for the first time."""
+    """A result; one that was produced here is read for the first time."""
     ordinal, value = results[name]
     if isinstance(value, JsonText):
         value = as_stored(value)
         results[name] = (ordinal, value)
-    return own_copy(value)
+    return value

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeVar
 
 from tasker.contracts.execution import Claim
-from tasker.contracts.own_copy import own_copy
+from tasker.contracts.own_copy import CopiedWhenRead
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.tracing import TraceOf
 from tasker.errors import PlanUnreadable
@@ -185,12 +185,11 @@ class Worker:
         self, rows: Sequence[ClaimRow], inputs: Inputs | None, plans: Mapping[int, Plan]
     ) -> Sequence[ClaimRow]:
         """Those of the claims that do not run here. All that their handlers read is in the cache then: from `inputs`,
-        or what is asked for."""
-        rows = [row for row in rows if not self.claims.has(row.step, row.token)]
-        if inputs is not None:
-            self.inputs.learn({row.task: inputs[row.task] for row in rows})
-            return rows
-        wanted = [row.step for row in rows if not self._inputs_known(row, plans[row.template])]
+        where these are not of tasks that the engine was told to be known, or what is asked for."""
+        rows, told = [row for row in rows if not self.claims.has(row.step, row.token)], inputs or {}
+        self.inputs.learn({row.task: told[row.task] for row in rows if row.task in told})
+        untold = [row for row in rows if row.task not in told]
+        wanted = [row.step for row in untold if not self._inputs_known(row, plans[row.template])]
         while wanted:
             kept = self.inputs.kept_since
             self.inputs.learn(inputs_of(await self._engine.read("inputs", {"steps": wanted})))
@@ -210,7 +209,7 @@ class Worker:
             claim,
             plan,
             step,
-            own_copy(task.context),
+            CopiedWhenRead.of(task.context),
             results,
             running.cancel,
             self._writes,

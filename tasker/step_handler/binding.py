@@ -91,7 +91,7 @@ def dependency_reader(parameter: str, step: str, model: type | None) -> Reader:
 
 def input_reader(key: str) -> Reader:
     """Reads a field of the task's context; absent when it is not there."""
-    return lambda context: context.input_data.get(key, ABSENT)
+    return lambda context: context.read_singly("input_data").get(key, ABSENT)
 
 
 def model_reader(model: type) -> Reader:

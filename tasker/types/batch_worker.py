@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from pydantic import ConfigDict, Field
 
+from tasker.contracts.own_copy import CopiedWhenRead
 from tasker.errors import ValidationError
 from tasker.types.cursor import CursorConfig, RustCursorConfig
 from tasker.types.model import Model
@@ -145,7 +146,7 @@ class BatchWorkerContext(Model):
             batch_id=batch,
             cursor_config=CursorConfig.model_validate(raw["cursor"]),
             batch_index=max(int(batch) - 1, 0) if batch.isdigit() else 0,
-            total_batches=raw.get("total_batches") or _count_batches(step_context.dependency_results),
+            total_batches=raw.get("total_batches") or _count_batches(step_context.read_singly("dependency_results")),
             batch_metadata=inputs.batch_metadata.model_dump(mode="json"),
             checkpoint=step_context.checkpoint or {},
             batch_size=inputs.cursor.batch_size,
@@ -153,8 +154,10 @@ class BatchWorkerContext(Model):
         )
 
 
-def _count_batches(dependency_results: Mapping[str, Any]) -> int:
-    for result in dependency_results.values():
+def _count_batches(above: Mapping[str, Any]) -> int:
+    """Looked for in the results as they are kept: each of n workers would copy what cut n batches."""
+    for name in above:
+        result = above.original(name) if isinstance(above, CopiedWhenRead) else above[name]
         outcome = result.get("batch_processing_outcome") if isinstance(result, Mapping) else None
         if isinstance(outcome, Mapping) and "worker_count" in outcome:
             return int(outcome["worker_count"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
@@ -12,10 +12,10 @@ from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_se
 from tasker.contracts.defaults.retries import MAX_ATTEMPTS
 from tasker.contracts.events.publishing import HandlerEvents
 from tasker.contracts.execution import Claim
-from tasker.contracts.own_copy import own_copy
+from tasker.contracts.own_copy import CopiedWhenRead, own_copy
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.types.dependency_results import dig, names_with_prefix, unwrap, unwrap_all
-from tasker.types.legacy_event import FfiStepEvent, event_for
+from tasker.types.legacy_event import FfiStepEvent, event_for, task_fields
 from tasker.types.model import Model
 from tasker.types.telling import Telling
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from tasker.models import TaskSequenceStepWrapper, TaskWrapper
 
 
-_MADE_WHEN_READ = ("event", "task_uuid", "step_uuid", "correlation_id")
+_KEPT = {"input_data": "_inputs", "dependency_results": "_results"}
+"""What is copied when it is read, and where it is kept until then."""
+_MADE_WHEN_READ = ("event", "task_uuid", "step_uuid", "correlation_id", *_KEPT)
 
 
 class CancelFlag(Protocol):
@@ -59,6 +61,8 @@ class StepContext(Telling, Model):
     _step: StepPlan | None = PrivateAttr(None)
     _cancel_flag: CancelFlag | None = PrivateAttr(None)
     _events: HandlerEvents | None = PrivateAttr(None)
+    _inputs: CopiedWhenRead | None = PrivateAttr(None)
+    _results: CopiedWhenRead | None = PrivateAttr(None)
 
     @classmethod
     def build(
@@ -75,7 +79,7 @@ class StepContext(Telling, Model):
         """The context of a claimed step, made without validation: the worker's values are right already.
 
         `dependency_results` are unwrapped values by step name. `event` and the identifiers are made when somebody reads
-        them: most handlers do not.
+        them: most handlers do not. So are the copies of the context and of results, each by itself.
         """
         self = cls.__new__(cls)
         setting = object.__setattr__
@@ -84,8 +88,6 @@ class StepContext(Telling, Model):
             "__dict__",
             {
                 "handler_name": step.handler.callable,
-                "input_data": dict(task_context),
-                "dependency_results": dict(dependency_results),
                 "step_config": own_copy(dict(step.handler.initialization)),
                 "step_inputs": dict(claim.inputs) if claim.inputs else {},
                 "retry_count": claim.attempt - 1,
@@ -103,6 +105,8 @@ class StepContext(Telling, Model):
                 "_step": step,
                 "_cancel_flag": cancel_flag,
                 "_events": events,
+                "_inputs": CopiedWhenRead.of(task_context),
+                "_results": CopiedWhenRead.of(dependency_results),
             },
         )
         return self
@@ -119,7 +123,7 @@ class StepContext(Telling, Model):
             step_uuid=UUID(event.step_uuid),
             correlation_id=UUID(event.correlation_id),
             handler_name=handler_name,
-            input_data=_task_fields(data).get("context") or {},
+            input_data=task_fields(data).get("context") or {},
             dependency_results=unwrap_all(data.get("dependency_results")),
             step_config=handler.get("initialization") or {},
             step_inputs=step.get("inputs") or {},
@@ -132,7 +136,11 @@ class StepContext(Telling, Model):
         def __getattr__(self, name: str) -> Any:
             if name not in _MADE_WHEN_READ:
                 return super().__getattr__(name)
-            value = self.__dict__[name] = self._event() if name == "event" else UUID(getattr(self._claim, name))
+            if name in _KEPT:
+                value: Any = dict(getattr(self, _KEPT[name]))
+            else:
+                value = self._event() if name == "event" else UUID(getattr(self._claim, name))
+            self.__dict__[name] = value
             return value
 
         def _event(self) -> FfiStepEvent:
@@ -145,10 +153,31 @@ class StepContext(Telling, Model):
         plain: dict[str, Any] = serialize(self)
         return plain
 
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        self._copy_kept()
+        return super().__repr_args__()
+
+    def __eq__(self, other: object) -> bool:
+        for each in (self, other):
+            if isinstance(each, StepContext):
+                each._copy_kept()
+        return super().__eq__(other)
+
+    def _copy_kept(self) -> None:
+        for name in _KEPT:
+            getattr(self, name)
+
+    def read_singly(self, name: str) -> Mapping[str, Any]:
+        """`input_data` or `dependency_results`, for whoever reads single values: only these are copied."""
+        found: Mapping[str, Any] | None = self.__dict__.get(name)
+        return getattr(self, _KEPT[name]) if found is None else found
+
     def __getstate__(self) -> dict[Any, Any]:
         """Everything but the cancel flag and the published events, which belong to the process that made them."""
+        self._copy_kept()
         state = super().__getstate__()
-        private = dict(state["__pydantic_private__"] or {}, _cancel_flag=None, _events=None)
+        gone = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results"))
+        private = dict(state["__pydantic_private__"] or {}, **gone)
         return {**state, "__pydantic_private__": private}
 
     @property
@@ -178,11 +207,11 @@ class StepContext(Telling, Model):
         """The namespace of the task's template."""
         if self._template is not None:
             return self._template[0]
-        return str(_task_fields(self.event.task_sequence_step).get("namespace_name") or "")
+        return str(task_fields(self.event.task_sequence_step).get("namespace_name") or "")
 
     def get_dependency_result(self, step_name: str) -> Any:
         """The result of a step above, unwrapped; None when it has none (F-2)."""
-        return unwrap(self.dependency_results.get(step_name))
+        return unwrap(self.read_singly("dependency_results").get(step_name))
 
     def get_dependency_field(self, step_name: str, *path: str) -> Any:
         """A value inside the result of a step above: `get_dependency_field("fetch", "user", "email")`."""
@@ -190,15 +219,18 @@ class StepContext(Telling, Model):
 
     def get_dependency_result_keys(self) -> list[str]:
         """The names of the steps above that have a result."""
-        return list(self.dependency_results)
+        return list(self.read_singly("dependency_results"))
 
     def get_all_dependency_results(self, prefix: str) -> list[Any]:
         """The results of all steps above whose name starts with `prefix`, batches in their order (D-114)."""
-        return [self.get_dependency_result(name) for name in names_with_prefix(self.dependency_results, prefix)]
+        return [
+            self.get_dependency_result(name)
+            for name in names_with_prefix(self.read_singly("dependency_results"), prefix)
+        ]
 
     def get_input(self, key: str) -> Any:
         """A field of the task's context."""
-        return self.input_data.get(key)
+        return self.read_singly("input_data").get(key)
 
     def get_task_field(self, name: str) -> Any:
         """The same as `get_input` (D-112)."""
@@ -206,7 +238,7 @@ class StepContext(Telling, Model):
 
     def get_input_or(self, key: str, default: Any = None) -> Any:
         """A field of the task's context, or `default` where it is missing or null."""
-        value = self.input_data.get(key)
+        value = self.get_input(key)
         return default if value is None else value
 
     def get_config(self, key: str) -> Any:
@@ -265,10 +297,3 @@ class StepContext(Telling, Model):
 def _field_names(context: type[StepContext]) -> set[str]:
     """The fields of a context, all of which are set. To be copied."""
     return set(context.model_fields)
-
-
-def _task_fields(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The task of an event, whose fields may sit one level deeper."""
-    task: Mapping[str, Any] = data.get("task") or {}
-    inner = task.get("task")
-    return {**task, **inner} if isinstance(inner, Mapping) else task

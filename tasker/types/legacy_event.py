@@ -98,3 +98,10 @@ def _definition(step: StepPlan) -> dict[str, Any]:
         "timeout_seconds": step.timeout_seconds,
         "publishes_events": [event.get("name") for event in step.publishes_events],
     }
+
+
+def task_fields(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The task of an event, whose fields may sit one level deeper."""
+    task: Mapping[str, Any] = data.get("task") or {}
+    inner = task.get("task")
+    return {**task, **inner} if isinstance(inner, Mapping) else task

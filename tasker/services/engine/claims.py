@@ -57,6 +57,8 @@ class TaskInputs:
     """The steps of which it is known what they have created."""
     created: dict[int, list[str]] = field(default_factory=dict)
     """What these have created: names by the ordinal of the template step."""
+    uses: int = 0
+    """How many steps have been begun with it."""
 
     @classmethod
     def parse(cls, row: Answer, results: dict[str, tuple[int, Any]]) -> TaskInputs:

@@ -8,7 +8,7 @@ from typing import Any
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.own_copy import own_copy
 from tasker.contracts.plan import BatchSettings
-from tasker.execution.inputs import InputCache
+from tasker.execution.inputs import MOST_OFTEN, OFTEN, InputCache
 from tasker.services.engine.changes import Growth
 from tasker.services.engine.claims import TaskInputs
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec, build_plan
@@ -144,3 +144,34 @@ def test_results_of_instances_come_in_the_order_of_their_numbers() -> None:
 
     found = cache.dependency_results(cache.require("t"), BATCHES, BATCHES.by_name["join"])
     assert [*found] == ["cut", *(f"work_{number:03}" for number in sorted(numbers))]
+
+
+def test_a_task_of_which_many_steps_have_begun_is_told_to_be_known_as_long_as_it_is() -> None:
+    cache = InputCache(limit=MOST_OFTEN + 2)
+    tasks = [f"t{n}" for n in range(MOST_OFTEN + 2)]
+    cache.learn({task: row() for task in tasks})
+    for _ in range(OFTEN - 1):
+        cache.require("t0")
+    assert cache.often == []
+    cache.require("t0")
+    assert cache.often == ["t0"]
+    cache.forget(["t0"])
+    assert cache.often == []
+    for task in tasks[1:]:
+        for _ in range(OFTEN):
+            cache.require(task)
+    assert len(cache.often) == MOST_OFTEN
+    cache.learn({f"new{n}": row() for n in range(MOST_OFTEN)})
+    assert cache.often == tasks[-2:]
+    cache.clear()
+    assert cache.often == []
+
+
+def test_a_task_that_is_known_is_not_what_makes_room_for_those_that_are_learned_with_it() -> None:
+    cache = InputCache(limit=2)
+    plan = build_plan(Spec("a"))
+    cache.learn({"one": row()})
+    cache.learn({"two": row()})
+    assert cache.knows("one", plan, plan.by_name["a"])
+    cache.learn({"three": row()})
+    assert cache.require("one")

@@ -4,6 +4,7 @@ import pickle
 import threading
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,11 @@ from tasker.types import BatchWorkerContext, StepContext
 from tasker.types.dependency_results import unwrap
 from tests.unit.handlers.support import STEP, TASK, context
 
+CURSOR = {
+    "cursor": {"batch_id": "001", "start_cursor": 0, "end_cursor": 5, "batch_size": 5},
+    "batch_metadata": {"checkpoint_interval": 1, "cursor_field": "id", "failure_strategy": "fail_fast"},
+    "is_no_op": False,
+}
 CHECKPOINT = {"cursor": 500, "items_processed": 500, "accumulated_results": {"sum": 7}, "history": []}
 
 
@@ -50,6 +56,43 @@ def test_dependency_results_are_unwrapped() -> None:
     assert made.get_dependency_field("user", "name", "first") == "Ada"
     assert made.get_dependency_field("user", "name", "first", "deeper") is None
     assert made.get_dependency_result_keys() == ["count", "user"]
+
+
+def test_what_a_handler_changes_it_changes_for_itself_alone_however_it_has_read_it() -> None:
+    values, results = {"rows": [1]}, {"above": {"rows": [1]}, "unread": {"rows": [1]}}
+    made = context(values, results=results)
+    made.get_input("rows").append(2)
+    made.get_dependency_result("above")["rows"].append(2)
+    assert made.input_data == {"rows": [1, 2]}
+    assert made.dependency_results == {"above": {"rows": [1, 2]}, "unread": {"rows": [1]}}
+    made.dependency_results["more"] = 1
+    made.input_data["more"] = 1
+    assert (made.get_dependency_result("more"), made.get_input("more")) == (1, 1)
+    assert (values, results["above"]) == ({"rows": [1]}, {"rows": [1]})
+
+
+def test_a_context_of_which_nothing_was_read_yet_is_whole() -> None:
+    values, results = {"n": 1}, {"above": {"n": 2}}
+    assert context(values, results=results) == context(values, results=results)
+    assert context(values, results=results) != context(values, results={"above": {"n": 3}})
+    assert "input_data={'n': 1}" in repr(context(values, results=results))
+    dumped = context(values, results=results).model_dump()
+    assert (dumped["input_data"], dumped["dependency_results"]) == (values, results)
+    copied = context(values, results=results).model_copy()
+    assert (copied.input_data, copied.get_dependency_result("above")) == (values, {"n": 2})
+    again = pickle.loads(pickle.dumps(context(values, results=results)))
+    assert (again.get_input("n"), again.dependency_results) == (1, results)
+
+
+def test_a_batch_worker_that_reads_no_result_has_none_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of n workers each is given the result that cut n batches."""
+    copied: list[object] = []
+    monkeypatch.setattr("tasker.contracts.own_copy.own_copy", copied.append)
+    outcome = {"batch_processing_outcome": {"type": "create_batches", "worker_count": 7}}
+    made = context(inputs=CURSOR, results={"cut": outcome})
+    batch = BatchWorkerContext.from_step_context(made)
+    assert batch is not None
+    assert (batch.total_batches, copied) == (7, [])
 
 
 def test_a_handlers_own_result_key_is_not_taken_for_an_envelope() -> None:

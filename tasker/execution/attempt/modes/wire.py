@@ -78,8 +78,8 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler) -> dict[st
         "sys_path": sys.path,
         "claim": asdict(replace(attempt.claim, trace=attempt.claim.carried, trace_of=None)),
         "plan": replace(attempt.plan, steps=(attempt.step,)).to_json(),
-        "task_context": attempt.task_context,
-        "dependency_results": attempt.dependency_results,
+        "task_context": dict(attempt.task_context),
+        "dependency_results": dict(attempt.dependency_results),
         "result_limit_bytes": attempt.result_limit_bytes,
         "kept_log_level": None if attempt.reporter is None else attempt.reporter.level,
     }

@@ -64,3 +64,18 @@ def test_the_results_that_handlers_read_count_as_well(lab: Lab) -> None:
 
     assert 1 < len(claims[0]) < 10
     assert sorted(claim["task"] for each in claims for claim in each) == sorted(tasks)
+
+
+def test_what_handlers_read_of_a_task_that_the_worker_knows_is_not_told_again(lab: Lab) -> None:
+    """A wide task is claimed in many parts, and what each of its steps reads may be as large as it is wide."""
+    first = Spec("first")
+    known = lab.submit_one(lab.plan(first, *(Spec(f"s{n}", depends_on=("first",)) for n in range(3)), name="known"))
+    lab.one.advance(ok(lab.one.claim()[0], {"large": 1}))
+    other = lab.submit_one(lab.chain(1))
+    answer = lab.one.claim_answer(known=[known])
+
+    assert sorted({claim["task"] for claim in answer["claims"]}) == sorted({known, other})
+    assert (answer["tasks"].keys(), answer["results"]) == ({other}, {})
+    again = {**lab.one.args(), "steps": [answer["claims"][0]["step"]], "known": [known]}
+    assert (dead := lab.one.core("claim", again))["claims"] is None
+    assert (dead["dead"], dead["tasks"]) == (1, {})

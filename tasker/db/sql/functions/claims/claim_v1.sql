@@ -3,7 +3,8 @@
 -- message was taken must not be skipped). Anything else a hint names is dead: the row has moved on. What is paused is
 -- put aside: it goes back to the held steps, as does what nobody serves (tasker.put_back).
 -- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids, window,
---   max_claim_bytes (16 MiB): what handlers read is answered up to that, at least for one step}
+--   max_claim_bytes (16 MiB): what handlers read is answered up to that, at least for one step,
+--   known: [task...], of which nothing is answered that handlers read}
 -- Answer: claims, dead (count), verdicts {step: unknown|held}, send (not served here: hinted again after a moment),
 --   the tasks and ancestors' results that the claims need, once each, and `release` (see tasker.releasable).
 create or replace function tasker.claim_v1(p_args jsonb) returns jsonb
@@ -103,6 +104,10 @@ begin
     v_aside := tasker.put_aside(v_paused, p_args);
     v_verdicts := coalesce(v_verdicts, '{}') || (v_aside->'verdicts');
     v_refused := nullif(coalesce(v_refused, '[]') || (v_aside->'send'), '[]');
+  end if;
+  if p_args ? 'known' then
+    v_found := array(select (c->>'step')::uuid from jsonb_array_elements(coalesce(nullif(v_claims->'claims', 'null'), '[]')) c
+      where not p_args->'known' ? (c->>'task'));
   end if;
   return v_claims - 'counted'
     || jsonb_build_object('dead', nullif(v_dead, 0), 'verdicts', v_verdicts, 'send', v_refused)

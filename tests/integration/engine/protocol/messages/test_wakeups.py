@@ -208,6 +208,7 @@ async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
         namespace_ids=[lab.namespace_id],
         caller=lambda slots: Caller(lab.two.worker, slots, [lab.namespace_id], (), 100, 1000, 1000),
         offer=offer,
+        inputs=SimpleNamespace(often=[]),
         settings=SimpleNamespace(drowse_ms=0),
     )
 
