@@ -1,11 +1,16 @@
-"""A task of many steps side by side, joined by one step: reading it."""
+"""A task of many steps side by side, joined by one step: reading it, running it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import tasker
 from tasker.db.queries import query
+from tasker.handler import HandlerRegistry
+from tasker.step_handler.functional import BatchConfig, batch_analyzer, batch_worker, step_handler
+from tasker.template import compile_text
 from tests.benchmarks.growth.case import Case, Prepare
 from tests.support.engine_fixture import Lab, ok
 from tests.support.random_plans import Spec
@@ -94,10 +99,54 @@ def ready(lab: Lab, width: int) -> Callable[[], Any]:
     return lambda: lab.one.advance(item)
 
 
+BATCH = """
+name: batch
+namespace: growth
+version: 1.0.0
+steps:
+  - {name: cut, type: batchable, handler: growth.cut}
+  - {name: work, type: batch_worker, handler: growth.work, dependencies: [cut]}
+  - {name: join, type: deferred_convergence, handler: growth.join, dependencies: [work]}
+"""
+
+
+@batch_analyzer("growth.cut", worker_template="work")
+async def cut(context: Any) -> BatchConfig:
+    """As many batches as the input says, of one item each."""
+    return BatchConfig(total_items=context.get_input("batches"), batch_size=1)
+
+
+@batch_worker("growth.work")
+async def work(batch_context: Any) -> dict[str, int]:
+    """The number of the batch."""
+    return {"batch": batch_context.start_cursor}
+
+
+@step_handler("growth.join")
+async def join(context: Any) -> dict[str, int]:
+    """How many there were."""
+    return {"batches": len(context.get_all_dependency_results("work_"))}
+
+
+def batch(lab: Lab, width: int) -> Callable[[], Any]:
+    """A program runs so many batches, from the submission to the end."""
+    registry = HandlerRegistry()
+    for handler in (cut, work, join):
+        registry.register(handler._handler_class.handler_name, handler._handler_class)
+
+    async def run() -> None:
+        async with tasker.App(lab.url, registry=registry) as app:
+            report = await app.run(compile_text(BATCH).plans[0], {"batches": width})
+        assert report.results["join"] == {"batches": width}
+
+    return lambda: asyncio.run(run())
+
+
 CASES = (
     Case("report", "steps", 20_000, 2.0, reading("tasks", "report")),
     Case("client_steps", "steps", 20_000, 2.0, reading("client", "steps", step=None, results=True)),
     Case("parked", "steps", 20_000, 0.1, parked),
     Case("claim", "results", 10_000, 0.2, claim),
     Case("ready", "steps", 20_000, 3.0, ready),
+    Case("batch", "batches", 8_000, 15.0, batch),
 )
