@@ -76,7 +76,12 @@ class Link:
             raise BackendUnavailable(text, retryable=mends, hint=hint) from error
 
     async def close(self) -> None:
-        """Disconnect; the broker puts back what was received and not settled."""
+        """Disconnect; the broker puts back what was received and not settled.
+
+        What is done afterwards has a moment for that: messages that were sent ahead go back uncounted.
+        """
+        if self._endings:
+            await asyncio.wait(self._endings, timeout=MOMENT_SECONDS)
         connections, self._connection, self._sending = (self._sending, self._connection), None, None
         self._channels.clear()
         for ending in self._endings:

@@ -84,3 +84,28 @@ async def test_the_end_of_a_subscription_does_not_wait_for_a_broker_that_gives_n
             await news.aclose()
     finally:
         os.killpg(broker.pid, signal.SIGCONT)
+
+
+async def test_what_was_sent_ahead_goes_back_uncounted_where_the_broker_answers_late(
+    rig: Rig, broker: brokers.PrivateServer
+) -> None:
+    backend = rig.backend
+    await backend.create_queue("ahead")
+    news = backend.subscribe_many(["ahead"])
+    await anext(news)
+    await backend.send_message("ahead", b"0")
+    await anext(news)  # it is here, and nobody has received it
+    os.killpg(broker.pid, signal.SIGSTOP)
+    try:
+        await news.aclose()
+        closing = asyncio.create_task(backend.close())
+        await asyncio.sleep(0)
+    finally:
+        os.killpg(broker.pid, signal.SIGCONT)
+    await closing
+    rival = rig.another()
+    await rival.open()
+    (message,) = await rival.receive_messages("ahead", 1, 30)
+    await rival.close()
+    await backend.open()
+    assert message.read_count == 1
