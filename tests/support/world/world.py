@@ -290,12 +290,13 @@ class World:
         self.check()
 
     def beat(self, worker: Worker) -> None:
-        held = [[a.row["step"], a.row["token"]] for a in worker.running]
+        newest = {a.key: a for a in worker.running}  # of two claims of a step a worker has the later one in hand
+        held = [[a.row["step"], a.row["token"]] for a in newest.values()]
         answer = self._worker_call(worker, "beat", held=held)
         lost = {self.names[step] for step in answer.get("lost") or ()}
-        steps = {a: self.model.step(a.key) for a in worker.running}
+        steps = {a: self.model.step(a.key) for a in newest.values()}
         valid = {a.key for a, s in steps.items() if (s.state, s.token, s.worker) == (RUNS, a.row["token"], a.identity)}
-        assert lost == {a.key for a in worker.running} - valid
+        assert lost == newest.keys() - valid
 
     def die(self, worker: Worker) -> None:
         """The worker is gone with everything in its hands; another process takes its place."""

@@ -12,7 +12,7 @@ import pytest
 from tests.support.model.parts import Ending
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec, create_steps
 from tests.support.world.stories import FAILED, NOTHING, SILENT, bring, only_task, start, states, take
-from tests.support.world.world import World
+from tests.support.world.world import LEASE_MS, World
 
 
 @pytest.fixture
@@ -102,3 +102,15 @@ def test_resolving_one_of_two_failed_steps_keeps_the_end_of_the_task(world: Worl
     world.operate(task.steps["a"], "resolve")
 
     assert task.state == "error"
+
+
+def test_a_worker_that_is_handed_a_step_which_it_has_lost_holds_the_newer_claim_alone(world: World) -> None:
+    """No mutation of the SQL: the model's worker had both in hand, where a worker keeps claims by their steps."""
+    worker = start(world, Spec("a"))
+    attempt = take(world)["a"]
+    world.tick(LEASE_MS * 3)  # it beats, and is overdue
+    world.sweep(worker)
+    world.promote(worker)
+    assert [each.row["token"] for each in worker.running] > [attempt.row["token"]]
+    world.tick(1)
+    assert states(world) == {"a": "in_progress"}
