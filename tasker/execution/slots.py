@@ -64,7 +64,9 @@ class Slots:
         free = max(0, self.free - self.promised)
         if self._bringing and free < self.concurrency // 2:
             return 0
-        return _all_but_some(free) if self.running or self._bringing or self._submits else free
+        if self._submits:  # several requests at once leave what one would, and not a part of a part
+            return max(0, free - _some(free + self._reserved))
+        return free - _some(free) if self.running or self._bringing else free
 
     def hold(self, reason: str, at_most: int = 0, *, level: int = logging.WARNING) -> None:
         """Until `lift`, take on nothing beyond `at_most` steps. What runs goes on; messages stay for other workers.
@@ -125,7 +127,7 @@ class Slots:
         if self.running or self.promised:
             limit = max(results, self.free // 2)
         else:
-            limit = _all_but_some(self.free) if self._submits else self.free
+            limit = self.free - _some(self.free) if self._submits else self.free
         reservation = Reservation(self.reserve(limit))
         self._bringing = not waits
         try:
@@ -163,6 +165,6 @@ class Slots:
             await self._freed.wait()
 
 
-def _all_but_some(free: int) -> int:
-    """So many of the free slots that whoever comes meanwhile finds some."""
-    return free - min(free // 4, MOST_KEPT)
+def _some(free: int) -> int:
+    """So many of the free slots are left to whoever comes meanwhile."""
+    return min(free // 4, MOST_KEPT)

@@ -99,6 +99,17 @@ def test_where_tasks_are_submitted_neither_a_claim_nor_a_result_sets_all_slots_a
     assert few.claimable == 3, "of few slots none stays free for what may not come"
 
 
+def test_several_requests_at_once_leave_as_much_room_for_a_submission_as_one() -> None:
+    slots = Slots(200)
+    slots.leave_room()
+    look = slots.reserve(slots.claimable)
+    assert (slots.free, slots.claimable) == (16, 0)
+    slots.reserve(1)
+    assert slots.claimable == 0
+    slots.settle(look, 150)
+    assert (slots.free, slots.claimable) == (49, 37)
+
+
 async def test_a_claim_waits_for_the_results_that_are_brought_while_few_slots_are_free() -> None:
     slots = Slots(10)
     slots.settle(slots.reserve(8), 8)
