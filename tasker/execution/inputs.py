@@ -29,6 +29,7 @@ CACHED_TASKS = 4096
 OFTEN = 50
 """Steps of one task, after which a claim need not tell again what they read: it may be large, and they many."""
 MOST_OFTEN = 100
+"""How many such tasks a claim names."""
 
 
 class InputCache:

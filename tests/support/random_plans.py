@@ -65,6 +65,16 @@ def build_plan(*specs: Spec, namespace: str = "testing", name: str = "random", h
     return Plan(namespace, name, "1.0.0", steps)
 
 
+BESIDE_EACH_OTHER = build_plan(
+    Spec("left", DECISION),
+    Spec("right", DECISION),
+    Spec("a", depends_on=("left",)),
+    Spec("b", depends_on=("right",)),
+    Spec("join", DEFERRED, ("a", "b")),
+)
+"""Two that decide, and what joins what they choose."""
+
+
 def create_steps(*names: str) -> dict[str, Any]:
     """The result of a decision step that names these steps; none of them: no branches."""
     outcome = {"type": "create_steps", "step_names": list(names)} if names else {"type": "no_branches"}

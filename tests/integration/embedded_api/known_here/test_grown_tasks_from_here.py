@@ -21,6 +21,7 @@ from tasker.services.reports import TaskReport
 from tasker.step_handler import step_handler
 from tests.support.random_plans import (
     BATCHABLE,
+    BESIDE_EACH_OTHER,
     DECISION,
     DEFERRED,
     WORKER,
@@ -50,13 +51,6 @@ ONE_AFTER_ANOTHER = build_plan(
     Spec("two", DECISION, ("one",)),
     Spec("end", depends_on=("two",)),
     Spec("join", DEFERRED, ("work", "end", "two")),
-)
-BESIDE_EACH_OTHER = build_plan(
-    Spec("left", DECISION),
-    Spec("right", DECISION),
-    Spec("a", depends_on=("left",)),
-    Spec("b", depends_on=("right",)),
-    Spec("join", DEFERRED, ("a", "b")),
 )
 GROWN = {
     "batch": Scenario(BATCH, {"cut": create_batches("work", 12)}),

@@ -81,6 +81,20 @@ def registry() -> HandlerRegistry:
 
 
 @pytest.fixture
+def goes_on(registry: HandlerRegistry) -> asyncio.Event:
+    """What the handler `waits` waits for."""
+    event = asyncio.Event()
+
+    @step_handler("waits")
+    async def waits(context: Any) -> dict[str, Any]:
+        await event.wait()
+        return {}
+
+    registry.register("waits", waits._handler_class)
+    return event
+
+
+@pytest.fixture
 async def app(database_url: str, registry: HandlerRegistry) -> AsyncIterator[tasker.App]:
     async with tasker.App(database_url, registry=registry) as running:
         yield running
@@ -167,17 +181,9 @@ async def test_one_of_which_the_first_step_ran_elsewhere_is_read(
 
 
 async def test_one_whose_database_has_gone_back_to_an_earlier_moment_is_read(
-    app: tasker.App, registry: HandlerRegistry, database_url: str, monkeypatch: pytest.MonkeyPatch
+    app: tasker.App, goes_on: asyncio.Event, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step that has ended here may have run elsewhere since, and be another one's by its first claim, too."""
-    goes_on = asyncio.Event()
-
-    @step_handler("waits")
-    async def waits(context: Any) -> dict[str, Any]:
-        await goes_on.wait()
-        return {}
-
-    registry.register("waits", waits._handler_class)
     running = asyncio.create_task(both(app, plan({"d": "waits"}), monkeypatch))
     await seen(database_url, "name = 'd' and state = 'in_progress'")
     with psycopg.connect(database_url) as connection:
@@ -219,17 +225,7 @@ async def test_what_a_caller_changes_in_a_report_is_changed_there_alone(app: tas
     assert (await app.tasks.report(report.task_uuid)).context == {"n": {"deep": [1]}}
 
 
-async def test_a_task_that_nobody_waits_for_any_more_is_not_followed(
-    app: tasker.App, registry: HandlerRegistry
-) -> None:
-    goes_on = asyncio.Event()
-
-    @step_handler("waits")
-    async def waits(context: Any) -> dict[str, Any]:
-        await goes_on.wait()
-        return {}
-
-    registry.register("waits", waits._handler_class)
+async def test_a_task_that_nobody_waits_for_any_more_is_not_followed(app: tasker.App, goes_on: asyncio.Event) -> None:
     assert app.runtime is not None
     await app.run(plan({}), {"n": 1})
     with pytest.raises(TimeoutError):

@@ -12,17 +12,10 @@ from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.changes import Growth
 from tasker.services.engine.exchange import Result
 from tasker.services.reports import TaskReport
-from tests.support.random_plans import DECISION, DEFERRED, Spec, build_plan
+from tests.support.random_plans import BESIDE_EACH_OTHER
 
 TASK = "task"
 NOW = "2026-01-01T00:00:00+00:00"
-BESIDE_EACH_OTHER = build_plan(
-    Spec("left", DECISION),
-    Spec("right", DECISION),
-    Spec("a", depends_on=("left",)),
-    Spec("b", depends_on=("right",)),
-    Spec("join", DEFERRED, ("a", "b")),
-)
 
 
 class Submits:
