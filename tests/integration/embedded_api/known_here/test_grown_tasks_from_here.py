@@ -156,6 +156,28 @@ async def test_of_two_that_decide_beside_each_other_the_graph_is_read_and_nothin
         assert_as_stored(TWO, report, await whole_app.tasks.report(report.task_uuid))
 
 
+async def test_a_claim_names_a_wide_task_once_many_of_its_steps_have_begun(
+    whole_app: tasker.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its handlers read is then not told again with each of them."""
+    claim, told = Engine.claim, list[tuple[list[str], bool]]()
+
+    async def noted(engine: Engine, args: Any) -> Any:
+        answer = await claim(engine, args)
+        if answer.claims:
+            told.append((args.get("known", []), bool(answer.inputs)))
+        return answer
+
+    monkeypatch.setattr(Engine, "claim", noted)
+    wide = build_plan(Spec("first"), *(Spec(f"s{n}", depends_on=("first",)) for n in range(600)))
+    report = await run(whole_app, Scenario(wide, {}))
+    assert ([report.task_uuid], False) in told
+    assert {tuple(known) for known, _ in told} <= {(), (report.task_uuid,)}
+    assert {step.result["read"] == [["first", "first"]] for name, step in report.steps.items() if name != "first"} == {
+        True
+    }
+
+
 async def test_a_task_that_runs_again_has_another_graph_than_the_plan_tells(module_database_url: str) -> None:
     numbers = {"numbers": [*range(1, 8), 10 + uuid4().int % 10**6 * 2], "batch_size": 2}
     async with tasker.App(module_database_url) as app:
