@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from queue import SimpleQueue
@@ -22,7 +23,7 @@ from typing import Any
 from tasker.errors import HandlerLoadError
 from tasker.execution.attempt.call import call_blocking
 from tasker.execution.attempt.cancel import CancelFlag
-from tasker.execution.attempt.modes.wire import HEADER, answer, attempt_from, frame, said
+from tasker.execution.attempt.modes.wire import HEADER, STOP, answer, attempt_from, frame, said
 from tasker.execution.attempt.outcome import not_in_process
 from tasker.execution.attempt.values import Ending
 from tasker.execution.reporting.from_child import ChildReporter
@@ -34,6 +35,9 @@ from tasker.types.context import StepContext
 PR_SET_PDEATHSIG = 1
 STOPPED = 128 + signal.SIGTERM
 """Exit status of a child that was told to stop."""
+
+HEARD = 0.05
+"""Seconds in which a thread that a signal has woken knows of it."""
 
 
 class Child:
@@ -69,17 +73,32 @@ class Child:
             os.close(descriptor)
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:
-        self._flag.set()
-        sys.exit(STOPPED)  # raised inside the handler: its `finally` blocks run
+        if not self._flag.is_set():  # a second signal does not disturb the `finally` blocks
+            self._flag.set()
+            sys.exit(STOPPED)  # raised inside the handler: its `finally` blocks run
 
     def _read(self) -> None:
         stream = self._connection.makefile("rb")
         try:
             while header := stream.read(HEADER.size):
                 _, length = HEADER.unpack(header)
-                self._requests.put(json.loads(stream.read(length)))
+                message = json.loads(stream.read(length))
+                if message == STOP:
+                    threading.Thread(target=self._insist, daemon=True).start()
+                else:
+                    self._requests.put(message)
         finally:  # a parent that is killed before it has read an answer resets the connection
             os.killpg(os.getpgrp(), signal.SIGKILL)
+
+    def _insist(self) -> None:
+        """A signal that comes just before the main thread begins to wait does not wake it: send it until it is heard.
+
+        A handler that has put its own function in the signal's place gets it once.
+        """
+        time.sleep(HEARD)
+        while not self._flag.is_set() and signal.getsignal(signal.SIGTERM) == self._stop:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+            time.sleep(HEARD)
 
 
 def _run(message: Mapping[str, Any], flag: CancelFlag, send: Callable[[Mapping[str, Any]], None]) -> Ending:

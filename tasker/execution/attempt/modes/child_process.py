@@ -13,7 +13,16 @@ from typing import Any
 
 from tasker.contracts.reporting import LogLine, ProgressReport, Reporter
 from tasker.execution.attempt import log
-from tasker.execution.attempt.modes.wire import HEADER, CallId, NotAFrame, length_of_answer, parsed, report_from
+from tasker.execution.attempt.modes.wire import (
+    HEADER,
+    STOP,
+    CallId,
+    NotAFrame,
+    frame,
+    length_of_answer,
+    parsed,
+    report_from,
+)
 
 BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]);"
@@ -90,6 +99,8 @@ class ChildProcess:
     async def stop(self, grace: float) -> None:
         """SIGTERM to the child and to what it started; SIGKILL when it is still there `grace` seconds later."""
         self._signal(signal.SIGTERM)
+        if grace and not self._writer.is_closing():
+            self._writer.write(frame(STOP))  # it sees to it that the signal is heard
         try:
             await asyncio.wait({self.exited}, timeout=grace)
         finally:

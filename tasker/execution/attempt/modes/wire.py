@@ -32,6 +32,9 @@ LONGEST_ANSWER = 64 * 1024 * 1024
 REPORTS: Mapping[str, type[LogLine] | type[ProgressReport]] = {"line": LogLine, "progress": ProgressReport}
 """What a handler says while it runs, by the type of the message."""
 
+STOP: Mapping[str, Any] = {"type": "stop"}
+"""What a child is told, in place of a request, besides the signal that stops it."""
+
 CallId: TypeAlias = list[str | int]
 """Step, token, and the number of the call: a step is called again under the same token after each checkpoint."""
 

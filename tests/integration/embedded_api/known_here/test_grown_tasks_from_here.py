@@ -12,12 +12,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 import tasker
+from tasker.app.configured import configured
 from tasker.handler import HandlerRegistry
 from tasker.services.engine.calls import Engine
 from tasker.services.reports import TaskReport
+from tasker.settings.check import check
+from tasker.settings.layering import nested
+from tasker.settings.single_process import SINGLE_PROCESS
 from tasker.step_handler import step_handler
 from tests.support.random_plans import (
     BATCHABLE,
@@ -63,6 +67,16 @@ GROWN = {
         {"one": create_steps("cut", "two"), "cut": create_batches("work", 3), "two": create_steps("end")},
     ),
 }
+DEEP = Scenario(
+    build_plan(
+        Spec("d0", DECISION),
+        *(Spec(f"d{n}", DECISION, (f"d{n - 1}",)) for n in range(1, 11)),
+        Spec("end", DEFERRED, ("d10",)),
+    ),
+    {f"d{n}": create_steps(*([f"d{n + 1}"] if n < 10 else [])) for n in range(11)},
+)
+"""More decisions below each other than a single process allows by default."""
+
 TWO = Scenario(BESIDE_EACH_OTHER, {"left": create_steps("a"), "right": create_steps("b")})
 
 
@@ -198,6 +212,7 @@ def loop() -> Iterator[asyncio.Runner]:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(scenario=scenarios())
+@example(scenario=DEEP)
 def test_whatever_grows_here_is_known_as_it_is_stored(
     loop: asyncio.Runner, running_app: tasker.App, scenario: Scenario
 ) -> None:
@@ -210,7 +225,10 @@ def test_whatever_grows_here_is_known_as_it_is_stored(
 
 @pytest.fixture
 def running_app(loop: asyncio.Runner, database_url: str, registry: HandlerRegistry) -> Iterator[tasker.App]:
-    app = tasker.App(database_url, registry=registry)
+    url = {"common.database.url": database_url}
+    deep = check(nested({**SINGLE_PROCESS, **url, "orchestration.decision_points.max_decision_depth": 100})).settings
+    assert deep is not None
+    app = tasker.App(registry=registry, configuration=configured(deep))
     loop.run(app.start())
     yield app
     loop.run(app.stop())

@@ -94,9 +94,9 @@ class Sleeps(StepHandler):
 
     def call(self, context: StepContext) -> StepHandlerResult:
         folder = Path(context.step_inputs["folder"])
-        (folder / "pid.part").write_text(str(os.getpid()))
-        (folder / "pid.part").rename(folder / "pid")
         try:
+            (folder / "pid.part").write_text(str(os.getpid()))
+            (folder / "pid.part").rename(folder / "pid")
             time.sleep(60)
         except BaseException:
             (folder / "told").write_text(str(context.cancelled))

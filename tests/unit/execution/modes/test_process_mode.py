@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +165,27 @@ async def test_a_stopped_child_runs_its_finally_blocks(tmp_path: Path) -> None:
     await running.end
 
     assert (tmp_path / "told").read_text() == "True"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals to one thread of another process are Linux's")
+async def test_a_child_whose_handler_the_signal_does_not_wake_is_stopped_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that comes just before the handler begins to wait is seen by nobody, as one that another thread gets."""
+    bench = make_bench(stop_grace=PATIENCE)
+    running, pid = await sleeping(bench, tmp_path, {})
+    other = max(int(thread) for thread in os.listdir(f"/proc/{pid}/task"))
+    assert other != pid
+    monkeypatch.setattr(os, "killpg", lambda _, number: number == signal.SIGTERM and tgkill(pid, other, number))
+
+    running.attempt.cancel.set()
+    await running.end
+
+    assert (tmp_path / "told").read_text() == "True"
+
+
+def tgkill(pid: int, thread: int, number: int) -> None:
+    assert ctypes.CDLL(None).tgkill(pid, thread, number) == 0
 
 
 async def test_a_child_that_ignores_sigterm_is_killed(bench: Bench, tmp_path: Path) -> None:
