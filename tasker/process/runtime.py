@@ -167,6 +167,8 @@ class Runtime:
         self._context.plugins.tell_failures()
 
     def _look_again(self) -> None:
+        if not self.is_listening:  # whoever else met the new server first has opened a worker's connection, perhaps
+            self.worker.forget()
         self.execution.claimer.start_over()
         self.actors.look_again()
         self._on_elsewhere(())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import psycopg
@@ -180,16 +180,32 @@ async def test_one_of_which_the_first_step_ran_elsewhere_is_read(
     assert report.results["a"] == {}
 
 
+async def comes(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("noticed_by", ["%", "%listen%"], ids=["everybody", "who listens"])
 async def test_one_whose_database_has_gone_back_to_an_earlier_moment_is_read(
-    app: tasker.App, goes_on: asyncio.Event, database_url: str, monkeypatch: pytest.MonkeyPatch
+    noticed_by: str, app: tasker.App, goes_on: asyncio.Event, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step that has ended here may have run elsewhere since, and be another one's by its first claim, too."""
+    runtime = app.runtime
+    assert runtime is not None
+    await comes(lambda: runtime.is_listening)
     running = asyncio.create_task(both(app, plan({"d": "waits"}), monkeypatch))
     await seen(database_url, "name = 'd' and state = 'in_progress'")
     with psycopg.connect(database_url) as connection:
         connection.execute("update tasker.step_results set result = '{\"from\": \"elsewhere\"}' where name = 'a'")
-        connection.execute("""select pg_terminate_backend(pid) from pg_stat_activity
-            where datname = current_database() and pid <> pg_backend_pid()""")
+        cut = connection.execute(
+            """select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database()
+               and pid <> pg_backend_pid() and application_name like %s""",
+            (noticed_by,),
+        ).fetchall()
+    assert cut
+    if noticed_by != "%":  # the others know of nothing
+        await comes(lambda: not runtime.worker.whole_runs._runs)
     goes_on.set()
     report, stored, queried = await running
     assert (repr(report), queried) == (repr(stored), True)
