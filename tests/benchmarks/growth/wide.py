@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import tasker
@@ -100,12 +101,12 @@ def ready(lab: Lab, width: int) -> Callable[[], Any]:
 
 
 BATCH = """
-name: batch
+name: batch_%(mode)s
 namespace: growth
 version: 1.0.0
 steps:
   - {name: cut, type: batchable, handler: growth.cut}
-  - {name: work, type: batch_worker, handler: growth.work, dependencies: [cut]}
+  - {name: work, type: batch_worker, handler: growth.work, dependencies: [cut], execution: {mode: %(mode)s}}
   - {name: join, type: deferred_convergence, handler: growth.join, dependencies: [work]}
 """
 
@@ -128,15 +129,15 @@ async def join(context: Any) -> dict[str, int]:
     return {"batches": len(context.get_all_dependency_results("work_"))}
 
 
-def batch(lab: Lab, width: int) -> Callable[[], Any]:
-    """A program runs so many batches, from the submission to the end."""
+def batch(mode: str, lab: Lab, width: int) -> Callable[[], Any]:
+    """A program runs so many batches, from the submission to the end, whose handlers run in this mode."""
     registry = HandlerRegistry()
     for handler in (cut, work, join):
         registry.register(handler._handler_class.handler_name, handler._handler_class)
 
     async def run() -> None:
         async with tasker.App(lab.url, registry=registry) as app:
-            report = await app.run(compile_text(BATCH).plans[0], {"batches": width})
+            report = await app.run(compile_text(BATCH % {"mode": mode}).plans[0], {"batches": width})
         assert report.results["join"] == {"batches": width}
 
     return lambda: asyncio.run(run())
@@ -148,5 +149,6 @@ CASES = (
     Case("parked", "steps", 20_000, 0.1, parked),
     Case("claim", "results", 10_000, 0.2, claim),
     Case("ready", "steps", 20_000, 3.0, ready),
-    Case("batch", "batches", 8_000, 15.0, batch),
+    Case("batch", "batches", 8_000, 15.0, partial(batch, "async")),
+    Case("batch_processes", "batches in child processes", 4_000, 25.0, partial(batch, "process")),
 )

@@ -23,6 +23,7 @@ from typing import Any
 from tasker.errors import HandlerLoadError
 from tasker.execution.attempt.call import call_blocking
 from tasker.execution.attempt.cancel import CancelFlag
+from tasker.execution.attempt.modes.kept_values import ReceivedValues
 from tasker.execution.attempt.modes.wire import HEADER, STOP, answer, attempt_from, frame, said
 from tasker.execution.attempt.outcome import not_in_process
 from tasker.execution.attempt.values import Ending
@@ -47,6 +48,7 @@ class Child:
         self._connection = connection
         self._requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._flag = CancelFlag()
+        self._received = ReceivedValues()
         self._sending = threading.RLock()  # a signal may come while it is held
 
     def serve(self) -> None:
@@ -56,7 +58,7 @@ class Child:
         threading.Thread(target=self._read, daemon=True).start()
         while True:
             message = self._requests.get()
-            ending = _run(message, self._flag, self._send)
+            ending = _run(message, self._flag, self._send, self._received)
             if self._flag.is_set():  # the handler swallowed the SystemExit
                 sys.exit(STOPPED)
             self._send(answer(message["call"], ending))
@@ -101,17 +103,20 @@ class Child:
             time.sleep(HEARD)
 
 
-def _run(message: Mapping[str, Any], flag: CancelFlag, send: Callable[[Mapping[str, Any]], None]) -> Ending:
+def _run(
+    message: Mapping[str, Any], flag: CancelFlag, send: Callable[[Mapping[str, Any]], None], received: ReceivedValues
+) -> Ending:
     sys.path[:] = message["sys_path"]
+    level = message["kept_log_level"]
+    reporter = ChildReporter(level, lambda report: _tell(send, said(message["call"], report)))
+    attempt = attempt_from(message, flag, reporter, received)  # first: what was sent is not sent again
     source = HandlerSource(**message["source"])
     try:
         call = _entry(source)
     except HandlerLoadError as error:
         return not_in_process(message["name"], str(error))
-    handler = ResolvedHandler(message["kind"], call, message["name"], source)
-    keep_output(level := message["kept_log_level"])
-    reporter = ChildReporter(level, lambda report: _tell(send, said(message["call"], report)))
-    return call_blocking(attempt_from(message, flag, reporter), handler)
+    keep_output(level)
+    return call_blocking(attempt, ResolvedHandler(message["kind"], call, message["name"], source))
 
 
 def _tell(send: Callable[[Mapping[str, Any]], None], message: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tasker.contracts.reporting import LogLine, ProgressReport, Reporter
 from tasker.execution.attempt import log
+from tasker.execution.attempt.modes.kept_values import SentValues
 from tasker.execution.attempt.modes.wire import (
     HEADER,
     STOP,
@@ -42,6 +43,7 @@ class ChildProcess:
     def __init__(
         self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        self.sent = SentValues()
         self._process = process
         self._reader = reader
         self._writer = writer

@@ -54,11 +54,11 @@ class ProcessMode:
 
     async def _in_child(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         call = call_id(attempt, next(self._numbers))
-        message = frame(request(call, attempt, handler))
         child = await self._child(attempt.step.memory_mb)
         if attempt.cancel.is_set():  # while the child was starting
             self._idle.append(child)
             return timed_out(limit, handler.name)
+        message = frame(request(call, attempt, handler, child.sent))
         asking = asyncio.ensure_future(child.ask(call, message, attempt.reporter))
         growing = _watched(child, attempt.step.memory_mb)
         attempt.cancel.wake = lambda _: asking.cancel()

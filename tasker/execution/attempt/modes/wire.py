@@ -19,6 +19,7 @@ from tasker.contracts.plan import Plan
 from tasker.contracts.reporting import LogLine, ProgressReport, Reporter
 from tasker.contracts.tracing import TraceContext
 from tasker.execution.attempt.cancel import CancelFlag
+from tasker.execution.attempt.modes.kept_values import ReceivedValues, SentValues
 from tasker.execution.attempt.values import Attempt, Checkpoint, Ending, with_events
 from tasker.registry.invocation import ResolvedHandler
 
@@ -71,8 +72,9 @@ def call_id(attempt: Attempt, number: int) -> CallId:
     return [attempt.claim.step_uuid, attempt.claim.token, number]
 
 
-def request(call: CallId, attempt: Attempt, handler: ResolvedHandler) -> dict[str, Any]:
-    """What a child needs to run the attempt: where the handler lies, and everything of its context."""
+def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: SentValues) -> dict[str, Any]:
+    """What a child that was `sent` these values needs to run the attempt: where the handler lies, and the rest of its
+    context."""
     return {
         "call": call,
         "source": asdict(handler.source),
@@ -81,22 +83,25 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler) -> dict[st
         "sys_path": sys.path,
         "claim": asdict(replace(attempt.claim, trace=attempt.claim.carried, trace_of=None)),
         "plan": replace(attempt.plan, steps=(attempt.step,)).to_json(),
-        "task_context": dict(attempt.task_context),
-        "dependency_results": dict(attempt.dependency_results),
+        **sent.fields(
+            attempt.claim.task_uuid, task_context=attempt.task_context, dependency_results=attempt.dependency_results
+        ),
         "result_limit_bytes": attempt.result_limit_bytes,
         "kept_log_level": None if attempt.reporter is None else attempt.reporter.level,
     }
 
 
-def attempt_from(message: Mapping[str, Any], flag: CancelFlag, reporter: Reporter) -> Attempt:
+def attempt_from(message: Mapping[str, Any], flag: CancelFlag, reporter: Reporter, received: ReceivedValues) -> Attempt:
     """The attempt as the child sees it. Checkpoints are saved by the parent, which also keeps what `reporter` gets."""
     plan = Plan.from_json(message["plan"])
+    context, results = received.read(message["task_context"]), received.read(message["dependency_results"])
+    received.drop(message["drop"])
     return Attempt(
         claim=_claim(message["claim"]),
         plan=plan,
         step=plan.steps[0],
-        task_context=message["task_context"],
-        dependency_results=message["dependency_results"],
+        task_context=context,
+        dependency_results=results,
         cancel=flag,
         writes=InTheParent(),
         result_limit_bytes=message["result_limit_bytes"],

@@ -223,6 +223,18 @@ class TellsItsCard(StepHandler):
         raise ValueError(f"{context.get_input('card')} was refused, its pin is {pin}")
 
 
+class ChangesWhatItReads(StepHandler):
+    """Answers what it has read, and what it made of it."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        above, given = context.dependency_results["above"], context.input_data["n"]
+        for value in (above, given):
+            value["changed"].append("mine")
+        return self.success(
+            {"above": above["changed"], "input": given["changed"], "size": len(above["text"]), "pid": os.getpid()}
+        )
+
+
 class Speaks(StepHandler):
     def call(self, context: StepContext) -> StepHandlerResult:
         speak(context)

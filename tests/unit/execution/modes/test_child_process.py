@@ -34,7 +34,7 @@ async def main():
     bench = make_bench()
     attempt = bench.attempt(child_handlers.RaisesPermanently)
     child, call = await ChildProcess.start(), call_id(attempt, 1)
-    message = request(call, attempt, resolve_for(attempt.step, bench.registry))
+    message = request(call, attempt, resolve_for(attempt.step, bench.registry), child.sent)
     asking = asyncio.ensure_future(child.ask(call, frame(message)))
     await asyncio.sleep(0)
     select.select([child._writer.get_extra_info("socket")], [], [])

@@ -1,0 +1,111 @@
+"""A child process is sent each value of a task once, however many steps of it read the value there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasker.execution.attempt import Attempt
+from tasker.execution.attempt.modes.kept_values import WORTH_KEEPING, ReceivedValues, SentValues
+from tasker.lifecycle.storable import as_stored
+from tasker.services.engine.exchange import Result
+from tests.unit.execution.bench import Bench, failure_of
+from tests.unit.execution.modes import child_handlers
+
+LARGE = {"text": "x" * WORTH_KEEPING, "changed": []}
+
+
+def crossed(
+    sent: SentValues, received: ReceivedValues, task: str, values: dict[str, Any]
+) -> tuple[dict[str, Any], int]:
+    """What the child reads, and how many bytes it was sent."""
+    text = json.dumps(sent.fields(task, results=values))
+    message = json.loads(text)
+    read = received.read(message["results"])
+    received.drop(message["drop"])
+    return dict(read), len(text)
+
+
+def test_what_several_steps_of_a_task_read_is_sent_once() -> None:
+    sent, received, sizes = SentValues(), ReceivedValues(), []
+    for _ in range(5):
+        read, size = crossed(sent, received, "task", {"cut": LARGE, "n": 1})
+        assert read == {"cut": LARGE, "n": 1}
+        sizes.append(size)
+    assert min(sizes[:2]) > WORTH_KEEPING > 10 * max(sizes[2:]), "kept from the second step on"
+
+
+def test_nothing_is_kept_of_tasks_of_which_one_step_runs_here() -> None:
+    sent, received = SentValues(), ReceivedValues()
+    for n in range(300):
+        crossed(sent, received, f"task {n}", {"cut": LARGE})
+    assert not received._kept
+
+
+def test_a_value_that_was_asked_for_anew_is_sent_anew() -> None:
+    sent, received = SentValues(), ReceivedValues()
+    for n in range(4):
+        assert crossed(sent, received, "task", {"cut": {**LARGE, "n": n}})[0] == {"cut": {**LARGE, "n": n}}
+    assert len(received._kept) == 1
+
+
+Values = dict[str, dict[str, Any]]
+
+
+@given(
+    pools=st.fixed_dictionaries({task: st.lists(st.integers(0, 5_000), min_size=3, max_size=3) for task in "abc"}),
+    steps=st.lists(st.tuples(st.sampled_from("abc"), st.sets(st.integers(0, 2)), st.booleans()), max_size=40),
+    limit=st.integers(0, 12_000),
+)
+def test_whatever_is_kept_and_dropped_the_child_reads_what_its_parent_has(
+    pools: dict[str, list[int]], steps: list[tuple[str, set[int], bool]], limit: int
+) -> None:
+    values: Values = {
+        task: {str(n): {"x": "x" * size} for n, size in enumerate(sizes)} for task, sizes in pools.items()
+    }
+    sent, received = SentValues(limit), ReceivedValues()
+    for number, (task, which, anew) in enumerate(steps):
+        if anew:
+            values[task] = {name: {**value, "n": number} for name, value in values[task].items()}
+        wanted = {str(n): values[task][str(n)] for n in sorted(which)}
+        assert crossed(sent, received, task, wanted)[0] == wanted
+        assert sum(len(json.dumps(value)) for value in received._kept.values()) <= limit
+        assert {kept.number for kept in sent._kept.values()} == received._kept.keys()
+
+
+def large(attempt: Attempt, above: dict[str, Any]) -> Attempt:
+    return replace(attempt, task_context={"n": LARGE}, dependency_results={"above": above})
+
+
+async def stored(bench: Bench, attempt: Attempt) -> Any:
+    end = await bench.end(attempt)
+    assert isinstance(end, Result)
+    assert end.success, end.failure
+    return as_stored(end.success.encoded)
+
+
+async def test_a_handler_that_changes_what_it_reads_changes_it_for_itself(bench: Bench) -> None:
+    above = dict(LARGE)
+    attempt = bench.attempt(child_handlers.ChangesWhatItReads, execution="process")
+    answers = [await stored(bench, large(attempt, above)) for _ in range(4)]
+
+    assert len({answer.pop("pid") for answer in answers}) == 1
+    assert answers == [{"above": ["mine"], "input": ["mine"], "size": WORTH_KEEPING}] * 4
+
+
+async def test_a_request_whose_handler_cannot_be_loaded_leaves_what_it_brought(bench: Bench) -> None:
+    above = dict(LARGE)
+    attempt = large(bench.attempt(child_handlers.ChangesWhatItReads, execution="process"), above)
+    module = {"__module__": child_handlers.__name__}
+    nowhere = type("Nowhere", (child_handlers.ChangesWhatItReads,), module)
+    missing = large(bench.attempt(nowhere, execution="process", callable="missing"), above)
+    first = await stored(bench, attempt)
+
+    failure = failure_of(await bench.end(missing))
+
+    assert failure.error_type == "handler_not_importable"
+    assert await stored(bench, attempt) == first
