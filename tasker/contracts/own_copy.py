@@ -30,16 +30,17 @@ class CopiedWhenRead(Mapping[str, Any]):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> CopiedWhenRead:
-        """These values, which may be such already."""
-        return values if isinstance(values, cls) else cls(values, values.__getitem__)
+        """These values for one more reader, who sees nothing of what others have made of their copies."""
+        if isinstance(values, cls):
+            return cls(values._names, values._kept)
+        return cls(values, values.__getitem__)
 
     def __getitem__(self, name: str) -> Any:
         if name in self._copies:
             return self._copies[name]
         if name not in self._names:
             raise KeyError(name)
-        value = self._copies[name] = own_copy(self._kept(name))
-        return value
+        return self._copies.setdefault(name, own_copy(self._kept(name)))  # the threads of a handler get one copy
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 from uuid import UUID
 
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
@@ -17,6 +19,7 @@ from tasker.contracts.plan import Plan, StepPlan
 from tasker.types.dependency_results import dig, names_with_prefix, unwrap, unwrap_all
 from tasker.types.legacy_event import FfiStepEvent, event_for, task_fields
 from tasker.types.model import Model
+from tasker.types.resuming import Resuming
 from tasker.types.telling import Telling
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(Telling, Model):
+class StepContext(Telling, Resuming, Model):
     """Everything a handler may read. No accessor raises for something that is not there (F-1).
 
     `input_data` is the task's context, `step_inputs` the inputs of this step instance (a batch worker's cursor),
@@ -89,7 +92,7 @@ class StepContext(Telling, Model):
             {
                 "handler_name": step.handler.callable,
                 "step_config": own_copy(dict(step.handler.initialization)),
-                "step_inputs": dict(claim.inputs) if claim.inputs else {},
+                "step_inputs": own_copy(dict(claim.inputs)) if claim.inputs else {},
                 "retry_count": claim.attempt - 1,
                 "max_retries": claim.max_attempts,
             },
@@ -140,8 +143,7 @@ class StepContext(Telling, Model):
                 value: Any = dict(getattr(self, _KEPT[name]))
             else:
                 value = self._event() if name == "event" else UUID(getattr(self._claim, name))
-            self.__dict__[name] = value
-            return value
+            return self.__dict__.setdefault(name, value)  # several threads may read it first
 
         def _event(self) -> FfiStepEvent:
             return event_for(self._claim, self._template, self._step, self.input_data, self.dependency_results)
@@ -178,7 +180,17 @@ class StepContext(Telling, Model):
         state = super().__getstate__()
         gone = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results"))
         private = dict(state["__pydantic_private__"] or {}, **gone)
+        if (claim := private["_claim"]) is not None:  # who knows its place in a trace cannot come along
+            private["_claim"] = replace(claim, trace=claim.carried, trace_of=None)
         return {**state, "__pydantic_private__": private}
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Everything that it tells; the cancel flag and the published events stay those of the attempt."""
+        self._copy_kept()
+        other = self.__copy__()
+        object.__setattr__(other, "__dict__", deepcopy(self.__dict__, memo))
+        other._inputs = other._results = None
+        return other
 
     @property
     def cancelled(self) -> bool:
@@ -260,25 +272,6 @@ class StepContext(Telling, Model):
             return self._claim.position
         stored = (self.event.task_sequence_step.get("workflow_step") or {}).get("checkpoint")
         return dict(stored) if stored else None
-
-    @property
-    def checkpoint_cursor(self) -> Any | None:
-        """Where the last checkpoint stopped."""
-        return (self.checkpoint or {}).get("cursor")
-
-    @property
-    def checkpoint_items_processed(self) -> int:
-        """How many items were done at the last checkpoint; 0 without one."""
-        return (self.checkpoint or {}).get("items_processed") or 0
-
-    @property
-    def accumulated_results(self) -> dict[str, Any] | None:
-        """What the last checkpoint carried along."""
-        return (self.checkpoint or {}).get("accumulated_results")
-
-    def has_checkpoint(self) -> bool:
-        """True when an earlier run of this step yielded."""
-        return self.checkpoint is not None
 
     @property
     def task_sequence_step(self) -> TaskSequenceStepWrapper:

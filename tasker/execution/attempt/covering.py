@@ -28,7 +28,7 @@ class Cover:
         if not has_sensitive(attempt.plan):
             return told
         if self._veil is None:
-            self._veil = Veil(attempt.plan, dict(attempt.task_context), attempt.dependency_results, MOST_SECRETS)
+            self._veil = Veil(attempt.plan, attempt.task_context, attempt.dependency_results, MOST_SECRETS)
         return self._veil.over(told)
 
     def failure(self, failure: Failure) -> Failure:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tasker.contracts.execution import Failure
 from tasker.execution.attempt import log
+from tasker.execution.attempt.covering import Cover
 from tasker.execution.attempt.storable_failure import storable
 from tasker.execution.attempt.values import Attempt, Checkpoint
 
@@ -20,7 +21,7 @@ async def save(attempt: Attempt, position: Checkpoint, limit: float, handler: st
     is no longer ours.
     """
     claim, count = attempt.claim, position.items_processed
-    log.info("checkpoint_yield_step_event", claim, cursor=position.cursor, items_processed=count)
+    log.info("checkpoint_yield_step_event", claim, cursor=Cover(attempt).over(position.cursor), items_processed=count)
     try:
         async with asyncio.timeout(limit):
             saved = await attempt.writes.save(attempt, position)

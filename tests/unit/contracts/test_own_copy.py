@@ -36,6 +36,19 @@ def test_what_is_not_read_is_not_asked_for() -> None:
     assert read == ["b"]
 
 
-def test_those_that_are_such_already_are_the_same() -> None:
-    values = CopiedWhenRead.of({"a": 1})
-    assert CopiedWhenRead.of(values) is values
+def test_each_reader_has_copies_of_its_own() -> None:
+    """Whoever reads behind a handler (its next call, the cover of secrets) sees nothing of what it has changed."""
+    kept = {"a": [1], "b": [2]}
+    first = CopiedWhenRead.of(kept)
+    first["a"].clear()
+    again = CopiedWhenRead.of(first)
+    assert (again["a"], [*again]) == ([1], ["a", "b"])
+    again["b"].clear()
+    assert first["b"] == [2]
+
+
+def test_threads_that_read_a_value_first_get_the_same_copy() -> None:
+    values = CopiedWhenRead({"a": None}, lambda name: [values["a"] if inner.pop() else 1])
+    inner = [False, True]  # while the one is copied the other reads it
+    assert values["a"] is values["a"] is values._copies["a"]
+    assert values["a"] == [1]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tasker.contracts.own_copy import CopiedWhenRead
 from tasker.execution.attempt import Cancelled, Checkpoint, Lost, Released
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
@@ -221,3 +223,57 @@ async def test_a_step_may_come_to_an_old_position_again_as_long_as_it_goes_on(be
 
     assert isinstance(end, Result)
     assert end.success.encoded.text == '{"done":200}'
+
+
+class TakesItApart(StepHandler):
+    """Takes everything out of what it was given, and yields the first time."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        given = (
+            context.get_input("order")["lines"],
+            context.get_dependency_result("above")["rows"],
+            context.step_inputs["cursor"]["ids"],
+        )
+        seen = [list(each) for each in given]
+        for each in given:
+            each.clear()
+        if not context.has_checkpoint():
+            checkpoint_yield(1, 1)
+        return self.success({"seen": seen})
+
+
+class TakesItApartAsync(TakesItApart):
+    async def call(self, context: StepContext) -> StepHandlerResult:  # type: ignore[override]
+        return super().call(context)
+
+
+@pytest.mark.parametrize("execution", [None, "process"])
+@pytest.mark.parametrize("handler", [TakesItApart, TakesItApartAsync])
+async def test_after_a_yield_a_handler_reads_what_it_read_before_whatever_it_made_of_that(
+    bench: Bench, handler: type[StepHandler], execution: str | None
+) -> None:
+    attempt = bench.attempt(handler, inputs={"cursor": {"ids": [3]}}, execution=execution)
+    given: Any = {"order": {"lines": [1]}}, {"above": {"rows": [2]}}
+    lazily = [CopiedWhenRead.of(each) for each in given]
+
+    end = await bench.end(replace(attempt, task_context=lazily[0], dependency_results=lazily[1]))
+
+    assert isinstance(end, Result)
+    assert as_stored(end.success.encoded) == {"seen": [[1], [2], [3]]}
+
+
+async def test_the_line_of_a_yield_says_nothing_sensitive(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            if not context.has_checkpoint():
+                checkpoint_yield({"after": context.get_input("card")}, 1)
+            return self.success({})
+
+    attempt = bench.attempt(Handler)
+    schema = {"properties": {"card": {"x-sensitive": True}}}
+    plan = replace(attempt.plan, input_schema=schema)
+    with caplog.at_level(logging.INFO, logger="tasker"):
+        await bench.end(replace(attempt, plan=plan, task_context={"card": "4111222233334444"}))
+
+    assert "checkpoint_yield_step_event" in caplog.text
+    assert "4111222233334444" not in str([record.__dict__ for record in caplog.records])

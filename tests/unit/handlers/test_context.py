@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import copy
 import pickle
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasker.contracts.own_copy import own_copy
 from tasker.testing.contexts import step_context
 from tasker.types import BatchWorkerContext, StepContext
 from tasker.types.dependency_results import unwrap
@@ -84,15 +88,42 @@ def test_a_context_of_which_nothing_was_read_yet_is_whole() -> None:
     assert (again.get_input("n"), again.dependency_results) == (1, results)
 
 
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda made: made.model_copy(deep=True)], ids=["deepcopy", "model_copy"]
+)
+def test_a_deep_copy_has_values_of_its_own(copied: Callable[[StepContext], StepContext]) -> None:
+    """In a worker a context knows things that cannot be copied: they stay the attempt's."""
+    flag = threading.Event()  # holds a lock
+    made = context({"n": [1]}, results={"above": {"n": [2]}}, cancel_flag=flag)
+    made.get_input("n").append(9)
+    other = copied(made)
+    other.input_data["n"].clear()
+    other.get_dependency_result("above")["n"].clear()
+    assert (made.get_input("n"), made.dependency_results) == ([1, 9], {"above": {"n": [2]}})
+    assert (other.step_name, other.cancelled) == (made.step_name, False)
+    flag.set()
+    assert other.cancelled
+
+
+def test_a_context_whose_trace_is_told_by_a_plugin_can_be_pickled() -> None:
+    made = context({"n": 1})
+    made._claim = replace(made._claim, trace_of=lambda *place: None)
+    again = pickle.loads(pickle.dumps(made))
+    assert (again.step_name, again.get_input("n"), again.trace_headers) == (made.step_name, 1, {})
+
+
 def test_a_batch_worker_that_reads_no_result_has_none_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of n workers each is given the result that cut n batches."""
     copied: list[object] = []
-    monkeypatch.setattr("tasker.contracts.own_copy.own_copy", copied.append)
+    monkeypatch.setattr("tasker.contracts.own_copy.own_copy", lambda value: copied.append(value) or own_copy(value))
     outcome = {"batch_processing_outcome": {"type": "create_batches", "worker_count": 7}}
     made = context(inputs=CURSOR, results={"cut": outcome})
     batch = BatchWorkerContext.from_step_context(made)
     assert batch is not None
-    assert (batch.total_batches, copied) == (7, [])
+    assert batch.total_batches == 7
+    assert outcome not in copied
+    made.get_dependency_result("cut")
+    assert outcome in copied
 
 
 def test_a_handlers_own_result_key_is_not_taken_for_an_envelope() -> None:

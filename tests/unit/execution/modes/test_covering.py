@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tasker.contracts.own_copy import CopiedWhenRead
 from tasker.contracts.plan import Plan
 from tasker.execution.attempt import Attempt
 from tasker.execution.attempt.covering import MOST_SECRETS, Cover
@@ -32,6 +33,15 @@ class Tells(StepHandler):
         raise ValueError(f"{card} was refused, its pin is {context.get_dependency_result('above')['pin']}")
 
 
+class TakesOut(StepHandler):
+    """Takes what is sensitive out of its copies before it tells of it."""
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        card, pin = context.input_data.pop("card"), context.get_dependency_result("above").pop("pin")
+        logging.getLogger("shop").warning("paying with %s", card)
+        raise ValueError(f"{card} was refused, its pin is {pin}")
+
+
 class Answers(StepHandler):
     """Fails by a result."""
 
@@ -45,8 +55,9 @@ def marked(attempt: Attempt, context: dict[str, Any] | None = None) -> Attempt:
     above = replace(attempt.step, name="above", result_schema={"properties": {"pin": SENSITIVE}})
     schema = {"properties": {"card": SENSITIVE}}
     plan = Plan("shop", "orders", "1.0.0", (above, attempt.step), input_schema=schema)
-    results = {"above": {"pin": PIN}}
-    return replace(attempt, plan=plan, task_context=context or {"card": CARD}, dependency_results=results)
+    read = CopiedWhenRead.of(context or {"card": CARD})  # as a worker has them
+    results = CopiedWhenRead.of({"above": {"pin": PIN}})
+    return replace(attempt, plan=plan, task_context=read, dependency_results=results)
 
 
 @pytest.mark.parametrize("execution", [None, "process"])
@@ -57,6 +68,29 @@ async def test_a_failure_that_is_raised_says_nothing_sensitive(bench: Bench, exe
     assert failure.message == f"{REDACTED} was refused, its pin is {REDACTED}"
     assert "raise ValueError" in failure.metadata["traceback"]
     assert not [secret for secret in (CARD, str(PIN)) if secret in str(failure)]
+
+
+async def test_a_handler_that_has_taken_a_value_out_of_its_copy_says_nothing_sensitive(bench: Bench) -> None:
+    failure = failure_of(await bench.end(marked(bench.attempt(TakesOut))))
+
+    assert failure.message == f"{REDACTED} was refused, its pin is {REDACTED}"
+    assert not [secret for secret in (CARD, str(PIN)) if secret in str(failure)]
+
+
+async def test_results_without_a_mark_are_not_read_to_cover_what_is_told(bench: Bench) -> None:
+    """A step may be below thousands of them."""
+    read: list[str] = []
+
+    def kept(name: str) -> Any:
+        read.append(name)
+        return {"pin": PIN}
+
+    attempt = marked(bench.attempt(Tells))
+    plan = replace(attempt.plan, steps=(*attempt.plan.steps, replace(attempt.step, name="other")))
+    results = CopiedWhenRead({"above": None, "other": None}, kept)
+
+    assert Cover(replace(attempt, plan=plan, dependency_results=results)).over(f"it is {PIN}") == f"it is {REDACTED}"
+    assert read == ["above"]
 
 
 async def test_a_failure_that_is_returned_says_nothing_sensitive(bench: Bench) -> None:
