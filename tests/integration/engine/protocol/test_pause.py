@@ -277,3 +277,18 @@ def test_a_task_that_has_ended_cannot_be_paused(lab: Lab) -> None:
     work(lab)
 
     assert pause(lab, task=task)["final"] == "complete"
+
+
+def test_a_task_that_ends_while_it_is_paused_is_paused_no_more_and_its_pause_goes(lab: Lab) -> None:
+    """While there is any pause, nobody's results go the short way."""
+    task = lab.submit_one(lab.plan(Spec("a")))
+    (running,) = lab.one.claim()
+    assert pause(lab, task=task)["paused"]
+    assert pause(lab, template="flow", step="a")["paused"]
+
+    lab.one.finish(running)
+
+    assert [each["task"] for each in lab.one.call("paused", {})["pauses"]] == [None]
+    lab.one.call("mend", {"every_ms": 0})
+    assert lab.observer.rows("select task_uuid, step from tasker.pauses") == [(None, "a")]
+    lab.check()

@@ -1,5 +1,5 @@
--- What is paused, the oldest first, with the number of ready steps that it holds (null for a queue); and the log, the
--- newest first.
+-- What is paused and has not ended, the oldest first, with the number of ready steps that it holds (null for a queue); and
+-- the log, the newest first.
 -- p_args: {limit: of the log}. Answer: {pauses: [...], log: [...]}.
 create or replace function tasker.paused_v1(p_args jsonb) returns jsonb
 language sql stable
@@ -14,7 +14,8 @@ as $$
         join tasker.workflow_steps s on s.workflow_step_uuid = b.workflow_step_uuid
         where b.namespace_id = p.namespace_id and b.paused and exists (
           select from tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid) f
-          where f.pause_id = p.pause_id)) h on p.queue is null),
+          where f.pause_id = p.pause_id)) h on p.queue is null
+      where not exists (select from tasker.tasks t where t.task_uuid = p.task_uuid and tasker.task_is_final(t.state))),
     'log', (select coalesce(jsonb_agg(to_jsonb(l) - 'id' order by l.id desc), '[]')
       from (select * from tasker.pause_log l order by l.id desc limit coalesce((p_args->>'limit')::int, 20)) l))
 $$;

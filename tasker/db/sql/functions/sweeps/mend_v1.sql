@@ -1,6 +1,6 @@
 -- Repairs what no slice of open tasks shows, in namespaces where nobody has looked for `every_ms`: held steps that are
 -- marked as paused though no pause holds them, held steps that are none (they would stand in the way of the others), and
--- counters of enqueued steps that differ from the rows. Counts what it repairs. Of what nobody served one of each is tried
+-- counters of enqueued steps that differ from the rows. Counts what it repairs. Pauses of tasks that have ended go. Of what nobody served one of each is tried
 -- again where somebody may have the handler by now: a lease that was over may go on, or the one that was tried was cancelled.
 -- Locks: namespaces and tasks in order, passing over those that others hold; then held steps ORDER BY
 -- workflow_step_uuid; then a free shard of the counters.
@@ -26,6 +26,9 @@ begin
   end if;
   update tasker.task_namespaces ns set mended_at = v_now where ns.namespace_id = any (v_namespaces);
 
+  -- of tasks that have ended: while anything is paused, all writes go the long way (tasker.advance_plain)
+  delete from tasker.pauses p using tasker.tasks t
+  where t.task_uuid = p.task_uuid and p.namespace_id = any (v_namespaces) and tasker.task_is_final(t.state);
   v_marks := tasker.unpause_held(v_namespaces);
   if v_marks > 0 then
     perform pg_notify('tasker_work', '@' || ns.name) from tasker.task_namespaces ns where ns.namespace_id = any (v_namespaces);
