@@ -119,8 +119,8 @@ begin
     case when e.now and not v_claimed then v_now end, case when e.now and not v_claimed then 1 else 0 end, v_now, v_now
   from unnest(v_created) with ordinality as c (id, n)
   join tasker.template_steps ts on ts.template_id = v_template and ts.is_static
-  cross join lateral (select ts.unmet = 0 and (c.n - 1) * cardinality(v_roots)
-    + coalesce(array_position(v_roots, ts.ordinal), 0) <= v_room) as e (now)
+  cross join lateral (select ts.unmet = 0   -- up to the last root that there is room for, in the order of their ordinals
+    and ts.ordinal <= coalesce(v_roots[least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots))], -1)) as e (now)
   order by 1;   -- the steps of a task lie side by side, so that a write finds room on their page
 
   -- the roots: claimed, or enqueued while there is room, in the order of the tasks; the rest waits in the backlog

@@ -1,7 +1,8 @@
 -- Repairs what no slice of open tasks shows, in namespaces where nobody has looked for `every_ms`: held steps that are
 -- marked as paused though no pause holds them, held steps that are none (they would stand in the way of the others), and
--- counters of enqueued steps that differ from the rows. Counts what it repairs. Pauses of tasks that have ended go. Of what nobody served one of each is tried
--- again where somebody may have the handler by now: a lease that was over may go on, or the one that was tried was cancelled.
+-- counters of enqueued steps that differ from the rows. Counts what it repairs. Pauses of tasks that have ended go. Of what
+-- nobody served one of each is tried again where somebody may have the handler by now: a lease that was over may go on, or
+-- the one that was tried was cancelled.
 -- Locks: namespaces and tasks in order, passing over those that others hold; then held steps ORDER BY
 -- workflow_step_uuid; then a free shard of the counters.
 -- p_args: {every_ms (60000), on_blocked}. Answer: {repaired: {kind: n}, finished: {task: state}, waiters}.
