@@ -100,6 +100,13 @@ def ready(lab: Lab, width: int) -> Callable[[], Any]:
     return lambda: lab.one.advance(item)
 
 
+def roots(lab: Lab, width: int) -> Callable[[], Any]:
+    """A task is submitted whose steps all begin at once."""
+    plan = lab.plan(*(Spec(f"s{number:05}") for number in range(width)), name="roots")
+    lab.submit(plan, {})
+    return lambda: lab.submit(plan, {})
+
+
 BATCH = """
 name: batch_%(mode)s
 namespace: growth
@@ -149,6 +156,7 @@ CASES = (
     Case("parked", "steps", 20_000, 0.1, parked),
     Case("claim", "results", 10_000, 0.2, claim),
     Case("ready", "steps", 20_000, 3.0, ready),
+    Case("roots", "steps", 8_000, 2.0, roots),
     Case("batch", "batches", 8_000, 15.0, partial(batch, "async")),
     Case("batch_processes", "batches in child processes", 4_000, 25.0, partial(batch, "process")),
 )
