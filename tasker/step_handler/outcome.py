@@ -11,6 +11,7 @@ from typing import Any
 from tasker.contracts.execution import Failure
 from tasker.errors import ErrorClassifier, TaskerError, get_classifier
 from tasker.types import StepHandlerCallResult, StepHandlerResult
+from tasker.types.failure_fields import flag_of, mapping_of, text_of
 
 TRACEBACK_LIMIT = 4000
 """Characters of a traceback that are kept: its end, which names the place."""
@@ -82,13 +83,12 @@ def failure_from_exception(
     other exception `classifier` decides. Class and traceback (its end) go into the metadata.
     """
     rules = classifier or get_classifier()
-    known = exc if isinstance(exc, TaskerError) else None
     return Failure(
         message=str(exc) or type(exc).__name__,
-        error_type=rules.error_type(exc),
-        retryable=rules.retryable(exc),
-        error_code=known.error_code if known else None,
-        retry_after=_seconds(known.retry_after) if known else None,
+        error_type=text_of(rules.error_type(exc)) or "handler_error",
+        retryable=flag_of(rules.retryable(exc)),
+        error_code=text_of(_own(exc, "error_code")),
+        retry_after=_seconds(_own(exc, "retry_after")),
         metadata=exception_metadata(exc),
         handler=handler,
     )
@@ -107,14 +107,22 @@ def result_from_exception(exc: BaseException, classifier: ErrorClassifier | None
 
 def exception_metadata(exc: BaseException) -> dict[str, Any]:
     """What a failure keeps of an exception: its own metadata and context, its class, its traceback (trimmed)."""
-    own = {**exc.context, **exc.metadata} if isinstance(exc, TaskerError) else {}
-    if isinstance(exc, TaskerError) and exc.hint:
-        own["hint"] = exc.hint
+    own = {**mapping_of(_own(exc, "context")), **mapping_of(_own(exc, "metadata"))}
+    if hint := text_of(_own(exc, "hint")):
+        own["hint"] = hint
     lines = "".join(traceback.format_exception(exc))
     return {**own, "exception_type": type(exc).__name__, "traceback": lines[-TRACEBACK_LIMIT:]}
+
+
+def _own(exc: BaseException, field: str) -> Any:
+    """What a Tasker error says in this field. A subclass that forgot `super().__init__(...)` has none."""
+    return getattr(exc, field, None) if isinstance(exc, TaskerError) else None
 
 
 def _seconds(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if math.isfinite(value) and value >= 0 else None
+    try:
+        return float(value) if math.isfinite(value) and value >= 0 else None
+    except OverflowError:  # a whole number that no float can hold
+        return None

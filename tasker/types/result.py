@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import AliasChoices, Field
 
 from tasker.contracts.execution import Failure
+from tasker.types.failure_fields import flag_of, mapping_of, text_of
 from tasker.types.model import Model
 
 
@@ -97,15 +98,16 @@ class StepHandlerResult(Model):
     ) -> Self:
         """The attempt failed. `retryable=False` ends the step at once (D-119). `error_type` is a text, or enumerated.
 
-        A number under `metadata["retry_after"]` asks for a delay of that many seconds.
+        A number under `metadata["retry_after"]` asks for a delay of that many seconds. Fields of another type than
+        these become text: a failure can always be made.
         """
         return cls(
             is_success=False,
-            error_message=message,
-            error_type=error_type.value if isinstance(error_type, Enum) else error_type,
-            error_code=error_code,
-            retryable=retryable,
-            metadata=metadata or {},
+            error_message=text_of(message),
+            error_type=text_of(error_type),
+            error_code=text_of(error_code),
+            retryable=flag_of(retryable),
+            metadata=mapping_of(metadata),
         )
 
     @classmethod
