@@ -12,6 +12,7 @@ from tasker.contracts.execution import Failure
 from tasker.errors import ErrorClassifier, TaskerError, get_classifier
 from tasker.types import StepHandlerCallResult, StepHandlerResult
 from tasker.types.failure_fields import flag_of, mapping_of, text_of
+from tasker.types.printable import printable
 
 TRACEBACK_LIMIT = 4000
 """Characters of a traceback that are kept: its end, which names the place."""
@@ -84,7 +85,7 @@ def failure_from_exception(
     """
     rules = classifier or get_classifier()
     return Failure(
-        message=str(exc) or type(exc).__name__,
+        message=printable(exc) or type(exc).__name__,
         error_type=text_of(rules.error_type(exc)) or "handler_error",
         retryable=flag_of(rules.retryable(exc)),
         error_code=text_of(_own(exc, "error_code")),

@@ -125,3 +125,27 @@ def test_whatever_says_whether_a_failure_is_tried_again_is_read(said: Any, retry
 
 def test_a_delay_too_large_for_a_number_is_ignored() -> None:
     assert failure_from_result(StepHandlerResult.failure("busy", metadata={"retry_after": 10**400})).retry_after is None
+
+
+class Mute(PermanentError):
+    __str__ = Hidden.__str__
+
+
+class MuteBySurprise(ValueError):
+    __str__ = Hidden.__str__
+
+
+@pytest.mark.parametrize(("error", "retryable"), [(Mute("x"), False), (MuteBySurprise("x"), True)])
+def test_an_exception_that_cannot_be_shown_is_told_with_its_class_and_is_tried_again_as_it_says(
+    error: Exception, retryable: bool
+) -> None:
+    @step_handler("h")
+    def function() -> None:
+        raise error
+
+    made: Any = function
+    failed = made._handler_class().call(None)
+
+    kind = type(error).__name__
+    assert failed.error_message == f"{kind}, which cannot be shown: asking it raised ValueError"
+    assert (failed.retryable, failed.metadata["exception_type"]) == (retryable, kind)
