@@ -51,8 +51,11 @@ class StepHandler(ABC):
     def success(
         self, result: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """The step is done; `result` is stored and given to the steps below."""
-        return StepHandlerResult.success(result or {}, metadata)
+        """The step is done; `result` is stored and given to the steps below. None is an empty one.
+
+        Raises `PermanentError` (`invalid_handler_result`) for a result that is no mapping.
+        """
+        return StepHandlerResult.success({} if result is None else result, metadata)
 
     def success_result(
         self, results: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None

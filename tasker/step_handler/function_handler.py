@@ -12,6 +12,8 @@ from tasker.step_handler.base import StepHandler
 from tasker.step_handler.binding import Reader, bind
 from tasker.step_handler.outcome import result_from_exception, to_result
 from tasker.types import StepContext, StepHandlerCallResult, StepHandlerResult
+from tasker.types.invalid_result import invalid_result
+from tasker.types.printable import described, printable
 
 
 class FunctionHandler(StepHandler):
@@ -28,14 +30,13 @@ class FunctionHandler(StepHandler):
         return {}
 
     def convert(self, value: Any) -> StepHandlerResult:
-        """A result passes, a mapping is one, a model is dumped, None is empty, the rest is `{"result": value}`."""
+        """A result passes, a dict is one, a model is dumped, None is empty, the rest is `{"result": value}`."""
         if isinstance(value, (StepHandlerResult, StepHandlerCallResult)):
             return to_result(value)
-        if isinstance(value, BaseModel):
-            return StepHandlerResult.success(value.model_dump(mode="json"))
-        if value is None:
+        plain = _dumped(value) if isinstance(value, BaseModel) else value
+        if plain is None:
             return StepHandlerResult.success({})
-        return StepHandlerResult.success(value if isinstance(value, dict) else {"result": value})
+        return StepHandlerResult.success(plain if isinstance(plain, dict) else {"result": plain})
 
     def shortcut(self, context: StepContext) -> StepHandlerResult | None:
         """A result that makes calling the function unnecessary."""
@@ -47,6 +48,16 @@ class FunctionHandler(StepHandler):
             return self.shortcut(context) or self.convert(self.function(**self.arguments(context)))
         except Exception as error:
             return result_from_exception(error)
+
+
+def _dumped(model: BaseModel) -> Any:
+    """The model as JSON has it: a dict, or the value of a `RootModel`."""
+    try:
+        return model.model_dump(mode="json")
+    except ValueError as error:
+        why = f"which cannot be dumped: {printable(error)}"
+        remedy = "give its fields types that JSON has, or return a dict"
+        raise invalid_result(f"the function returned {described(model)}, {why}; {remedy}") from error
 
 
 class AsyncCall(FunctionHandler):

@@ -17,7 +17,6 @@ from tasker.step_handler.decisions import BatchConfig, Decision
 from tasker.step_handler.function_handler import FunctionHandler
 from tasker.step_handler.mixins.api import APIMixin
 from tasker.step_handler.mixins.decision import decision_result
-from tasker.step_handler.outcome import INVALID_RESULT
 from tasker.types import (
     BatchAnalyzerOutcome,
     BatchWorkerContext,
@@ -27,6 +26,8 @@ from tasker.types import (
     StepContext,
     StepHandlerResult,
 )
+from tasker.types.invalid_result import invalid_result
+from tasker.types.printable import described
 
 
 class DecisionFunction(FunctionHandler):
@@ -116,6 +117,4 @@ def _analysis(config: BatchConfig) -> BatchAnalyzerOutcome:
 
 
 def _unexpected(value: Any, wanted: str) -> PermanentError:
-    error = PermanentError(f"the function returned {type(value).__name__} ({value!r:.80}), expected {wanted}")
-    error.error_type = INVALID_RESULT
-    return error
+    return invalid_result(f"the function returned {described(value)}, expected {wanted}")

@@ -12,12 +12,11 @@ from tasker.contracts.execution import Failure
 from tasker.errors import ErrorClassifier, TaskerError, get_classifier
 from tasker.types import StepHandlerCallResult, StepHandlerResult
 from tasker.types.failure_fields import flag_of, mapping_of, text_of
-from tasker.types.printable import printable
+from tasker.types.invalid_result import INVALID_RESULT
+from tasker.types.printable import described, printable
 
 TRACEBACK_LIMIT = 4000
 """Characters of a traceback that are kept: its end, which names the place."""
-
-INVALID_RESULT = "invalid_handler_result"
 
 
 def to_result(value: Any, handler: str = "the handler") -> StepHandlerResult:
@@ -33,7 +32,7 @@ def to_result(value: Any, handler: str = "the handler") -> StepHandlerResult:
     if inspect.iscoroutine(value):
         value.close()
     return StepHandlerResult.failure(
-        f"{handler} returned {_describe(value)}, expected a StepHandlerResult: {_advice(value)}",
+        f"{handler} returned {described(value)}, expected a StepHandlerResult: {_advice(value)}",
         INVALID_RESULT,
         retryable=False,
         metadata={"returned_type": type(value).__name__},
@@ -46,10 +45,6 @@ def _from_call_result(value: StepHandlerCallResult) -> StepHandlerResult:
     return StepHandlerResult.failure(
         value.error_message or "the handler failed without a message", metadata=value.metadata
     )
-
-
-def _describe(value: Any) -> str:
-    return "None" if value is None else f"{type(value).__name__} ({value!r:.80})"
 
 
 def _advice(value: Any) -> str:

@@ -11,6 +11,11 @@ def printable(value: Any) -> str:
     return _asked(str, value)
 
 
+def described(value: Any) -> str:
+    """The value's class with the beginning of its `repr`, for messages that say what was found."""
+    return "None" if value is None else f"{type(value).__name__} ({_asked(repr, value):.80})"
+
+
 def _asked(form: Callable[[Any], str], value: Any) -> str:
     try:
         return form(value)

@@ -6,10 +6,11 @@ from enum import Enum, StrEnum
 from typing import Any, Self, TypeAlias
 from uuid import UUID
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, field_validator
 
 from tasker.contracts.execution import Failure
 from tasker.types.failure_fields import flag_of, mapping_of, text_of
+from tasker.types.invalid_result import require_object
 from tasker.types.model import Model
 
 
@@ -59,9 +60,14 @@ class StepHandlerResult(Model):
 
     @classmethod
     def success(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> Self:
-        """The step is done; `result` is stored and given to the steps below."""
+        """The step is done; `result` is stored and given to the steps below.
+
+        Raises `PermanentError` (`invalid_handler_result`) for a result or metadata that is no mapping.
+        """
         if cls is StepHandlerResult and type(result) is dict and not metadata:
             return cls._valid(result)
+        require_object("result", result)
+        require_object("metadata", metadata or {})
         return cls(is_success=True, result=result, metadata=metadata or {})
 
     @classmethod
@@ -143,6 +149,12 @@ class StepHandlerCallResult(Model):
     result: Keyed = Field(default_factory=dict)
     error_message: str | None = None
     metadata: Keyed = Field(default_factory=dict)
+
+    @field_validator("result", mode="before")
+    @classmethod
+    def _an_object(cls, value: Any) -> Any:
+        require_object("result", value)
+        return value
 
 
 class StepError(Model):
