@@ -27,7 +27,7 @@ def bind(function: Callable[..., Any], given: Mapping[str, Reader]) -> Callable[
     """A function from a context to the keyword arguments of `function`.
 
     `given` are the readers of the kind of handler (`batch_context`, `api`). Raises `DeclarationMismatch` for
-    a parameter that nothing fills, and for a dependency or input that has no parameter.
+    a parameter that nothing fills or that takes no value by name, and for a dependency or input without a parameter.
     """
     parameters = inspect.signature(function).parameters
     sources = {**declared_readers(function), **given, **dict.fromkeys(CONTEXT_NAMES, _the_context)}
@@ -149,6 +149,8 @@ def _check_parameters(
     function: Callable[..., Any], parameters: Mapping[str, inspect.Parameter], sources: Mapping[str, Reader]
 ) -> None:
     for parameter in parameters.values():
+        if parameter.name in sources:
+            _check_by_name(function, parameter)
         optional = parameter.default is not parameter.empty or parameter.kind in (
             parameter.VAR_KEYWORD,
             parameter.VAR_POSITIONAL,
@@ -160,6 +162,15 @@ def _check_parameters(
                 or f'add @inputs("{parameter.name}") or @depends_on({parameter.name}="<step>"), '
                 "or name it `context` for the step's context",
             )
+
+
+def _check_by_name(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
+    """Raise `DeclarationMismatch` for a parameter that is filled and takes no value by its name."""
+    if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+        raise DeclarationMismatch(
+            f"{where(function)}: the parameter {parameter.name!r} is {parameter.kind.description}",
+            hint="arguments are given by name: remove the `/` or the `*` from the parameters",
+        )
 
 
 def _check_declared(

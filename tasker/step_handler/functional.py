@@ -21,6 +21,7 @@ from tasker.errors import UsageError
 from tasker.step_handler.base import StepHandler
 from tasker.step_handler.binding import declare
 from tasker.step_handler.function_handler import FunctionHandler, handler_class
+from tasker.types.printable import described
 
 if TYPE_CHECKING:
     from tasker.batch_processing.aggregation import Batches
@@ -48,6 +49,8 @@ _ELSEWHERE = {
     "Decision": "tasker.step_handler.decisions",
 }
 """What is imported when somebody asks for it: plain steps have no use for it."""
+
+_OF_A_FUNCTION = ("__dict__", "__module__", "__name__", "__qualname__")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -180,7 +183,7 @@ def depends_on(**deps: str | tuple[str, type]) -> Callable[[Callable[..., Any]],
     With a model the result is validated; a misfit is a permanent failure. A step without a result gives the
     parameter's default, or None.
     """
-    return _declaration("depends_on", {name: _dependency(name, dep) for name, dep in deps.items()})
+    return _declaration("depends_on", "depends_on", {name: _dependency(name, dep) for name, dep in deps.items()})
 
 
 @_written('@inputs("card", "amount")')
@@ -196,7 +199,8 @@ def inputs(*keys_or_model: str | type) -> Callable[[Callable[..., Any]], Callabl
     models = [item for item in keys_or_model if not isinstance(item, str)]
     if len(models) > 1 or (models and keys):
         raise UsageError("inputs() takes names or one model, not both", hint='inputs("a", "b") or inputs(Model)')
-    return _declaration("input_model", models[0]) if models else _declaration("input_keys", keys)
+    key, value = ("input_model", models[0]) if models else ("input_keys", keys)
+    return _declaration("inputs", key, value)
 
 
 def _dependency(parameter: str, given: Any) -> tuple[str, type | None]:
@@ -215,8 +219,7 @@ def _decorator(
     _check_name(decorator, name)
 
     def decorate(function: F, /) -> F:
-        if inspect.isclass(function):
-            raise _on_a_class(decorator, name, function)
+        _check_function(decorator, name, function)
         function.__dict__["_handler_class"] = handler_class(base, function, name, version, **attributes)
         return function
 
@@ -231,6 +234,17 @@ def _check_name(decorator: str, name: Any) -> None:
     raise UsageError(f"@{decorator} needs the name of the handler", hint=f'write @{decorator}("{meant}")')
 
 
+def _check_function(decorator: str, name: str, value: Any) -> None:
+    """Raise `UsageError` for what has no place for a declaration, or no name and place in a module of its own."""
+    if inspect.isclass(value):
+        raise _on_a_class(decorator, name, value)
+    if not callable(value) or not all(hasattr(value, each) for each in _OF_A_FUNCTION):
+        raise UsageError(
+            f"@{decorator} is for functions, and {described(value)} is none",
+            hint="write a function with `def` that calls it, and decorate that",
+        )
+
+
 def _on_a_class(decorator: str, name: str, cls: type) -> UsageError:
     return UsageError(
         f"@{decorator} is for functions, and {cls.__name__} is a class",
@@ -238,8 +252,9 @@ def _on_a_class(decorator: str, name: str, cls: type) -> UsageError:
     )
 
 
-def _declaration(key: str, value: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _declaration(decorator: str, key: str, value: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        _check_function(decorator, "my_handler", function)
         declare(function, key, value)
         return function
 
