@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tasker.batch_processing.aggregation import BatchAggregationScenario, Batches
-from tasker.batch_processing.cursors import ranges_by_size
+from tasker.batch_processing.cursors import ranges_by_size, whole_number
 from tasker.batch_processing.results import analysis_result, no_op_result, worker_result
 from tasker.errors import PermanentError
 from tasker.step_handler.binding import Reader, adapter_of, validated
@@ -111,9 +111,10 @@ class ApiFunction(APIMixin, FunctionHandler):
 
 
 def _analysis(config: BatchConfig) -> BatchAnalyzerOutcome:
-    ranges = ranges_by_size(config.total_items, config.batch_size)
+    total = whole_number("total_items", config.total_items, 0)
+    ranges = ranges_by_size(total, config.batch_size)
     cursors = [CursorConfig(start_cursor=start, end_cursor=end) for start, end in ranges]
-    return BatchAnalyzerOutcome(cursor_configs=cursors, total_items=config.total_items, batch_metadata=config.metadata)
+    return BatchAnalyzerOutcome(cursor_configs=cursors, total_items=total, batch_metadata=config.metadata)
 
 
 def _unexpected(value: Any, wanted: str) -> PermanentError:
