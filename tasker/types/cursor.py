@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, Field
+from pydantic import ValidationError as PydanticError
 
 from tasker.contracts.expansion.outcome_forms import batch_id, range_length
 from tasker.errors import ValidationError
 from tasker.types.model import Model
+from tasker.types.printable import described
 
 
 class RustCursorConfig(Model):
@@ -40,13 +42,14 @@ class CursorConfig(Model):
         """The wire form (C-53); `index` is the position among the batches, from 0.
 
         `step_size` and `metadata` ride along when they say something. Raises `ValidationError` for a cursor that is
-        not JSON, and for one that is not a range of integers and has no `batch_size`.
+        not JSON, for a `step_size` below 1, and for one that has no `batch_size` and is not a range of integers, or one
+        that ends before it starts.
         """
         wire = {
             "batch_id": self.batch_id or batch_id(index),
             "start_cursor": self.start_cursor,
             "end_cursor": self.end_cursor,
-            "batch_size": self._items(),
+            "batch_size": self._items(index),
         }
         if self.step_size != 1:
             wire["step_size"] = self.step_size
@@ -55,16 +58,21 @@ class CursorConfig(Model):
         _require_json(wire, index)
         return wire
 
-    def _items(self) -> int:
+    def _items(self, index: int) -> int:
+        if self.step_size < 1:
+            raise ValidationError(f"cursor_configs[{index}] has the step_size {self.step_size}, expected 1 or more")
         if self.batch_size is not None:
             return self.batch_size
         length = range_length(self.start_cursor, self.end_cursor, self.step_size)
-        if length is not None:
-            return length
-        raise ValidationError(
-            f"the cursor {self.start_cursor!r} .. {self.end_cursor!r} is not a range of integers and has no batch_size",
-            hint="give CursorConfig(..., batch_size=<items in this batch>)",
-        )
+        if length is None:
+            raise self._sizeless("the cursor {} is not a range of integers and has no batch_size")
+        if length == 0 and self.start_cursor != self.end_cursor:
+            raise self._sizeless("the cursor {} ends before it starts and has no batch_size")
+        return length
+
+    def _sizeless(self, message: str) -> ValidationError:
+        cursor = f"{self.start_cursor!r} .. {self.end_cursor!r}"
+        return ValidationError(message.format(cursor), hint="give CursorConfig(..., batch_size=<items in this batch>)")
 
 
 def wire_cursor(value: Any, index: int) -> dict[str, Any]:
@@ -84,7 +92,16 @@ def wire_cursor(value: Any, index: int) -> dict[str, Any]:
             hint="use CursorConfig(start_cursor=..., end_cursor=...) or create_cursor_ranges(...)",
         )
     known = {key: value[key] for key in CursorConfig.model_fields if value.get(key) is not None}
-    return CursorConfig(**{"start_cursor": None, "end_cursor": None, **known}).to_dict(index)
+    return _config({"start_cursor": None, "end_cursor": None, **known}, index).to_dict(index)
+
+
+def _config(fields: dict[str, Any], index: int) -> CursorConfig:
+    try:
+        return CursorConfig(**fields)
+    except PydanticError as error:
+        wrong = [(p["loc"], p["msg"], p["input"]) for p in error.errors()]
+        problems = "; ".join(f"{'.'.join(map(str, at))}: {msg}, found {described(given)}" for at, msg, given in wrong)
+        raise ValidationError(f"cursor_configs[{index}] {problems}") from None
 
 
 def _require_json(wire: dict[str, Any], index: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tasker.batch_processing import BatchableHandler
 from tasker.errors import ValidationError
 from tasker.step_handler.functional import BatchConfig, batch_analyzer
-from tasker.types import StepContext, StepHandlerResult
+from tasker.types import CursorConfig, StepContext, StepHandlerResult
 from tests.unit.handlers.support import context
 
 NAN = float("nan")
@@ -88,3 +88,37 @@ def test_a_handler_of_batches_refuses_them_as_well(cut: Any, said: str) -> None:
 @pytest.mark.parametrize(("item_ms", "size"), [(1e-320, 10_000), (math.inf, 100), (10**400, 100)])
 def test_the_optimal_size_stays_within_its_bounds_for_any_time(item_ms: float, size: int) -> None:
     assert handler.calculate_optimal_batch_size(10**6, item_ms) == size
+
+
+@pytest.mark.parametrize(
+    ("cursor", "said"),
+    [
+        ({"batch_size": "many"}, r"cursor_configs\[1\] batch_size: .* integer.*, found str \('many'\)"),
+        ({"batch_id": 7}, r"cursor_configs\[1\] batch_id: .* string, found int \(7\)"),
+        ({"metadata": "x"}, r"cursor_configs\[1\] metadata: .* dictionary, found str \('x'\)"),
+        ({"step_size": 0}, r"cursor_configs\[1\] has the step_size 0, expected 1 or more"),
+        ({"step_size": -1}, r"cursor_configs\[1\] has the step_size -1, expected 1 or more"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_a_cursor_with_a_field_of_a_wrong_type_is_refused_with_its_place(cursor: dict[str, Any], said: str) -> None:
+    right = {"start_cursor": 0, "end_cursor": 5}
+    with pytest.raises(ValidationError, match=said):
+        handler.batch_analyzer_success(cursor_configs=[right, {"start_cursor": 5, "end_cursor": 9, **cursor}])
+
+
+def test_a_range_that_ends_before_it_starts_is_refused() -> None:
+    for reversed_range in ({"start_cursor": 5, "end_cursor": 1}, CursorConfig(start_cursor=5, end_cursor=1)):
+        with pytest.raises(ValidationError, match=r"the cursor 5 \.\. 1 ends before it starts") as caught:
+            handler.batch_analyzer_success(cursor_configs=[reversed_range])
+        assert "batch_size=<items in this batch>" in str(caught.value.hint)
+
+
+def test_a_reversed_range_that_says_how_many_items_it_has_and_an_empty_one_are_cursors() -> None:
+    cursors = [
+        {"start_cursor": 9, "end_cursor": 5, "batch_size": 4},
+        {"start_cursor": 5, "end_cursor": 5},
+    ]
+    result = handler.batch_analyzer_success(cursor_configs=cursors).result
+    assert result is not None
+    assert result["total_items"] == 4
