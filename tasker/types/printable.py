@@ -11,9 +11,14 @@ def printable(value: Any) -> str:
     return _asked(str, value)
 
 
+def shown(value: Any) -> str:
+    """The beginning of `repr(value)`: 80 characters."""
+    return _asked(repr, value)[:80]
+
+
 def described(value: Any) -> str:
     """The value's class with the beginning of its `repr`, for messages that say what was found."""
-    return "None" if value is None else f"{type(value).__name__} ({_asked(repr, value):.80})"
+    return "None" if value is None else f"{type(value).__name__} ({shown(value)})"
 
 
 def _asked(form: Callable[[Any], str], value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tasker.contracts.reporting import ProgressReport
+from tasker.types.printable import shown
 
 HINT = "report_progress(percent=40), report_progress(done=4, total=10) or report_progress(done=4)"
 LONGEST = 500
@@ -16,7 +17,7 @@ def progress_report(
     """The report of these numbers. Raises `ValueError` for numbers that say nothing, or contradict each other."""
     for name, value in (("percent", percent), ("done", done), ("total", total)):
         if value is not None and not (_is_number(value) and value >= 0):
-            raise ValueError(f"{name} is {value!r}; a number from 0 on is expected: {HINT}")
+            raise ValueError(f"{name} is {shown(value)}; a number from 0 on is expected: {HINT}")
     if percent is None and done is None and total is None and not message:
         raise ValueError(f"nothing is reported: {HINT}, each with a message or without")
     if percent is not None and (done is not None or total is not None):
@@ -29,7 +30,12 @@ def progress_report(
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float can hold
+        return False
 
 
 def _fraction(percent: float | None, done: float | None, total: float | None) -> float | None:

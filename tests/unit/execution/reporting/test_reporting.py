@@ -269,6 +269,9 @@ def test_progress_is_a_share_where_that_is_known(given: dict[str, Any], fraction
         ({"done": 3, "total": 2}, "done is 3 of 2"),
         ({"total": 2}, "done is None of 2"),
         ({"done": "3"}, "done is '3'"),
+        ({"done": 10**400}, "done is 10000"),
+        ({"percent": 10**400}, "percent is 10000"),
+        ({"done": 1, "total": 10**5000}, "total is int, which cannot be shown"),
     ],
 )
 def test_progress_that_contradicts_itself_is_refused(given: dict[str, Any], said: str) -> None:
