@@ -22,7 +22,7 @@ from tasker.errors import PlanUnreadable
 from tasker.execution.attempt.call import context_of
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.told import AttemptTeller
-from tasker.execution.attempt.values import Attempt, Deferred, Released, Unplaced, Unreported
+from tasker.execution.attempt.values import Attempt, AttemptEnd, Deferred, Released, Unplaced, Unreported
 from tasker.execution.claims_in_hand import ClaimsInHand, GivenBack, Running
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import failed_here, log_failure
@@ -200,22 +200,11 @@ class Worker:
         return self.inputs.knows(row.task, plan, plan.steps[row.ordinal])
 
     def _start(self, row: ClaimRow, plan: Plan) -> None:
-        step = plan.steps[row.ordinal]
-        task = self.inputs.require(row.task)
-        claim = self._claim(row, plan, step, task)
-        running = Running(claim, step.handler.callable)
-        results = self.inputs.dependency_results(task, plan, step)
-        attempt = Attempt(
-            claim,
-            plan,
-            step,
-            CopiedWhenRead.of(task.context),
-            results,
-            running.cancel,
-            self._writes,
-            self.settings.result_limit_bytes,
-            self.reports.of(claim),
-        )
+        step, task = plan.steps[row.ordinal], self.inputs.require(row.task)
+        running = Running(claim := self._claim(row, plan, step, task), step.handler.callable)
+        read = CopiedWhenRead.of(task.context), self.inputs.dependency_results(task, plan, step)
+        limit, said = self.settings.result_limit_bytes, self.reports.of(claim)
+        attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, said)
         self.claims.take(running)  # not before: nobody would give up a claim without an attempt
         if _log.isEnabledFor(logging.DEBUG):
             log_line(_log, logging.DEBUG, f"Step claimed: step_uuid={row.step}", ids_of(claim))
@@ -243,6 +232,15 @@ class Worker:
         )
 
     async def _run(self, running: Running, attempt: Attempt) -> None:
+        try:
+            self._settle(running, attempt, await self._carried_out(attempt))
+        except BaseException as error:  # a defect of ours, or this task was cancelled: claim and slot must not be lost
+            if not running.ended:
+                failed = Result(attempt.claim, attempt.plan, 0, failed_here(error))
+                self._settle(running, attempt, attempt.cancel.end_of(attempt.claim) or failed)
+            raise
+
+    async def _carried_out(self, attempt: Attempt) -> AttemptEnd:
         told = None if self._teller is None else self._teller.started(attempt)
         try:
             end = await self._runner.run(attempt)
@@ -252,6 +250,9 @@ class Worker:
             self._teller.ended(told, end)
         if isinstance(end, Result) and (attempt.step.publishes_events or end.outcome.events):
             end = await self.events.with_events(end, attempt.step, partial(context_of, attempt))
+        return end
+
+    def _settle(self, running: Running, attempt: Attempt, end: AttemptEnd) -> None:
         running.ended = True
         self.slots.finish()
         if self._left_to_others is not None and not self._runner.crowded:
@@ -264,11 +265,10 @@ class Worker:
 
     def _let_go(self, running: Running, end: Unreported, attempt: Attempt) -> None:
         if isinstance(end, Released):
-            self._give_back(running, end, attempt)
-        elif isinstance(end, Deferred):
-            self._completed.give_back(GivenBack(end.claim, {"reason": end.reason}, end.delay_ms))
-        else:
-            self.claims.let_go([end.claim])
+            return self._give_back(running, end, attempt)
+        if isinstance(end, Deferred):
+            return self._completed.give_back(GivenBack(end.claim, {"reason": end.reason}, end.delay_ms))
+        self.claims.let_go([end.claim])
 
     def _give_back(self, running: Running, end: Released, attempt: Attempt) -> None:
         """A step that nobody stopped is given back because its handler is not to be had here: never take it again."""

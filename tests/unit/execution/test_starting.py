@@ -20,9 +20,9 @@ from tasker.execution.slots import Slots
 from tasker.execution.worker import MOST_TOGETHER, Worker
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs
-from tasker.services.engine.exchange import AdvanceResult
+from tasker.services.engine.exchange import AdvanceResult, Result
 from tests.support.random_plans import Spec, build_plan
-from tests.unit.execution.bench import PATIENCE
+from tests.unit.execution.bench import PATIENCE, failure_of
 
 NOTHING: Any = None
 
@@ -217,3 +217,27 @@ async def test_slots_of_claims_behind_one_that_cannot_be_started_are_free_again(
     with pytest.raises(IndexError):
         await broken.offer(answer)
     assert broken.slots.free == most - 2
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), GeneratorExit(), RuntimeError("a defect")])
+async def test_whatever_leaves_an_attempt_its_slot_is_free_again_and_its_claim_has_a_result(
+    error: BaseException,
+) -> None:
+    class Leaves(Handlers):
+        async def run(self, attempt: Attempt) -> AttemptEnd:
+            raise error
+
+    busy = worker(build_plan(Spec("a")), [], Leaves())
+    results: list[Result] = []
+    busy._completed.add = results.append  # type: ignore[method-assign]
+
+    await busy.accept(root(inputs={"task 0": TaskInputs({}, "c")}))
+    busy.slots.settle(busy.slots.reserve(1), 1)
+    task = busy.claims._in_hand["step 0"].task
+    assert task is not None
+    await asyncio.wait([task])
+
+    assert busy.slots.free == 4
+    assert [failure_of(each).error_type for each in results] == ["worker_error"]
+    assert task.cancelled() == isinstance(error, asyncio.CancelledError)
+    assert task.cancelled() or task.exception() is (None if isinstance(error, Exception) else error)

@@ -28,19 +28,24 @@ async def run_async(attempt: Attempt, handler: ResolvedHandler, limit: float) ->
     finally:
         attempt.cancel.wake = None
         watch.close()
+    await watch.take_back()
     return timed_out(limit, handler.name) if watch.expired else ending
 
 
 class _Watch:
-    """Cancels the current task when the time is up or when it is told to, and takes its cancels back at the end."""
+    """Cancels the current task when the time is up or when it is told to, and takes its cancels back at the end.
 
-    __slots__ = ("_before", "_cancels", "_flag", "_loop", "_task", "_timer", "expired")
+    A library that cancels its task, and never takes that back, leaves the task's count of cancels higher for good: only
+    one that comes after ours is from outside.
+    """
+
+    __slots__ = ("_before", "_cancels", "_flag", "_loop", "_start", "_task", "_timer", "expired")
 
     def __init__(self, flag: CancelFlag, limit: float) -> None:
         self._flag = flag
         self._loop = asyncio.get_running_loop()
         self._task = _current_task()
-        self._before = self._task.cancelling()
+        self._start = self._before = self._task.cancelling()
         self._cancels = 0
         self._timer = self._loop.call_later(limit, self._expire)
         self.expired = False
@@ -61,12 +66,27 @@ class _Watch:
         """True when somebody else cancelled the task as well."""
         return self._task.cancelling() - self._cancels > self._before
 
+    async def take_back(self) -> None:
+        """Leave no cancel of the handler's own behind: the next call in this task, or its save, is not to suffer."""
+        left = self._task.cancelling() - self._start
+        if left <= 0:
+            return
+        try:
+            await asyncio.sleep(0)  # one that came in the handler's last step is raised only here
+        except asyncio.CancelledError:
+            if self._task.cancelling() - self._start > left:
+                raise
+        for _ in range(left):
+            self._task.uncancel()
+
     def _expire(self) -> None:
         self.expired = True
         self._flag.time_is_up()
         self._cancel()
 
     def _cancel(self) -> None:
+        if not self._cancels:
+            self._before = self._task.cancelling()
         self._cancels += 1
         self._task.cancel()
         self._timer = self._loop.call_later(NAG_SECONDS, self._cancel)

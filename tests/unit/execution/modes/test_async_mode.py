@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Cancelled, Lost
+from tasker.execution.attempt import Cancelled, Lost, Released
 from tasker.execution.attempt.modes import on_loop as async_mode
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
@@ -90,6 +90,60 @@ async def test_a_timeout_inside_the_handler_is_the_handlers_own(bench: Bench) ->
 
     assert failure.error_type == "timeout"
     assert failure.metadata["exception_type"] == "TimeoutError"
+
+
+class CancelsAndGoesOn(StepHandler):
+    """Leaves a cancel uncounted, as libraries do that stop what they wait for by `task.cancel()`."""
+
+    async def call(self, context: StepContext) -> StepHandlerResult:
+        cancel_this_task()
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            await asyncio.Event().wait()
+        return self.success({})
+
+
+def cancel_this_task() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+
+
+async def test_a_timeout_is_one_where_a_library_has_left_a_cancel_uncounted(bench: Bench) -> None:
+    failure = await bench.failure(CancelsAndGoesOn, timeout_seconds=0.01)
+
+    assert failure.error_type == "handler_timeout"
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+async def test_the_flag_stops_a_handler_that_has_left_a_cancel_uncounted(bench: Bench) -> None:
+    attempt = bench.attempt(CancelsAndGoesOn)
+    running = asyncio.ensure_future(bench.runner.run(attempt))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    attempt.cancel.set(Released)
+
+    assert isinstance(await running, Released)
+
+
+async def test_a_cancel_of_the_handlers_last_step_is_not_raised_in_the_attempt(bench: Bench) -> None:
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            cancel_this_task()
+            return self.success({})
+
+    end = await bench.runner.run(bench.attempt(Handler))
+    await asyncio.sleep(0)
+
+    assert isinstance(end, Result)
+    assert end.failure is None
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
 
 
 async def test_what_a_handler_returns_after_its_time_is_discarded(bench: Bench) -> None:
