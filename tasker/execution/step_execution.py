@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
 from typing import Any
 
 from tasker.contracts.clock import Clock
@@ -20,6 +19,7 @@ from tasker.execution.reporting.writer import ReportWriter
 from tasker.execution.watchdog import LoopWatchdog
 from tasker.execution.worker import Worker
 
+_log = logging.getLogger("tasker.execution")
 FENCED = "fenced"
 """Reason for which nothing is claimed: the lease was lost."""
 RUNNER_CLOSE_SECONDS = 1.0
@@ -81,5 +81,9 @@ class StepExecution:
         """End the threads and child processes of handlers; bring the last events, and store what was said last."""
         await self.runner.close(RUNNER_CLOSE_SECONDS)
         self.bus.close()
-        with suppress(DatabaseError):
+        try:
             await self._writer.write()
+        except DatabaseError:
+            pass  # the process tells of that elsewhere
+        except Exception:  # a defect of ours: the connections behind it must be closed all the same
+            _log.exception("reports_not_stored: what handlers have said last is lost")

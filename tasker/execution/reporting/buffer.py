@@ -33,6 +33,16 @@ class Said:
     lines: Sequence[KeptLine]
     progress: Sequence[tuple[Claim, ProgressReport]]
 
+    def halves(self) -> Iterator[Said]:
+        """The same as two, of which none is empty where there is more than one thing."""
+        if self.lines and self.progress:
+            parts = Said(self.lines, ()), Said((), self.progress)
+        else:
+            lines, progress = len(self.lines) // 2, len(self.progress) // 2
+            first = Said(self.lines[:lines], self.progress[:progress])
+            parts = first, Said(self.lines[lines:], self.progress[progress:])
+        yield from parts
+
 
 class ReportBuffer:
     """Takes what attempts say, until it is written. `level` is the lowest of logging that is kept, None keeps no lines;
@@ -41,7 +51,7 @@ class ReportBuffer:
     def __init__(self, level: int | None, lines: int) -> None:
         self.level, self.most_lines = level, lines
         self.dropped = 0
-        """Lines that came while the buffer was full, since the start."""
+        """Lines that came while the buffer was full, or were refused by the database, since the start."""
         self._lines: list[KeptLine] = []
         self._progress: dict[str, tuple[Claim, ProgressReport]] = {}
         self._lock = threading.Lock()
@@ -73,6 +83,11 @@ class ReportBuffer:
             self._lines[:0] = said.lines
             self._progress = {**{claim.step_uuid: (claim, report) for claim, report in said.progress}, **self._progress}
             self._filled.set()
+
+    def drop(self, lines: int) -> None:
+        """So many lines will never be stored."""
+        with self._lock:
+            self.dropped += lines
 
     def add_line(self, line: KeptLine) -> None:
         """Keep a line, unless there are too many."""

@@ -10,7 +10,7 @@ from typing import Any
 from tasker.contracts.reporting import LogLine, ProgressReport
 from tasker.contracts.running import covering
 from tasker.errors import NotStorable
-from tasker.lifecycle.storable import encode
+from tasker.lifecycle.storable import as_stored, encode
 
 LONGEST_MESSAGE = 8_192
 """Characters."""
@@ -18,6 +18,11 @@ LARGEST_FIELDS = 8_192
 """Bytes of JSON."""
 PRINTED = "stdout"
 """The logger of what was printed."""
+HIGHEST_LEVEL = 32_767
+"""What the database keeps of a level."""
+YEAR_10_000 = 253_402_300_800.0
+"""Seconds since 1970."""
+FLAT = {str, int, float, bool, type(None)}
 LEFT_OUT = {"left_out": f"fields that are no JSON, or more than {LARGEST_FIELDS:,} bytes of it"}
 
 
@@ -47,12 +52,17 @@ def _printed(text: str) -> LogLine:
 
 
 def storable(line: LogLine) -> LogLine:
-    """The line without sensitive values that its step knows and without what PostgreSQL refuses, and not too long."""
+    """The line without sensitive values that its step knows and without what PostgreSQL refuses, and not too long.
+
+    Nothing of it is the handler's any more: it may change what it has told of before the line is stored.
+    """
     told, cover = {"message": line.message, "fields": line.fields}, covering.get()
     if cover is not None:
         told = cover(told)
     message, fields = _text(str(told["message"])), _fields(told["fields"])
-    return replace(line, logger=_text(line.logger, 200), message=message, fields=fields)
+    at = line.at if 0 <= line.at < YEAR_10_000 else time.time()
+    level = max(-HIGHEST_LEVEL, min(line.level, HIGHEST_LEVEL))
+    return LogLine(at, level, _text(line.logger, 200), message, fields)
 
 
 def covered(report: ProgressReport) -> ProgressReport:
@@ -71,8 +81,10 @@ def _text(text: str, longest: int = LONGEST_MESSAGE) -> str:
 def _fields(fields: Any) -> Any:
     if not fields:
         return None
-    try:
-        encode(fields, limit_bytes=LARGEST_FIELDS)
-    except NotStorable:
+    if not isinstance(fields, dict):
         return LEFT_OUT
-    return dict(fields)
+    try:
+        encoded = encode(fields, limit_bytes=LARGEST_FIELDS)
+    except (NotStorable, RuntimeError):  # another thread of the handler changes them right now
+        return LEFT_OUT
+    return dict(fields) if FLAT.issuperset(map(type, fields.values())) else as_stored(encoded)

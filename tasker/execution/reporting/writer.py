@@ -11,8 +11,10 @@ from typing import Any
 from tasker.contracts.backoff import Backoff
 from tasker.contracts.execution import Claim
 from tasker.contracts.reporting import ProgressReport
+from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseError
 from tasker.execution.reporting.buffer import KeptLine, ReportBuffer, Said
+from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.calls import Engine
 
 MOST = 2_000
@@ -20,6 +22,8 @@ MOST = 2_000
 PAUSE_SECONDS = 1.0
 """Between two writes."""
 FAILED = Backoff(1.0, 15.0)
+REFUSED = (DataRefused, TypeError, ValueError, ArithmeticError, RecursionError)
+"""What is raised for the content of a report, here or by the database: repeating it changes nothing."""
 _log = logging.getLogger("tasker.execution")
 
 
@@ -44,20 +48,36 @@ class ReportWriter:
                 failures += 1
 
     async def write(self) -> None:
-        """Store what is there, up to `MOST` lines. Raises `DatabaseError`, and keeps it then."""
+        """Store what is there, up to `MOST` lines; what is refused is dropped. Raises `DatabaseError`, and keeps it."""
         said = self._buffer.take(MOST)
         try:
             if said.lines or said.progress:
-                await self._engine.read("report", _arguments(said, time.time()))
+                await self._store(said)
         except BaseException:
             self._buffer.give_back(said)
             raise
         self._tell_of_dropped()
 
+    async def _store(self, said: Said) -> None:
+        """Halved where it is refused, down to what is refused alone: one odd line must not cost the others."""
+        try:
+            await self._engine.read("report", _arguments(said, time.time()))
+        except REFUSED as error:
+            if len(said.lines) + len(said.progress) == 1:
+                return self._drop(said, error)
+            for half in said.halves():
+                await self._store(half)
+
+    def _drop(self, said: Said, error: Exception) -> None:
+        (claim,) = [*(each.claim for each in said.lines), *(claim for claim, _ in said.progress)]
+        log_line(_log, logging.WARNING, "step_report_refused", {**ids_of(claim), "error": str(error)[:500]})
+        self._buffer.drop(len(said.lines))
+
     def _tell_of_dropped(self) -> None:
         if self._buffer.dropped > self._told:
             _log.warning(
-                "step_logs_dropped lines=%s: more is said than can be stored", self._buffer.dropped - self._told
+                "step_logs_dropped lines=%s: more is said than can be stored, or what cannot be",
+                self._buffer.dropped - self._told,
             )
             self._told = self._buffer.dropped
 

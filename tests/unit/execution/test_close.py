@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
+from typing import Any
 
+import pytest
+
+from tasker.contracts.reporting import ProgressReport
+from tasker.domain_events.channel import InProcessChannel
 from tasker.execution.attempt import Released
+from tasker.execution.publishing.bus import Bus
+from tasker.execution.publishing.custom import CustomPublishers
+from tasker.execution.reporting.buffer import ReportBuffer
+from tasker.execution.reporting.writer import ReportWriter
+from tasker.execution.step_execution import StepExecution
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
@@ -71,3 +82,24 @@ async def test_a_closed_runner_takes_nothing(bench: Bench) -> None:
 
     assert isinstance(end, Released)
     assert end.reason == "the worker is closing"
+
+
+class Broken:
+    """An engine that fails as nobody expects it."""
+
+    async def read(self, function: str, args: Any) -> dict[str, Any]:
+        raise RuntimeError("a defect")
+
+
+async def test_reports_that_cannot_be_written_do_not_keep_a_worker_from_closing(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    nothing: Any = None
+    reports, bus = ReportBuffer(logging.INFO, 10), Bus(CustomPublishers(1), channel=InProcessChannel())
+    reports.of(bench.attempt(callable="x").claim).progress(ProgressReport(0.5))
+    writer = ReportWriter(reports, Broken())  # type: ignore[arg-type]
+    execution = StepExecution(nothing, nothing, nothing, nothing, bench.runner, nothing, bus, writer)
+
+    await execution.close()
+
+    assert "reports_not_stored" in caplog.text

@@ -6,6 +6,8 @@ import asyncio
 import logging
 import os
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,9 +16,10 @@ import pytest
 
 from tasker.contracts.execution import Claim
 from tasker.contracts.reporting import LogLine, ProgressReport, reporter
+from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseUnavailable
 from tasker.execution.reporting.buffer import CAPACITY, ReportBuffer
-from tasker.execution.reporting.lines import LARGEST_FIELDS, LEFT_OUT, LONGEST_MESSAGE
+from tasker.execution.reporting.lines import LARGEST_FIELDS, LEFT_OUT, LONGEST_MESSAGE, storable
 from tasker.execution.reporting.writer import ReportWriter
 from tasker.step_output import KeptPrints, StepLogHandler, keep_output
 from tasker.types import StepContext
@@ -33,11 +36,15 @@ class Store:
     def __init__(self) -> None:
         self.told: list[Any] = []
         self.away = False
+        self.refuses: Exception | None = None
+        """Raised for what says "odd"."""
 
     async def read(self, function: str, args: Any) -> dict[str, Any]:
         assert function == "report"
         if self.away:
             raise DatabaseUnavailable("gone")
+        if self.refuses and any(each["message"] == "odd" for each in [*args["lines"], *args["progress"]]):
+            raise self.refuses
         self.told.append(args)
         return {}
 
@@ -111,6 +118,56 @@ async def test_what_the_database_would_refuse_is_replaced_and_what_is_too_long_i
     assert lines[0]["message"] == "a\N{REPLACEMENT CHARACTER}b?"
     assert lines[1]["message"].endswith("x... (5 characters more)")
     assert [each["fields"] for each in lines[2:]] == [LEFT_OUT, LEFT_OUT, {"a": 1}]
+
+
+async def test_a_line_is_as_it_was_said_whatever_becomes_of_its_fields() -> None:
+    buffer = ReportBuffer(logging.INFO, 10)
+    to = buffer.of(CLAIM)
+    found: dict[str, Any] = {"ids": []}
+    for n in range(3):
+        found["ids"].append(n)
+        to.log(line("so far", fields={"found": found}))
+    found["ids"].append({1, 2})
+
+    lines, _ = await written(buffer)
+
+    assert [each["fields"]["found"]["ids"] for each in lines] == [[0], [0, 1], [0, 1, 2]]
+
+
+@pytest.mark.parametrize("fields", [{"n": Counter(a=2)}, Counter(a=2)])
+async def test_fields_of_odd_types_are_kept_as_plain_ones(fields: Any) -> None:
+    assert type(storable(line("", fields=fields)).fields) is dict
+    assert {type(each) for each in (storable(line("", fields=fields)).fields or {}).values()} <= {dict, int}
+
+
+@pytest.mark.parametrize("at", [float("nan"), float("inf"), -1e300, -1e12, 1e300])
+async def test_a_time_that_is_none_is_now_and_a_level_fits(at: float) -> None:
+    kept = storable(LogLine(at, 40_000, "here", "x"))
+
+    assert 0 <= kept.at <= time.time()
+    assert kept.level == 32_767
+
+
+@pytest.mark.parametrize("error", [DataRefused("smallint out of range"), TypeError("no JSON")])
+async def test_what_is_refused_is_dropped_and_counted_and_costs_nothing_else(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    buffer, store = ReportBuffer(logging.INFO, 100), Store()
+    store.refuses, to = error, buffer.of(CLAIM)
+    for n in range(20):
+        to.log(line("odd" if n in (3, 11) else f"line {n}"))
+    to.progress(ProgressReport(0.5))
+    buffer.of(replace(CLAIM, step_uuid="other")).progress(ProgressReport(0.1, message="odd"))
+
+    await ReportWriter(buffer, store).write()  # type: ignore[arg-type]
+
+    stored = [each["message"] for told in store.told for each in told["lines"]]
+    assert stored == [f"line {n}" for n in range(20) if n not in (3, 11)]
+    assert [each["fraction"] for told in store.told for each in told["progress"]] == [0.5]
+    assert buffer.dropped == 2
+    assert caplog.text.count("step_report_refused") == 3
+    assert "step_logs_dropped lines=2" in caplog.text
+    assert buffer.take(10).lines == []
 
 
 async def test_what_cannot_be_stored_comes_again_in_order_and_newer_progress_wins() -> None:
