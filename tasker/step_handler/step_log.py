@@ -17,19 +17,19 @@ _logger = logging.getLogger("tasker.handlers")
 class StepLog:
     """Writes lines that are kept with the step, and go to the process's log as well. Fields must be JSON."""
 
-    def debug(self, message: str, **fields: Any) -> None:
+    def debug(self, message: str, /, **fields: Any) -> None:
         """What helps to find a mistake."""
         self._write(logging.DEBUG, message, fields)
 
-    def info(self, message: str, **fields: Any) -> None:
+    def info(self, message: str, /, **fields: Any) -> None:
         """What happened."""
         self._write(logging.INFO, message, fields)
 
-    def warning(self, message: str, **fields: Any) -> None:
+    def warning(self, message: str, /, **fields: Any) -> None:
         """Something odd that did not stop the work."""
         self._write(logging.WARNING, message, fields)
 
-    def error(self, message: str, **fields: Any) -> None:
+    def error(self, message: str, /, **fields: Any) -> None:
         """A failure that somebody should look at."""
         self._write(logging.ERROR, message, fields)
 

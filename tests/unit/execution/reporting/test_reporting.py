@@ -18,9 +18,10 @@ from tasker.contracts.execution import Claim
 from tasker.contracts.reporting import LogLine, ProgressReport, reporter
 from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseUnavailable
-from tasker.execution.reporting.buffer import CAPACITY, ReportBuffer
+from tasker.execution.reporting.buffer import CAPACITY, AttemptReporter, ReportBuffer
 from tasker.execution.reporting.lines import LARGEST_FIELDS, LEFT_OUT, LONGEST_MESSAGE, storable
 from tasker.execution.reporting.writer import ReportWriter
+from tasker.step_handler.step_log import StepLog
 from tasker.step_output import KeptPrints, StepLogHandler, keep_output
 from tasker.types import StepContext
 from tasker.types.progress import LONGEST, progress_report
@@ -348,3 +349,16 @@ def test_outside_of_a_worker_reports_go_nowhere() -> None:
     assert reporter.get() is None
     context.report_progress(10)
     context.log.info("x")
+
+
+@pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
+def test_a_field_may_be_named_as_a_parameter_is(level: str) -> None:
+    buffer = ReportBuffer(logging.DEBUG, 10)
+    token = reporter.set(AttemptReporter(buffer, CLAIM))
+    try:
+        getattr(StepLog(), level)("sent", message="hello", self=1)
+    finally:
+        reporter.reset(token)
+
+    (kept,) = buffer.take(10).lines
+    assert (kept.line.message, kept.line.fields) == ("sent", {"message": "hello", "self": 1})
