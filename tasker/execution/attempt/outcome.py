@@ -38,13 +38,16 @@ def settle(value: Any, step: StepPlan, handler: str, limit_bytes: int = VALUE_LI
 
 
 def yielded(signal: CheckpointYield, handler: str) -> Checkpoint | Failure:
-    """The position that the handler wants saved, or a failure when it cannot be stored."""
-    position = Checkpoint(signal.cursor, signal.items_processed, signal.accumulated_results)
+    """The position that the handler wants saved, as it is stored, or a failure when it cannot be."""
+    position = {
+        "cursor": signal.cursor,
+        "items_processed": signal.items_processed,
+        "accumulated_results": signal.accumulated_results,
+    }
     try:
-        encode({"cursor": position.cursor, "accumulated_results": position.accumulated_results})
+        return Checkpoint(**as_stored(encode(position)))
     except NotStorable as problem:
         return _not_storable("checkpoint", problem, handler)
-    return position
 
 
 def raised(error: BaseException, handler: str) -> Failure:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.own_copy import CopiedWhenRead
 from tasker.execution.attempt import Cancelled, Checkpoint, Lost, Released
 from tasker.lifecycle.storable import as_stored
@@ -118,6 +120,50 @@ async def test_a_checkpoint_that_is_not_json_is_a_permanent_failure_with_the_pat
     assert (failure.error_type, failure.retryable) == ("not_storable", False)
     assert "$.cursor.seen" in failure.message
     assert save.saved == []
+
+
+@pytest.mark.parametrize(
+    ("cursor", "items", "path", "error_type"),
+    [
+        (1, 10**5000, "$.items_processed", "not_storable"),
+        ("x" * (VALUE_LIMIT_BYTES - 60), 10**60, "$", "result_too_large"),
+    ],
+    ids=["thousands of digits", "a position at the edge of what may be stored"],
+)
+@pytest.mark.parametrize("execution", [None, "async"])
+async def test_a_position_that_cannot_be_stored_is_a_permanent_failure_whatever_in_it_is_odd(
+    bench: Bench, execution: str | None, cursor: Any, items: int, path: str, error_type: str
+) -> None:
+    class Handler(StepHandler):
+        def call(self, context: StepContext) -> StepHandlerResult:
+            checkpoint_yield(cursor, items)
+
+    class AsyncHandler(Handler):
+        async def call(self, context: StepContext) -> StepHandlerResult:  # type: ignore[override]
+            checkpoint_yield(cursor, items)
+
+    failure = await bench.failure(AsyncHandler if execution else Handler, execution=execution)
+
+    assert (failure.error_type, failure.retryable) == (error_type, False)
+    assert failure.metadata["path"] == path
+    assert "the checkpoint of" in failure.message
+
+
+async def test_what_is_saved_is_what_was_accumulated_then_in_plain_types(bench: Bench) -> None:
+    save, counts = Saver(), Counter(a=1)
+
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            if context.has_checkpoint():
+                return self.success(context.accumulated_results)
+            asyncio.get_running_loop().call_soon(counts.update, "a")
+            checkpoint_yield((1, 2), 1, counts)
+
+    end = await bench.run(Handler, save=save)
+
+    assert isinstance(end, Result)
+    assert as_stored(end.success.encoded) == {"a": 1}
+    assert (save.saved[0].cursor, type(save.saved[0].accumulated_results)) == ([1, 2], dict)
 
 
 async def test_each_run_has_the_whole_timeout(bench: Bench) -> None:
