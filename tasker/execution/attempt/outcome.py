@@ -54,7 +54,7 @@ def raised(error: BaseException, handler: str) -> Failure:
     """What the handler raised, as a failure. One that would end the process is a failure like any other (B-146)."""
     try:
         return storable(_from_exception(error, handler))
-    except Exception as defect:  # its text or one of its fields fails: the step must not be lost for that
+    except BaseException as defect:  # its text or one of its fields fails: neither step nor thread may be lost for that
         kind = type(error).__name__
         message = f"{handler} raised {kind}, which cannot be shown: asking it raised {type(defect).__name__}"
         return Failure(message, "handler_error", True, metadata={"exception_type": kind}, handler=handler)

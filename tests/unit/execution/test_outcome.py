@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -164,15 +165,20 @@ async def test_an_endless_message_is_cut_and_says_so(bench: Bench) -> None:
     assert failure.message.endswith("... (40000 more characters)")
 
 
-async def test_an_exception_whose_text_fails_is_still_a_failure(bench: Bench) -> None:
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit, GeneratorExit, asyncio.CancelledError])
+@pytest.mark.parametrize("execution", ["async", "thread"])
+async def test_an_exception_whose_text_fails_is_still_a_failure(
+    bench: Bench, kind: type[BaseException], execution: str
+) -> None:
     class Mute(Exception):
         def __str__(self) -> str:
-            raise RuntimeError("no text")
+            raise kind("no text")
 
-    failure = await bench.failure(raising(Mute()))
+    failure = await bench.failure(raising(Mute()), execution=execution)
 
     assert (failure.error_type, failure.retryable) == ("handler_error", True)
-    assert "Mute" in failure.message
+    assert f"Mute, which cannot be shown: asking it raised {kind.__name__}" in failure.message
+    assert bench.runner.leaked_threads == 0
 
 
 async def test_a_functional_handler_returns_plain_values(bench: Bench) -> None:
