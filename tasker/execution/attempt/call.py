@@ -12,11 +12,10 @@ from tasker.contracts.reporting import reporter
 from tasker.contracts.running import covering, running
 from tasker.execution.attempt.covering import Cover
 from tasker.execution.attempt.modes.copies import end_copy
-from tasker.execution.attempt.outcome import raised, settle, yielded
+from tasker.execution.attempt.outcome import left_by, settle
 from tasker.execution.attempt.values import Attempt, Ending, with_events
 from tasker.execution.publishing.from_handler import EventBuffer
 from tasker.registry.invocation import ResolvedHandler
-from tasker.step_handler.checkpoint import CheckpointYield
 from tasker.types.context import StepContext
 
 
@@ -29,10 +28,8 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
         ending: Ending = settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
     except asyncio.CancelledError:
         raise
-    except CheckpointYield as signal:
-        ending = yielded(signal, handler.name)
     except BaseException as error:  # SystemExit too: a handler must not end the worker (B-146)
-        ending = raised(error, handler.name)
+        ending = left_by(error, handler.name)
     finally:
         _leave(attempt, entered)
         end_copy(process, handler.name)
@@ -48,10 +45,8 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
             return asyncio.run(call_async(attempt, handler))
         value = handler.call(context_of(attempt, events))
         ending: Ending = settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
-    except CheckpointYield as signal:
-        ending = yielded(signal, handler.name)
     except BaseException as error:
-        ending = raised(error, handler.name)
+        ending = left_by(error, handler.name)
     finally:
         _leave(attempt, entered)
         end_copy(process, handler.name)

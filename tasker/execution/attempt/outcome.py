@@ -50,6 +50,17 @@ def yielded(signal: CheckpointYield, handler: str) -> Checkpoint | Failure:
         return _not_storable("checkpoint", problem, handler)
 
 
+def left_by(error: BaseException, handler: str) -> Checkpoint | Failure:
+    """What an exception means with which the handler was left: the position in it, or the failure that it is.
+
+    A yield from a task of an `asyncio.TaskGroup` comes in a group, alone where no other task has failed.
+    """
+    inner = error
+    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
+        inner = inner.exceptions[0]
+    return yielded(inner, handler) if isinstance(inner, CheckpointYield) else raised(error, handler)
+
+
 def raised(error: BaseException, handler: str) -> Failure:
     """What the handler raised, as a failure. One that would end the process is a failure like any other (B-146)."""
     try:

@@ -55,6 +55,54 @@ async def test_the_handler_goes_on_from_each_checkpoint_without_using_an_attempt
     assert [(saved.cursor, saved.items_processed) for saved in save.saved] == [(4, 4), (8, 8)]
 
 
+class YieldsInGroups(StepHandler):
+    """Yields from a task of a group in a group; `odd` fails beside it."""
+
+    odd: BaseException | None = None
+
+    async def call(self, context: StepContext) -> StepHandlerResult:
+        if context.has_checkpoint():
+            return self.success({"cursor": context.checkpoint_cursor})
+        async with asyncio.TaskGroup() as outer:
+            outer.create_task(self._in_a_group())
+        return self.success({})
+
+    async def _in_a_group(self) -> None:
+        async with asyncio.TaskGroup() as inner:
+            inner.create_task(self._yields())
+            inner.create_task(self._waits())
+
+    async def _yields(self) -> None:
+        checkpoint_yield(1, 1)
+
+    async def _waits(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if self.odd is not None:
+                raise self.odd
+
+
+@pytest.mark.parametrize("execution", ["async", "thread"])
+async def test_a_yield_from_a_task_of_a_group_is_one(bench: Bench, execution: str) -> None:
+    end = await bench.run(YieldsInGroups, execution=execution)
+
+    assert isinstance(end, Result)
+    assert as_stored(end.success.encoded) == {"cursor": 1}
+
+
+async def test_a_yield_beside_which_another_task_of_its_group_failed_is_a_failure(bench: Bench) -> None:
+    class Fails(YieldsInGroups):
+        odd = ValueError("beside it")
+
+    save = Saver()
+    failure = await bench.failure(Fails, save=save)
+
+    assert failure.error_type == "handler_error"
+    assert "beside it" in failure.message
+    assert save.saved == []
+
+
 async def test_the_history_of_a_checkpoint_reaches_the_handler(bench: Bench) -> None:
     seen: list[Any] = []
 
