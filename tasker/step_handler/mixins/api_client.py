@@ -1,4 +1,7 @@
-"""The HTTP verbs of a handler, sync and async, over a connection pool that lives as long as the handler (D-125)."""
+"""The HTTP verbs of a handler, sync and async, over a connection pool that lives as long as the handler (D-125).
+
+Each event loop has a pool of its own for the async ones.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from tasker.contracts.running import running
+from tasker.step_handler.mixins.loop_clients import LoopClients
 
 if TYPE_CHECKING:
     import httpx
@@ -34,7 +38,7 @@ class ApiClient(Generic[R]):
     default_timeout: float = 30.0
     default_headers: ClassVar[dict[str, str]] = {}
     _client: httpx.Client | None = None
-    _async_client: httpx.AsyncClient | None = None
+    _async_clients: LoopClients | None = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,13 +66,26 @@ class ApiClient(Generic[R]):
 
     @property
     def async_client(self) -> httpx.AsyncClient:
-        """The connection pool of the async verbs, made at first use and kept until `aclose`."""
-        if self._async_client is None:
+        """The connection pool of the async verbs in the running loop, kept until `aclose` or the end of the loop."""
+        client = self._async_client
+        if client is None:
             import httpx
 
-            self._async_client = httpx.AsyncClient(**self._settings(), event_hooks={"request": [_acarry_trace]})
-            self.configure_session(self._async_client)
-        return self._async_client
+            client = httpx.AsyncClient(**self._settings(), event_hooks={"request": [_acarry_trace]})
+            self.configure_session(client)
+            self._async_client = client
+        return client
+
+    @property
+    def _async_client(self) -> httpx.AsyncClient | None:
+        return None if self._async_clients is None else self._async_clients.get()
+
+    @_async_client.setter
+    def _async_client(self, client: httpx.AsyncClient) -> None:
+        with _creating:
+            if self._async_clients is None:
+                self._async_clients = LoopClients()
+        self._async_clients.keep(client)
 
     def configure_session(self, session: httpx.Client | httpx.AsyncClient) -> None:
         """Called once with each new client: override it to set headers, auth or timeouts."""
@@ -83,10 +100,9 @@ class ApiClient(Generic[R]):
             client.close()
 
     async def aclose(self) -> None:
-        """Close the connections of the async verbs."""
-        client, self._async_client = self._async_client, None
-        if client is not None:
-            await client.aclose()
+        """Close the connections of the async verbs in the running loop."""
+        if self._async_clients is not None:
+            await self._async_clients.close()
 
     def request(self, method: str, path: str, **kwargs: Any) -> R:
         """Any method; `kwargs` go to httpx."""

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import socket
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
@@ -109,6 +112,80 @@ def test_a_client_is_made_once_and_configured() -> None:
     assert str(client.base_url) == "https://api.example.com"
     handler.close()
     assert client.is_closed
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers and keeps the connection."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, format: str, *args: Any) -> None: ...
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """Of a server on this machine."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+class Asks(ApiHandler):
+    """Keeps the clients that it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clients: list[httpx.Client | httpx.AsyncClient] = []
+
+    def configure_session(self, session: httpx.Client | httpx.AsyncClient) -> None:
+        self.clients.append(session)
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        return self.success()
+
+
+def test_each_loop_has_an_async_client_of_its_own_which_is_closed_with_it(address: str) -> None:
+    handler = Asks()
+    for _ in range(3):
+        asyncio.run(handler.aget(address))
+
+    assert len(handler.clients) == 3
+    assert all(each.is_closed for each in handler.clients)
+    assert handler._async_clients is not None
+    assert handler._async_clients._kept == {}
+
+
+def test_a_loop_that_is_not_shut_down_leaves_nothing_behind_for_the_next(address: str) -> None:
+    handler = Asks()
+    for _ in range(2):
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(handler.aclose())
+        loop.run_until_complete(handler.aget(address))
+        assert handler._async_clients is not None
+        assert list(handler._async_clients._kept) == [loop]
+        ((client, _),) = handler._async_clients._kept.values()
+        loop.run_until_complete(client.aclose())
+        loop.close()
+
+
+async def test_calls_in_one_loop_share_a_client_until_it_is_closed(address: str) -> None:
+    handler = Asks()
+    await handler.aget(address)
+    await handler.aget(address)
+    await handler.aclose()
+    assert [each.is_closed for each in handler.clients] == [True]
+
+    await handler.aget(address)
+    assert [each.is_closed for each in handler.clients] == [True, False]
+    await handler.aclose()
 
 
 @pytest.mark.parametrize(
