@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import Token
 from typing import Any
 
@@ -42,7 +44,7 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     entered = _enter(attempt, events)
     try:
         if handler.kind == "async":
-            return asyncio.run(call_async(attempt, handler))
+            return _on_a_loop_of_its_own(call_async(attempt, handler))
         value = handler.call(context_of(attempt, events))
         ending: Ending = settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
     except BaseException as error:
@@ -51,6 +53,23 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
         _leave(attempt, entered)
         end_copy(process, handler.name)
     return with_events(ending, events.taken())
+
+
+class _NotWaitedFor(ThreadPoolExecutor):
+    """The default executor of a loop that ends with its handler: jobs that are left in it go on, as on a worker's loop.
+
+    To wait for them, as `asyncio.run` does, would keep what the handler has returned from its worker.
+    """
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more jobs."""
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+
+
+def _on_a_loop_of_its_own(call: Coroutine[Any, Any, Ending]) -> Ending:
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_default_executor(_NotWaitedFor(thread_name_prefix="asyncio"))
+        return runner.run(call)
 
 
 Entered = tuple[Token[Any], Token[Any], Token[Any], Token[Any]]

@@ -96,6 +96,24 @@ async def test_an_async_handler_in_thread_mode_has_a_loop_of_its_own(bench: Benc
     assert loops != [asyncio.get_running_loop()]
 
 
+async def test_a_result_does_not_wait_for_what_its_handler_has_left_in_the_default_executor(
+    bench: Bench, blocks: Blocks
+) -> None:
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            asyncio.get_running_loop().run_in_executor(None, blocks.call, context)
+            asyncio.get_running_loop().run_in_executor(None, ended.append, 1)
+            return self.success({"n": await asyncio.to_thread(lambda: 1)})
+
+    ended: list[int] = []
+    assert await result_of(bench, Handler, execution="thread") == {"n": 1}
+    assert not blocks.seen
+    assert bench.leaked == []
+
+    blocks.let_go.set()
+    await until(lambda: (blocks.seen, ended) == ([False], [1]))
+
+
 @pytest.mark.parametrize("end", [lambda: sys.exit(4), lambda: _raise(KeyboardInterrupt()), lambda: _raise(_Odd())])
 async def test_a_handler_cannot_end_its_thread(bench: Bench, end: Callable[[], None]) -> None:
     class Handler(StepHandler):
