@@ -152,6 +152,7 @@ class AttemptRunner:
         self._threads.close()
         if self._processes is not None:
             await self._processes.close()
+        await asyncio.sleep(0)  # attempts whose threads were left behind end now
 
     async def _run(self, attempt: Attempt) -> AttemptEnd:
         if stopped := attempt.cancel.end_of(attempt.claim):

@@ -11,7 +11,8 @@ import pytest
 
 from tasker.contracts.reporting import ProgressReport
 from tasker.domain_events.channel import InProcessChannel
-from tasker.execution.attempt import Released
+from tasker.execution.attempt import Cancelled, Lost, Released
+from tasker.execution.attempt.values import Unreported
 from tasker.execution.publishing.bus import Bus
 from tasker.execution.publishing.custom import CustomPublishers
 from tasker.execution.reporting.buffer import ReportBuffer
@@ -56,7 +57,8 @@ async def test_what_does_not_finish_is_released(bench: Bench) -> None:
     assert isinstance(await running, Released)
 
 
-async def test_a_thread_that_does_not_finish_is_left_behind(bench: Bench) -> None:
+@pytest.mark.parametrize("end", [Released, Cancelled, Lost])
+async def test_a_thread_that_does_not_finish_is_left_behind(bench: Bench, end: type[Unreported]) -> None:
     started, let_go = threading.Event(), threading.Event()
 
     class Handler(StepHandler):
@@ -65,12 +67,16 @@ async def test_a_thread_that_does_not_finish_is_left_behind(bench: Bench) -> Non
             let_go.wait(PATIENCE)
             return self.success({})
 
-    running = asyncio.ensure_future(bench.end(bench.attempt(Handler)))
+    attempt = bench.attempt(Handler)
+    running = asyncio.ensure_future(bench.runner.run(attempt))
     assert await asyncio.to_thread(started.wait, PATIENCE)
+    if end is not Released:
+        attempt.cancel.set(end)
 
     await bench.runner.close(0)
 
-    assert isinstance(await running, Released)
+    assert running.done()
+    assert isinstance(await running, end)
     assert len(bench.leaked) == 1
     let_go.set()
 

@@ -34,6 +34,8 @@ class ThreadMode:
         self._threads: Threads[Ending] = Threads(size, self.places.release)
         self._stop_grace = stop_grace
         self._on_leaked_thread = on_leaked_thread
+        self._running: set[Callable[[], None]] = set()
+        """What leaves behind each of the threads that run a handler."""
 
     @property
     def leaked(self) -> int:
@@ -48,6 +50,7 @@ class ThreadMode:
         abandon = partial(self._abandon, attempt, job)
         attempt.cancel.wake = partial(self._stop, abandon)
         timer = asyncio.get_running_loop().call_later(limit, abandon)
+        self._running.add(abandon)
         try:
             ending = await job.done
             return left_running(limit, handler.name) if ending is None else ending
@@ -57,9 +60,12 @@ class ThreadMode:
         finally:
             timer.cancel()
             attempt.cancel.wake = None
+            self._running.discard(abandon)
 
     def close(self) -> None:
-        """Let the idle threads end."""
+        """Let the idle threads end, and leave the others behind: one that was cancelled is still waited for."""
+        for abandon in list(self._running):
+            abandon()
         self._threads.close()
 
     def _start(self, attempt: Attempt, handler: ResolvedHandler) -> Job[Ending]:
