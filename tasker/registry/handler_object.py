@@ -44,6 +44,12 @@ def to_handler(found: Any, name: str) -> Any:
     return found
 
 
+def makes(found: Any, cls: type) -> bool:
+    """True when `to_handler(found)` gives a handler of this class, or one that calls the same function."""
+    found = getattr(found, "_handler_class", found)
+    return found is cls or (issubclass(cls, ContextFunction) and found is cls.function)
+
+
 def _instance(cls: type, name: str) -> Any:
     try:
         return cls()

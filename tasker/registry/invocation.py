@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import StepPlan, TemplateId
 from tasker.errors import HandlerLoadError
 from tasker.registry.handler_definition import HandlerDefinition
-from tasker.registry.handler_object import to_handler
+from tasker.registry.handler_object import makes, to_handler
 from tasker.registry.method_dispatch_wrapper import MethodDispatchWrapper, entry_point
 from tasker.registry.module_loading import file_of, import_module, load_file
 from tasker.types import StepContext
@@ -30,11 +32,18 @@ class HandlerSource:
     qualname: str
     method: str
     file: str | None = None
+    named: bool = True
+    """False where `qualname` leads to something else in the module, or to nothing: a child would run other code."""
 
     @property
     def loadable(self) -> bool:
-        """False for code that only this process has: made inside a function, or typed into a shell."""
-        return "<locals>" not in self.qualname and self.module != "__main__"
+        """False for code that only this process has (typed into a shell), or that no name in its module leads to."""
+        return self.named and self.module != "__main__"
+
+    @property
+    def local(self) -> bool:
+        """True for code that was made inside a function, or typed into a shell."""
+        return "<locals>" in self.qualname or self.module == "__main__"
 
     def load(self) -> Callable[[StepContext], Any]:
         """The handler's entry, made anew in this process. Raises `HandlerLoadError`."""
@@ -94,4 +103,29 @@ def _call_fresh(fresh: Callable[[], Any]) -> Callable[[StepContext], Any]:
 
 def _source(target: Any, method: str) -> HandlerSource:
     cls = type(target)
-    return HandlerSource(cls.__module__, cls.__qualname__, method, file_of(cls.__module__))
+    path = next((path for names in _namespaces(cls) if (path := _path(names, cls))), None)
+    return HandlerSource(cls.__module__, path or cls.__qualname__, method, file_of(cls.__module__), path is not None)
+
+
+def _namespaces(cls: type) -> Iterator[Mapping[str, Any]]:
+    """What is in the handler's module; also as it was when its code was run, where a file has been run anew since."""
+    if (module := sys.modules.get(cls.__module__)) is not None:
+        yield vars(module)
+    for value in vars(cls).values():
+        function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+        if isinstance(function, FunctionType):
+            names = getattr(inspect.unwrap(function), "__globals__", {})
+            if names.get("__name__") == cls.__module__:
+                yield names
+
+
+def _path(names: Mapping[str, Any], cls: type) -> str | None:
+    """What leads to the handler. Not always its qualified name: a decorator may have handed that on to another one."""
+    first, *rest = cls.__qualname__.split(".")
+    found = names.get(first)
+    for part in rest:
+        found = getattr(found, part, None)
+    if makes(found, cls):
+        return cls.__qualname__
+    code = ((name, value) for name, value in list(names.items()) if isinstance(value, (type, FunctionType)))
+    return next((name for name, value in code if makes(value, cls)), None)

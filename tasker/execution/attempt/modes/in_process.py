@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from typing import Any
 
+from tasker.contracts.execution import Failure
 from tasker.execution.attempt.modes.child_process import ChildProcess
 from tasker.execution.attempt.modes.memory import exceeded, resident_mb
 from tasker.execution.attempt.modes.wire import NotAFrame, call_id, ending_from, frame, request
@@ -18,6 +19,11 @@ HINT = "there are as many as the machine has processors: start workers on furthe
 
 CONTENT = "what is in the object that was registered or resolved exists in this process only"
 FOR_CONTENT = "register or resolve its class, or give the step `execution: {mode: thread}`"
+
+UNNAMED = "no name in its module leads to it, so a child process would run something else or nothing"
+FOR_UNNAMED = (
+    "give it a name of its own in the module that its `__module__` names, or give the step `execution: {mode: thread}`"
+)
 
 
 class ProcessMode:
@@ -37,7 +43,7 @@ class ProcessMode:
     async def run(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         """Run a handler in a child for at most `limit` seconds; the cancel flag stops the child."""
         if not handler.source.loadable:
-            return not_in_process(handler.name, "its code exists in this process only")
+            return _unreachable(handler)
         if not handler.made_here:
             return not_in_process(handler.name, CONTENT, FOR_CONTENT)
         if not await self.places.take(attempt, limit):
@@ -103,6 +109,12 @@ class ProcessMode:
                 return child
             self._abandon(child)
         return await ChildProcess.start()
+
+
+def _unreachable(handler: ResolvedHandler) -> Failure:
+    if handler.source.local:
+        return not_in_process(handler.name, "its code exists in this process only")
+    return not_in_process(handler.name, UNNAMED, FOR_UNNAMED)
 
 
 def _watched(child: ChildProcess, memory_mb: int | None) -> list[asyncio.Task[int]]:

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,11 +100,14 @@ async def test_a_handler_that_changes_what_it_reads_changes_it_for_itself(bench:
     assert answers == [{"above": ["mine"], "input": ["mine"], "size": WORTH_KEEPING}] * 4
 
 
-async def test_a_request_whose_handler_cannot_be_loaded_leaves_what_it_brought(bench: Bench) -> None:
+async def test_a_request_whose_handler_cannot_be_loaded_leaves_what_it_brought(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     above = dict(LARGE)
     attempt = large(bench.attempt(child_handlers.ChangesWhatItReads, execution="process"), above)
     module = {"__module__": child_handlers.__name__}
     nowhere = type("Nowhere", (child_handlers.ChangesWhatItReads,), module)
+    monkeypatch.setattr(child_handlers, "Nowhere", nowhere, raising=False)  # in this process alone
     missing = large(bench.attempt(nowhere, execution="process", callable="missing"), above)
     first = await stored(bench, attempt)
 

@@ -1,0 +1,56 @@
+"""A child process runs the code that its worker would run, or says why it cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasker.lifecycle.storable import as_stored
+from tasker.registry.handler_definition import HandlerDefinition
+from tasker.services.authoring.handlers import load_handlers
+from tasker.services.engine.exchange import Result
+from tests.unit.execution.bench import Bench, failure_of
+from tests.unit.execution.modes import named_handlers
+
+
+async def result(bench: Bench, handler: Any, **options: Any) -> Any:
+    end = await bench.run(handler, **options)
+    assert isinstance(end, Result)
+    assert end.success, end.failure
+    return as_stored(end.success.encoded)
+
+
+@pytest.mark.parametrize(
+    ("handler", "expected"),
+    [
+        (named_handlers.audited_charge, {"charged": 5, "audited": True}),
+        (named_handlers.count_from_five, {"next": 6}),
+        (named_handlers.handle, {"which": "second"}),
+        (named_handlers.plain, {"plain": True}),
+        (named_handlers.Outer.Inner, {"inner": True}),
+    ],
+    ids=["a wrapper that has the name of what it wraps", "made by a function", "the last of a name", "plain", "nested"],
+)
+async def test_a_child_runs_the_handler_that_its_worker_has(bench: Bench, handler: Any, expected: Any) -> None:
+    assert await result(bench, handler) == await result(bench, handler, execution="process") == expected
+
+
+async def test_a_handler_whose_name_has_gone_to_another_one_cannot_run_in_a_child(bench: Bench) -> None:
+    failure = failure_of(await bench.run(named_handlers.BOTH[0], execution="process"))
+
+    assert (failure.error_type, failure.retryable) == ("handler_not_importable", False)
+    assert "no name in its module leads to it" in failure.message
+    assert "give it a name of its own in the module" in failure.message
+
+
+def test_code_that_another_registry_has_run_anew_meanwhile_still_has_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "handlers.py"
+    file.write_text("from tasker.step_handler import step_handler\n@step_handler('kept')\ndef kept(): return {}\n")
+    first, _ = load_handlers([file]), load_handlers([file])
+
+    source = first.resolved(HandlerDefinition(callable="kept")).source
+
+    assert source.loadable
+    assert (source.qualname, source.file) == ("kept", str(file.resolve()))
