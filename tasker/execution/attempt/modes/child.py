@@ -25,11 +25,13 @@ from tasker.execution.attempt.call import call_blocking
 from tasker.execution.attempt.cancel import CancelFlag
 from tasker.execution.attempt.modes.kept_values import ReceivedValues
 from tasker.execution.attempt.modes.wire import HEADER, STOP, answer, attempt_from, frame, said
-from tasker.execution.attempt.outcome import not_in_process
+from tasker.execution.attempt.outcome import not_in_process, raised
 from tasker.execution.attempt.values import Ending
 from tasker.execution.reporting.from_child import ChildReporter
 from tasker.log_format import log_as_parent
+from tasker.registry.handler_object import to_handler
 from tasker.registry.invocation import HandlerSource, ResolvedHandler
+from tasker.registry.method_dispatch_wrapper import entry_point
 from tasker.step_output import keep_output
 from tasker.types.context import StepContext
 
@@ -115,6 +117,8 @@ def _run(
         call = _entry(source)
     except HandlerLoadError as error:
         return not_in_process(message["name"], str(error))
+    except Exception as error:  # the code has changed since the worker read it
+        return raised(error, message["name"])
     keep_output(level)
     return call_blocking(attempt, ResolvedHandler(message["kind"], call, message["name"], source))
 
@@ -134,8 +138,7 @@ def _entry(source: HandlerSource) -> Callable[[StepContext], Any]:
     owner: Any = getattr(call, "__self__", None)
     if getattr(owner, "reuse_instance", True):
         return call
-    fresh: Callable[[StepContext], Any] = getattr(type(owner)(), source.method)
-    return fresh
+    return lambda context: entry_point(to_handler(type(owner), source.qualname), source.method)(context)
 
 
 def _end_with_parent(parent: int) -> None:

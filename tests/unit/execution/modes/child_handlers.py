@@ -51,6 +51,21 @@ class CountsItsCalls(StepHandler):
         return self.success({"calls": self.calls})
 
 
+class ConnectsOnce(StepHandler):
+    """A process can make two of it: that with which it is resolved, and that of the first call."""
+
+    reuse_instance = False
+    made = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+        if self.made > 2:
+            raise ConnectionError("the service is away")
+
+    def call(self, context: StepContext) -> StepHandlerResult:
+        return self.success({"pid": os.getpid()})
+
+
 @step_handler("shows_itself_async")
 async def shows_itself_async(context: StepContext) -> dict[str, int]:
     return {"pid": os.getpid()}

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tasker.execution.attempt import CancelFlag
 from tasker.lifecycle.storable import as_stored
 from tasker.registry.handler_definition import HandlerDefinition
 from tasker.services.authoring.handlers import load_handlers
 from tasker.services.engine.exchange import Result
 from tests.unit.execution.bench import Bench, failure_of
-from tests.unit.execution.modes import named_handlers
+from tests.unit.execution.modes import child_handlers, named_handlers
 
 
 async def result(bench: Bench, handler: Any, **options: Any) -> Any:
@@ -54,3 +57,52 @@ def test_code_that_another_registry_has_run_anew_meanwhile_still_has_its_name(tm
 
     assert source.loadable
     assert (source.qualname, source.file) == ("kept", str(file.resolve()))
+
+
+async def test_a_handler_that_cannot_be_made_again_says_why_as_it_does_in_a_thread(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempt = bench.attempt(child_handlers.ConnectsOnce, execution="process")
+    await bench.end(attempt)
+    failure = failure_of(await bench.end(replace(attempt, cancel=CancelFlag())))
+    monkeypatch.setattr(child_handlers.ConnectsOnce, "made", 1)
+    here = failure_of(await bench.run(child_handlers.ConnectsOnce, execution="thread"))
+
+    assert "ConnectionError: the service is away" in failure.message
+    assert "ConnectionError: the service is away" in here.message
+    assert (failure.error_type, failure.retryable) == (here.error_type, here.retryable)
+
+
+CODE = """
+from tasker.step_handler import StepHandler, step_handler
+
+class Counts(StepHandler):
+    def call(self, context): return self.success({})
+    def upwards(self, context): return self.success({})
+
+@step_handler("charge")
+def charge(): return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "was", "now", "said"),
+    [
+        ("Counts", "upwards", "def upwards", "def downwards", "does not respond to 'upwards'"),
+        ("charge", "call", "def charge()", "def charge(amount)", "amount"),
+        ("charge", "call", "def charge()", "def charge_card()", "has no 'charge'"),
+    ],
+)
+async def test_code_that_was_edited_since_the_worker_read_it_fails_with_what_is_wrong(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, method: str, was: str, now: str, said: str
+) -> None:
+    file = tmp_path / f"edited_{len(now)}.py"
+    file.write_text(CODE)
+    monkeypatch.syspath_prepend(tmp_path)
+    attempt = bench.attempt(getattr(importlib.import_module(file.stem), name), execution="process", method=method)
+
+    file.write_text(CODE.replace(was, now))
+
+    failure = failure_of(await bench.end(attempt))
+    assert failure.error_type != "handler_crash"
+    assert said in failure.message
