@@ -9,7 +9,7 @@ import json
 import struct
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from typing import Any, TypeAlias
 
 from tasker.contracts.events.publishing import HandlerEvent
@@ -77,11 +77,11 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Sent
     context."""
     return {
         "call": call,
-        "source": asdict(handler.source),
+        "source": _fields(handler.source),
         "kind": handler.kind,
         "name": handler.name,
         "sys_path": sys.path,
-        "claim": asdict(replace(attempt.claim, trace=attempt.claim.carried, trace_of=None)),
+        "claim": _fields(replace(attempt.claim, trace=attempt.claim.carried, trace_of=None)),
         "plan": replace(attempt.plan, steps=(attempt.step,)).to_json(),
         **sent.fields(
             attempt.claim.task_uuid, task_context=attempt.task_context, dependency_results=attempt.dependency_results
@@ -118,17 +118,17 @@ def _claim(fields: Mapping[str, Any]) -> Claim:
 def answer(call: CallId, ending: Ending) -> dict[str, Any]:
     """What the handler came to, as a message. A result travels as the text that will be stored."""
     if isinstance(ending, Success):
-        kind, fields = "success", {"text": ending.encoded.text, "metadata": ending.metadata}
+        kind, told = "success", {"text": ending.encoded.text, "metadata": ending.metadata}
     else:
         kind = "failure" if isinstance(ending, Failure) else "checkpoint"
-        fields = {name: value for name, value in asdict(replace(ending, events=())).items() if name != "events"}
-    message = {"call": call, "type": kind, "fields": fields}
+        told = {name: value for name, value in _fields(ending).items() if name != "events"}
+    message = {"call": call, "type": kind, "fields": told}
     return message | ({"events": [event.to_json() for event in ending.events]} if ending.events else {})
 
 
 def ending_from(message: Mapping[str, Any]) -> Ending:
     """The value that `answer` was given."""
-    events = [HandlerEvent.from_json(fields) for fields in message.get("events", ())]
+    events = [HandlerEvent.from_json(event) for event in message.get("events", ())]
     return with_events(_ending(message["type"], message["fields"]), tuple(events))
 
 
@@ -145,7 +145,7 @@ def _ending(kind: str, fields: Mapping[str, Any]) -> Ending:
 def said(call: CallId, report: LogLine | ProgressReport) -> dict[str, Any]:
     """What the handler says while it runs, as a message. Fields that are no JSON are told as text."""
     kind = "line" if isinstance(report, LogLine) else "progress"
-    return {"call": call, "type": kind, "fields": asdict(report)}
+    return {"call": call, "type": kind, "fields": _fields(report)}
 
 
 def report_from(message: Mapping[str, Any]) -> LogLine | ProgressReport | None:
@@ -155,6 +155,11 @@ def report_from(message: Mapping[str, Any]) -> LogLine | ProgressReport | None:
         return None if kind is None else kind(**message["fields"])
     except (KeyError, TypeError) as error:
         raise NotAFrame(message) from error
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """By name, as they are: `asdict` makes dictionaries of other classes anew, which not all of them survive."""
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 class InTheParent:

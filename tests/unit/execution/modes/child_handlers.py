@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,6 +88,16 @@ class Counts(StepHandler):
         if done < 3:
             checkpoint_yield(done + 1, done + 1, {"pid": os.getpid()})
         return self.success({"done": done, "accumulated": context.accumulated_results})
+
+
+class CountsByName(StepHandler):
+    def call(self, context: StepContext) -> StepHandlerResult:
+        if context.has_checkpoint():
+            return self.success(context.accumulated_results)
+        seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        seen["letters"].update("aab")
+        checkpoint_yield(1, 3, seen)
+        return self.success({})
 
 
 class Ends(StepHandler):

@@ -118,6 +118,10 @@ async def test_a_yield_is_saved_by_the_parent_and_goes_on_in_the_child(bench: Be
     assert [saved.cursor for saved in save.saved] == [1, 2, 3]
 
 
+async def test_a_yield_may_hold_dictionaries_of_other_classes(bench: Bench) -> None:
+    assert await result(bench, child_handlers.CountsByName) == {"letters": {"a": 2, "b": 1}}
+
+
 async def test_sys_exit_in_a_child_is_a_failure_and_the_child_lives(bench: Bench) -> None:
     pid = (await result(bench, child_handlers.ShowsItself))["pid"]
 
