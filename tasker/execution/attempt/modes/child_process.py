@@ -20,6 +20,7 @@ from tasker.execution.attempt.modes.wire import (
     CallId,
     NotAFrame,
     frame,
+    importable,
     length_of_answer,
     parsed,
     report_from,
@@ -62,7 +63,7 @@ class ChildProcess:
         ours, theirs = socket.socketpair()
         with theirs:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", BOOT, str(theirs.fileno()), json.dumps(sys.path), str(os.getpid())),
+                *(sys.executable, "-c", BOOT, str(theirs.fileno()), json.dumps(importable()), str(os.getpid())),
                 pass_fds=[theirs.fileno()],
                 stdin=asyncio.subprocess.DEVNULL,
                 start_new_session=True,

@@ -9,7 +9,7 @@ from typing import Any
 from tasker.contracts.execution import Failure
 from tasker.execution.attempt.modes.child_process import ChildProcess
 from tasker.execution.attempt.modes.memory import exceeded, resident_mb
-from tasker.execution.attempt.modes.wire import NotAFrame, call_id, ending_from, frame, request
+from tasker.execution.attempt.modes.wire import CallId, NotAFrame, call_id, ending_from, frame, request
 from tasker.execution.attempt.outcome import crashed, not_in_process, over_memory, timed_out
 from tasker.execution.attempt.placing import Places, Waits
 from tasker.execution.attempt.values import Attempt, Ending
@@ -64,8 +64,7 @@ class ProcessMode:
         if attempt.cancel.is_set():  # while the child was starting
             self._idle.append(child)
             return timed_out(limit, handler.name)
-        message = frame(request(call, attempt, handler, child.sent))
-        asking = asyncio.ensure_future(child.ask(call, message, attempt.reporter))
+        asking = asyncio.ensure_future(child.ask(call, self._request(call, attempt, handler, child), attempt.reporter))
         growing = _watched(child, attempt.step.memory_mb)
         attempt.cancel.wake = lambda _: asking.cancel()
         try:
@@ -84,6 +83,13 @@ class ProcessMode:
         for peak in peaks:
             return over_memory(attempt.step.memory_mb or 0, peak, handler.name)
         return timed_out(limit, handler.name, "; its process was stopped")
+
+    def _request(self, call: CallId, attempt: Attempt, handler: ResolvedHandler, child: ChildProcess) -> bytes:
+        try:
+            return frame(request(call, attempt, handler, child.sent))
+        except BaseException:  # else the child would be lost, or asked about values that it has not been sent
+            self._abandon(child)
+            raise
 
     async def _answered(
         self, attempt: Attempt, handler: ResolvedHandler, child: ChildProcess, asking: asyncio.Future[dict[str, Any]]

@@ -67,6 +67,12 @@ def parsed(body: bytes) -> tuple[CallId, dict[str, Any]]:
         raise NotAFrame(body[:100]) from error
 
 
+def importable() -> list[str]:
+    """Where this process finds modules: what the import system heeds of `sys.path`, which may hold anything."""
+    path: list[object] = [*sys.path]
+    return [each for each in path if isinstance(each, str)]
+
+
 def call_id(attempt: Attempt, number: int) -> CallId:
     """The identity of one call of the attempt's handler."""
     return [attempt.claim.step_uuid, attempt.claim.token, number]
@@ -80,7 +86,7 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Sent
         "source": _fields(handler.source),
         "kind": handler.kind,
         "name": handler.name,
-        "sys_path": sys.path,
+        "sys_path": importable(),
         "claim": _fields(replace(attempt.claim, trace=attempt.claim.carried, trace_of=None)),
         "plan": replace(attempt.plan, steps=(attempt.step,)).to_json(),
         **sent.fields(

@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,25 @@ async def test_an_attempt_waits_for_a_free_process(bench: Bench, tmp_path: Path)
     await running.end
 
     assert (await waiting)["amount"] == 5
+
+
+async def test_a_request_that_cannot_be_made_costs_no_child(bench: Bench) -> None:
+    pid = (await result(bench, child_handlers.ShowsItself))["pid"]
+    odd = replace(attempt(bench, child_handlers.ShowsItself), task_context={"amount": object()})
+
+    with pytest.raises(TypeError):
+        await bench.end(odd)
+
+    await bench.runner.close(0)
+    assert gone(pid)
+
+
+async def test_what_is_no_text_in_sys_path_is_not_for_the_child(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
+
+    assert [(await result(bench, child_handlers.ShowsItself))["amount"] for _ in range(2)] == [5, 5]
 
 
 class Running:
