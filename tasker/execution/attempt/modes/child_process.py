@@ -165,4 +165,12 @@ def _described(status: int) -> str:
     if status >= 0:
         return f"exited with status {status}"
     hint = " (the kernel does so when memory runs out)" if -status == signal.SIGKILL else ""
-    return f"was killed by {signal.Signals(-status).name}{hint}"
+    return f"was killed by {_name_of(-status)}{hint}"
+
+
+def _name_of(number: int) -> str:
+    """Those between the first and the last real-time signal have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -21,6 +21,8 @@ from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench, Saver, failure_of, make_bench
 from tests.unit.execution.modes import child_handlers
 
+linux = pytest.mark.skipif(sys.platform != "linux", reason="real-time signals are not everywhere")
+
 
 def attempt(bench: Bench, handler: Any, **options: Any) -> Attempt:
     """An attempt in a child process."""
@@ -134,7 +136,12 @@ async def test_sys_exit_in_a_child_is_a_failure_and_the_child_lives(bench: Bench
 
 @pytest.mark.parametrize(
     ("how", "said"),
-    [("os._exit", "exited with status 3"), ("SIGKILL", "was killed by SIGKILL"), ("SIGSEGV", "was killed by SIGSEGV")],
+    [
+        ("os._exit", "exited with status 3"),
+        ("SIGKILL", "was killed by SIGKILL"),
+        ("SIGSEGV", "was killed by SIGSEGV"),
+        pytest.param("signal 40", "was killed by signal 40", marks=linux),
+    ],
 )
 async def test_a_child_that_dies_is_a_crash_that_may_be_tried_again(bench: Bench, how: str, said: str) -> None:
     failure = failure_of(await bench.end(attempt(bench, child_handlers.Ends, inputs={"how": how})))
