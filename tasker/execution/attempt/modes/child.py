@@ -55,10 +55,10 @@ class Child:
 
     def serve(self) -> None:
         """Run handlers until SIGTERM comes or the parent goes away; never returns otherwise."""
-        signal.signal(signal.SIGTERM, self._stop)
         os.register_at_fork(after_in_child=self._hang_up)
         threading.Thread(target=self._read, daemon=True).start()
         while True:
+            signal.signal(signal.SIGTERM, self._stop)  # the last handler may have put its own function in its place
             message = self._requests.get()
             ending = _run(message, self._flag, self._send, self._received)
             if self._flag.is_set():  # the handler swallowed the SystemExit

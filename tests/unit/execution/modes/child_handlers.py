@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import logging
@@ -131,6 +132,20 @@ class Sleeps(StepHandler):
                 time.sleep(1)
             raise
         return self.success({})
+
+
+class IgnoresTheSignal(StepHandler):
+    def call(self, context: StepContext) -> StepHandlerResult:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        return self.success({"pid": os.getpid()})
+
+
+class HearsTheSignal(StepHandler):
+    """The end of its event loop puts the system's own in the place of what was there before."""
+
+    async def call(self, context: StepContext) -> StepHandlerResult:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
+        return self.success({"pid": os.getpid()})
 
 
 class Announces(StepHandler):

@@ -179,6 +179,19 @@ async def test_a_stopped_child_runs_its_finally_blocks(tmp_path: Path) -> None:
     assert (tmp_path / "told").read_text() == "True"
 
 
+@pytest.mark.parametrize("first", [child_handlers.IgnoresTheSignal, child_handlers.HearsTheSignal])
+async def test_what_a_handler_does_with_the_signal_is_not_for_the_next_one(first: type, tmp_path: Path) -> None:
+    bench = make_bench(stop_grace=PATIENCE / 3)
+    before = (await result(bench, first, callable="first"))["pid"]
+    running, pid = await sleeping(bench, tmp_path, {})
+
+    running.attempt.cancel.set()
+    await running.end
+
+    assert pid == before
+    assert (tmp_path / "told").read_text() == "True"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="signals to one thread of another process are Linux's")
 async def test_a_child_whose_handler_the_signal_does_not_wake_is_stopped_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
