@@ -130,6 +130,7 @@ class ChildProcess:
             if (report := report_from(answer)) is not None:
                 self._keep(call, report)
             elif call == self._call and not self._answer.done():
+                self._reporter = None
                 self._answer.set_result(answer)
             else:
                 self._strange = True

@@ -1,13 +1,21 @@
-"""A child does not outlive its parent."""
+"""A child does not outlive its parent, and is heard for as long as its handler runs."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tasker.contracts.execution import Success
+from tasker.contracts.reporting import LogLine, ProgressReport
+from tasker.execution.attempt.modes.child_process import ChildProcess
+from tasker.execution.attempt.modes.wire import CallId, answer, frame, said
+from tasker.lifecycle.storable import encode
 from tests.unit.execution.bench import PATIENCE
 
 RUNNING = """
@@ -68,3 +76,47 @@ def test_a_child_ends_with_its_parent(program: str) -> None:
 
     said, _ = parent.communicate(timeout=PATIENCE)  # the child holds the pipe open for as long as it lives
     assert said == ""
+
+
+CALL: CallId = ["step", 1, 1]
+
+
+def line(message: str) -> bytes:
+    return frame(said(CALL, LogLine(1.0, logging.INFO, "shop", message)))
+
+
+class Heard:
+    """Keeps the lines of a call."""
+
+    level = logging.DEBUG
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def log(self, line: LogLine) -> None:
+        self.lines.append(line.message)
+
+    def printed(self, text: str) -> None: ...
+
+    def progress(self, report: ProgressReport) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+async def test_what_is_said_after_the_answer_is_nobodys() -> None:
+    """A thread that the handler has left behind may say it."""
+    ours, theirs = socket.socketpair()
+    process = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
+    child, heard = ChildProcess(process, *await asyncio.open_connection(sock=ours)), Heard()
+    asking = asyncio.ensure_future(child.ask(CALL, b"", heard))
+    await asyncio.sleep(0)
+
+    with theirs:
+        theirs.sendall(line("before") + frame(answer(CALL, Success(encode({})))) + line("after"))
+    await asking
+    async with asyncio.timeout(PATIENCE):
+        while child.sound:
+            await asyncio.sleep(0)
+
+    assert heard.lines == ["before"]
+    await child.stop(0)
