@@ -15,23 +15,25 @@ LOOK_SECONDS = 0.1
 
 
 async def exceeded(pid: int, limit_mb: int) -> int:
-    """Return once the process holds more than the limit; how many MB it held at its peak."""
+    """Return once the process holds more than the limit; how many MB it was seen to hold.
+
+    The peak that the system knows is that of the whole life of the process, which has run other steps before.
+    """
     while (held := resident_mb(pid)) <= limit_mb:
         await asyncio.sleep(LOOK_SECONDS)
-    return max(held, resident_mb(pid, "VmHWM"))
+    return held
 
 
-def resident_mb(pid: int, which: str = "VmRSS") -> int:
-    """MB (1024 * 1024 bytes) that the process holds now, or `VmHWM`: held at most, where the system tells. 0: it has
-    gone."""
+def resident_mb(pid: int) -> int:
+    """MB (1024 * 1024 bytes) that the process holds now. 0: it has gone."""
     with suppress(OSError):
-        return _of_linux(Path(f"/proc/{pid}/status").read_text("ascii", "replace"), which)
+        return _of_linux(Path(f"/proc/{pid}/status").read_text("ascii", "replace"))
     with suppress(OSError, ValueError):
         told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True)
         return int(told.stdout) // 1024
     return 0
 
 
-def _of_linux(status: str, which: str) -> int:
+def _of_linux(status: str) -> int:
     lines = (line.split() for line in status.splitlines())
-    return next((int(words[1]) // 1024 for words in lines if words[0] == f"{which}:"), 0)
+    return next((int(words[1]) // 1024 for words in lines if words[0] == "VmRSS:"), 0)

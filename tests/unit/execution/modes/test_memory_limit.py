@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import sys
 from typing import Any
 
 from tasker.execution.attempt import AttemptEnd
@@ -29,6 +31,15 @@ async def test_a_handler_that_holds_more_than_its_limit_is_ended_and_told_limit_
     assert f"held {failure.metadata['peak_mb']} MB of memory, its memory_mb is 120" in failure.message
 
 
+async def test_the_peak_that_is_told_is_not_that_of_an_earlier_step(bench: Bench) -> None:
+    before = await holds(bench, None, mb=500)
+
+    failure = failure_of(await holds(bench, 120, mb=150, sleeps=True))
+
+    assert isinstance(before, Result)
+    assert 120 < failure.metadata["peak_mb"] < 400
+
+
 async def test_a_handler_within_its_limit_or_without_one_is_left_alone(bench: Bench) -> None:
     for limit in (500, None):
         end = await holds(bench, limit, mb=50)
@@ -48,5 +59,6 @@ async def test_memory_that_a_child_kept_from_an_earlier_step_counts_against_no_o
 
 
 def test_what_a_process_holds_is_found() -> None:
-    assert 10 < resident_mb(os.getpid()) <= resident_mb(os.getpid(), "VmHWM") + 1
+    unit = 1024 * (1024 if sys.platform == "darwin" else 1)
+    assert 10 < resident_mb(os.getpid()) <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit + 1
     assert resident_mb(2**22 + 1) == 0
