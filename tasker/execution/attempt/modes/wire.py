@@ -27,8 +27,9 @@ MARK = b"TSKR"
 HEADER = struct.Struct("!4sI")
 """In front of every frame: the mark, and the length in bytes of what follows."""
 
-LONGEST_ANSWER = 64 * 1024 * 1024
-"""Bytes. A result of 4 MB with metadata of as much, all of it escaped, is less."""
+LONGEST_ANSWER = 256 * 1024 * 1024
+"""Bytes. The largest result that the configuration allows (64 MiB), which quotes may make twice as long here, is less,
+with its metadata."""
 
 REPORTS: Mapping[str, type[LogLine] | type[ProgressReport]] = {"line": LogLine, "progress": ProgressReport}
 """What a handler says while it runs, by the type of the message."""
@@ -46,7 +47,8 @@ class NotAFrame(ValueError):
 
 def frame(message: Mapping[str, Any]) -> bytes:
     """One message, ready to send."""
-    body = json.dumps(message, separators=(",", ":")).encode()
+    text = json.dumps(message, separators=(",", ":"), ensure_ascii=False)
+    body = text.encode(errors="surrogatepass")  # as `json.loads` reads it
     return HEADER.pack(MARK, len(body)) + body
 
 
