@@ -15,7 +15,7 @@ from tasker.errors import HandlerLoadError
 from tasker.registry.handler_definition import HandlerDefinition
 from tasker.registry.handler_object import makes, to_handler
 from tasker.registry.method_dispatch_wrapper import MethodDispatchWrapper, entry_point
-from tasker.registry.module_loading import file_of, import_module, load_file
+from tasker.registry.module_loading import STATE, file_of, import_module, load_file
 from tasker.types import StepContext
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class HandlerSource:
     file: str | None = None
     named: bool = True
     """False where `qualname` leads to something else in the module, or to nothing: a child would run other code."""
+    state: str = ""
+    """What tells the content of `file` that this process has run from another one: a child runs it anew."""
 
     @property
     def loadable(self) -> bool:
@@ -103,8 +105,11 @@ def _call_fresh(fresh: Callable[[], Any]) -> Callable[[StepContext], Any]:
 
 def _source(target: Any, method: str) -> HandlerSource:
     cls = type(target)
-    path = next((path for names in _namespaces(cls) if (path := _path(names, cls))), None)
-    return HandlerSource(cls.__module__, path or cls.__qualname__, method, file_of(cls.__module__), path is not None)
+    module, file = cls.__module__, file_of(cls.__module__)
+    for names in _namespaces(cls):
+        if path := _path(names, cls):
+            return HandlerSource(module, path, method, file, state=names.get(STATE, ""))
+    return HandlerSource(module, cls.__qualname__, method, file, named=False)
 
 
 def _namespaces(cls: type) -> Iterator[Mapping[str, Any]]:

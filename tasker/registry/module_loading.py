@@ -17,6 +17,9 @@ from tasker.errors import HandlerLoadError, TaskerError
 
 PREFIX = "tasker_workflow_"
 
+STATE = "__tasker_state__"
+"""What a module that `load_file` made has of its file: what tells one content of it from another."""
+
 
 def import_module(name: str) -> ModuleType:
     """The module of that name. Raises `HandlerLoadError` when it is missing or fails."""
@@ -39,6 +42,8 @@ def load_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         with loading(str(path), path):
+            found = path.stat()  # before it is run: whoever edits it meanwhile makes another state
+            vars(module)[STATE] = f"{found.st_mtime_ns}:{found.st_size}"
             spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]

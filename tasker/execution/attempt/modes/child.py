@@ -130,7 +130,7 @@ def _tell(send: Callable[[Mapping[str, Any]], None], message: Mapping[str, Any])
 
 
 _load = cache(HandlerSource.load)
-"""The handler's code is run once, and one instance serves all attempts in this process."""
+"""The handler's code is run once, and one instance serves all attempts in this process, until its file has changed."""
 
 
 def _entry(source: HandlerSource) -> Callable[[StepContext], Any]:

@@ -11,6 +11,7 @@ import pytest
 
 from tasker.execution.attempt import CancelFlag
 from tasker.lifecycle.storable import as_stored
+from tasker.registry.discovery import handlers_in_path
 from tasker.registry.handler_definition import HandlerDefinition
 from tasker.services.authoring.handlers import load_handlers
 from tasker.services.engine.exchange import Result
@@ -106,3 +107,17 @@ async def test_code_that_was_edited_since_the_worker_read_it_fails_with_what_is_
     failure = failure_of(await bench.end(attempt))
     assert failure.error_type != "handler_crash"
     assert said in failure.message
+
+
+async def test_a_child_runs_an_edited_file_anew_once_its_worker_has_done_so(bench: Bench, tmp_path: Path) -> None:
+    answers, text = [], "from tasker.step_handler import step_handler\n@step_handler('edited')\ndef edited(): return "
+    for content in (
+        "{'edits': 0, 'pid': __import__('os').getpid()}",
+        "{'edits': 1, 'pid': __import__('os').getpid() }",
+    ):
+        (tmp_path / "handlers.py").write_text(text + content)
+        (found,) = handlers_in_path(tmp_path)
+        answers += [await result(bench, found.target, execution="process") for _ in range(2)]
+
+    assert [answer["edits"] for answer in answers] == [0, 0, 1, 1]
+    assert len({answer["pid"] for answer in answers}) == 1
