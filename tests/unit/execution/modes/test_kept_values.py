@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.execution.attempt import Attempt
-from tasker.execution.attempt.modes.kept_values import WORTH_KEEPING, ReceivedValues, SentValues
+from tasker.execution.attempt.modes.kept_values import REMEMBERED_TASKS, WORTH_KEEPING, ReceivedValues, SentValues
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tests.unit.execution.bench import Bench, failure_of
@@ -52,6 +55,56 @@ def test_a_value_that_was_asked_for_anew_is_sent_anew() -> None:
     for n in range(4):
         assert crossed(sent, received, "task", {"cut": {**LARGE, "n": n}})[0] == {"cut": {**LARGE, "n": n}}
     assert len(received._kept) == 1
+
+
+def test_a_result_as_large_as_may_be_stored_is_kept_whatever_its_letters() -> None:
+    sent, received = SentValues(), ReceivedValues()
+    largest = {"text": "я" * (VALUE_LIMIT_BYTES // 2 - 20)}
+    sizes = [crossed(sent, received, "task", {"cut": largest})[1] for _ in range(3)]
+
+    assert sizes[2] < WORTH_KEEPING
+
+
+def test_values_of_one_step_do_not_take_the_place_of_each_other() -> None:
+    sent, received, other = SentValues(10_000), ReceivedValues(), {"text": "x" * 3_000}
+    together = {name: {"text": name * 3_000} for name in "abcd"}
+    for task in ("other", "task", "other", "task"):
+        crossed(sent, received, task, {"x": other} if task == "other" else together)
+
+    read, size = crossed(sent, received, "task", together)
+
+    assert (read, size < 4_000) == (together, True), "three of the four were there"
+    assert crossed(sent, received, "other", {"x": other})[0] == {"x": other}
+
+
+def test_nothing_is_dropped_for_a_value_that_has_no_room_beside_those_of_its_own_step() -> None:
+    sent, received, other = SentValues(10_000), ReceivedValues(), {"text": "x" * 2_000}
+    together = {name: {"text": name * 3_500} for name in "abc"}
+    for _ in range(2):
+        crossed(sent, received, "other", {"x": other})
+    for _ in range(3):
+        crossed(sent, received, "task", together)
+
+    assert crossed(sent, received, "other", {"x": other})[1] < WORTH_KEEPING
+
+
+class Watched(dict[str, str]):
+    """A value that can be referred to weakly."""
+
+
+def test_values_of_a_task_that_is_over_are_let_go() -> None:
+    sent, received, value = SentValues(), ReceivedValues(), Watched(text="x" * WORTH_KEEPING)
+    for _ in range(2):
+        crossed(sent, received, "task", {"cut": value})
+    held = weakref.ref(value)
+    del value
+
+    for n in range(REMEMBERED_TASKS):
+        crossed(sent, received, f"other {n}", {})
+
+    gc.collect()
+    assert held() is None
+    assert not received._kept
 
 
 Values = dict[str, dict[str, Any]]
