@@ -120,7 +120,7 @@ def _of_list(value: list[Any] | tuple[Any, ...], path: str, depth: int) -> Itera
 
 def _scalar_problem(value: Any) -> str | None:
     if isinstance(value, str):
-        return _text_problem(value)
+        return text_problem(value)
     if isinstance(value, float) and not math.isfinite(value):
         return f"{value} is not a JSON number; use null or text"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 13_000:
@@ -141,7 +141,8 @@ _ADVICE = {
 }
 
 
-def _text_problem(text: str) -> str | None:
+def text_problem(text: str) -> str | None:
+    """Why PostgreSQL refuses a text; None where it takes it."""
     if "\0" in text:
         return "contains the NUL character, which PostgreSQL cannot store"
     if any("\ud800" <= char <= "\udfff" for char in text):

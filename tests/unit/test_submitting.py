@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 
 import tasker
-from tasker.errors import UsageError
+from tasker.errors import NotStorable, UsageError
 from tasker.handler import HandlerRegistry
 from tasker.services.authoring.target_plans import TargetPlans
 from tasker.services.submitting.submission import Drafts, Request
@@ -30,6 +31,63 @@ def test_a_request_by_message_with_such_a_priority_is_refused(priority: Any) -> 
     message = {"request_id": TASK, "namespace": "a", "template": "b", "options": {"priority": priority}}
     with pytest.raises(UsageError, match="priority: expected a whole number"):
         TaskRequest.decode(json.dumps(message).encode())
+
+
+WRONG_KIND = [
+    {"correlation_id": "order-17"},
+    {"parent_correlation_id": 17},
+    {"idempotency_key": 5},
+    {"tags": "abc"},
+    {"tags": None},
+    {"tags": {"a": 1}},
+    {"tags": ["a", None]},
+    {"tags": ["a", 10**400]},
+    {"initiator": float("nan")},
+    {"source_system": b"shop"},
+    {"reason": ["a"]},
+]
+UNSTORABLE = [
+    ({"reason": "a\0"}, "reason", "NUL"),
+    ({"source_system": "\ud800"}, "source_system", "surrogate"),
+    ({"tags": ["fine", "\udfff"]}, "tags[1]", "surrogate"),
+    ({"tags": ["\0"]}, "tags[0]", "NUL"),
+    ({"initiator": "x" * 2_601}, "initiator", "2,601 bytes are more than the 2,600 allowed"),
+    ({"initiator": "\u20ac" * 867}, "initiator", "2,601 bytes"),
+    ({"tags": ["x" * 3_000_000]}, "tags[0]", "3,000,000 bytes"),
+    ({"reason": "x" * 101}, "reason", "101 bytes"),
+]
+
+
+@pytest.mark.parametrize("option", WRONG_KIND, ids=repr)
+def test_an_option_of_another_kind_is_the_mistake_of_who_gave_it(option: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="expected a ") as caught:
+        Drafts(lambda: TASK).draft(plan_of(step_plan()), Request({}, **option))
+    assert caught.value.message.startswith(next(iter(option)))
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(("option", "path", "reason"), UNSTORABLE, ids=lambda value: repr(value)[:40])
+def test_an_option_that_no_column_takes_is_refused_with_its_place(
+    option: dict[str, Any], path: str, reason: str
+) -> None:
+    with pytest.raises(NotStorable) as caught:
+        Drafts(lambda: TASK, context_limit_bytes=100).draft(plan_of(step_plan()), Request({}, **option))
+    assert caught.value.path == path
+    assert reason in caught.value.reason
+    assert caught.value.hint
+
+
+def test_options_are_written_down_as_their_columns_hold_them() -> None:
+    correlation = "0199C1F4-8A52-7000-8000-00000000C0DE"
+    options: dict[str, Any] = {
+        "parent_correlation_id": UUID(correlation),
+        "tags": ("b", "\u20ac"),
+        "reason": "x" * 5_000,
+    }
+    request = Request({}, correlation_id=correlation, initiator="x" * 2_600, **options)
+    item = Drafts(lambda: TASK).draft(plan_of(step_plan()), request).item
+    assert (item["correlation"], item["parent_correlation"]) == (correlation.lower(),) * 2
+    assert (item["initiator"], item["reason"], item["tags"]) == ("x" * 2_600, "x" * 5_000, ["b", "\u20ac"])
 
 
 def test_the_greatest_and_the_least_priority_are_taken() -> None:

@@ -20,7 +20,7 @@ from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore, Registered
 from tasker.services.engine.starting import Starter
-from tasker.services.submitting.fitting import check_priority, require_fit, trace_item
+from tasker.services.submitting.fitting import check_key, option_item, require_fit, trace_item
 from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission
 from tasker.services.submitting.unanswered import First, submit_surely
@@ -107,8 +107,9 @@ class Drafts:
     def draft(self, plan: Plan, request: Request, task_id: str | None = None) -> Draft:
         """One task that can be created, of a fresh identifier or of the one given.
 
-        Raises `InputInvalid`, `NotStorable`, `IdentityError`; `InvalidQueueName` for a plan whose namespace can have no
-        queue, so that no task waits for hints that cannot be sent (RT-47).
+        Raises `InputInvalid`, `NotStorable`, `IdentityError`, `UsageError` for an option of another kind;
+        `InvalidQueueName` for a plan whose namespace can have no queue, so that no task waits for hints that cannot be
+        sent (RT-47).
         """
         check_namespace(plan.namespace)
         require_fit(plan, request.context)
@@ -118,19 +119,13 @@ class Drafts:
             f"{plan.namespace}/{plan.name}/{plan.version}",
             plan.identity_strategy,
             request.context,
-            request.idempotency_key,
+            check_key(request.idempotency_key),
             task_id,
         )
         item = {
             "id": task_id,
             "identity": identity,
-            "priority": check_priority(request.priority),
-            "correlation": request.correlation_id,
-            "parent_correlation": request.parent_correlation_id,
-            "initiator": request.initiator,
-            "source_system": request.source_system,
-            "reason": request.reason,
-            "tags": list(request.tags),
+            **option_item(request, self._limit),
             "context": context,
             **trace_item(request),
         }
@@ -188,7 +183,7 @@ class Submitter:
 
         `waiter` is the program that is told of its end, `starter` may run its first steps at once. Raises
         `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`, `Overloaded`, and `UsageError` for
-        another `on_duplicate`.
+        an option of another kind.
         """
         if on_duplicate not in ON_DUPLICATE:
             raise UsageError(f"on_duplicate is {on_duplicate!r}, expected one of {', '.join(ON_DUPLICATE)}")

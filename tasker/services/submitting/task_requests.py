@@ -14,7 +14,7 @@ from uuid import UUID
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
-from tasker.services.submitting.fitting import check_priority
+from tasker.services.submitting.fitting import check_priority, mistake, uuid_text
 from tasker.services.submitting.submission import Request
 
 KEYS = ("request_id", "namespace", "template", "version", "context", "options")
@@ -58,7 +58,7 @@ class TaskRequest:
 
 def finalization_of(payload: bytes) -> str:
     """The task that a message asks to evaluate again. Raises `UsageError`."""
-    return _uuid(_object(_parsed(payload), "the message").get("task_uuid"), "task_uuid")
+    return uuid_text(_object(_parsed(payload), "the message").get("task_uuid"), "task_uuid")
 
 
 def _request(context: Mapping[str, Any], options: Mapping[str, Any]) -> Request:
@@ -85,46 +85,35 @@ def _known(given: Mapping[str, Any], known: Any, kind: str) -> None:
 def _object(value: Any, name: str) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
-    raise _mistake(name, "a JSON object", value)
+    raise mistake(name, "a JSON object", value)
 
 
 def _text(value: Any, name: str) -> str:
     if isinstance(value, str) and value:
         return value
-    raise _mistake(name, "a text that is not empty", value)
+    raise mistake(name, "a text that is not empty", value)
 
 
 def _name(value: Any, name: str) -> str:
     if isinstance(value, str) and value and value.isprintable():
         return value
-    raise _mistake(name, "a name", value)
+    raise mistake(name, "a name", value)
 
 
 def _texts(value: Any, name: str) -> list[str]:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return value
-    raise _mistake(name, "a list of texts", value)
-
-
-def _uuid(value: Any, name: str) -> str:
-    try:
-        return str(UUID(value))
-    except (ValueError, TypeError, AttributeError):
-        raise _mistake(name, "a UUID", value) from None
+    raise mistake(name, "a list of texts", value)
 
 
 def _task_uuid(value: Any) -> str:
     """Any UUID will do, version 7 keeps tasks in the order of time; its last 24 bits are not kept."""
-    return str(UUID(int=UUID(_uuid(value, "request_id")).int & ~_COUNTER_BITS))
-
-
-def _mistake(name: str, expected: str, found: Any) -> UsageError:
-    return UsageError(f"{name}: expected {expected}, found {found!r:.80}")
+    return str(UUID(int=UUID(uuid_text(value, "request_id")).int & ~_COUNTER_BITS))
 
 
 _OPTION_CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
     "priority": lambda value, _: check_priority(value),
     "tags": _texts,
-    "correlation_id": _uuid,
-    "parent_correlation_id": _uuid,
+    "correlation_id": uuid_text,
+    "parent_correlation_id": uuid_text,
 }

@@ -181,7 +181,7 @@ async def test_any_uuid_names_a_request_and_its_last_bits_are_not_kept(desk: Des
         ({"context": {"a": "\ud800"}}, "$.a"),
         ({"options": {"priority": "high"}}, "priority: expected a whole number"),
         ({"options": {"priority": 10**12}}, "priority: expected a whole number from"),
-        ({"options": {"reason": "\x00"}}, "22P05"),
+        ({"options": {"reason": "\x00"}}, "reason: contains the NUL character"),
         ({"options": {"correlation_id": "x"}}, "correlation_id: expected a UUID"),
         ({"options": {"urgent": True}}, "unknown option 'urgent'"),
         ({"when": "now"}, "unknown key 'when'"),
@@ -236,6 +236,27 @@ async def test_requests_wait_while_the_database_is_away(desk: Desk) -> None:
 
     assert await desk.receive() == 1, "it was given back at once"
     assert desk.tasks() == [message["request_id"]]
+
+
+class _Trusts(Drafts):
+    """As a check that lets a text through that the database refuses."""
+
+    def draft(self, plan: Plan, request: Any, task_uuid: str | None = None) -> Draft:
+        draft = super().draft(plan, request, task_uuid)
+        return replace(draft, item={**draft.item, "reason": "\0"}) if "passes" in request.context else draft
+
+
+async def test_what_only_the_database_refuses_holds_nobody_up_either(desk: Desk) -> None:
+    plan = await registered(desk)
+    good = [asking(plan), asking(plan)]
+    await desk.send(good[0], asking(plan, context={"passes": True}), good[1])
+
+    assert await desk.receive(TaskRequests(desk.engine, desk.plans, _Trusts(new_task_uuid), _Settable())) == 3
+
+    assert sorted(desk.tasks()) == sorted(message["request_id"] for message in good)
+    (kept,) = desk.refused()
+    assert "22P05" in kept
+    assert await desk.waiting() == 0
 
 
 class _Killed(BaseException):
