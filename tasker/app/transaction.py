@@ -36,7 +36,7 @@ def submit_in(
     Raises `TemplateError`, `InputInvalid`, `DuplicateTask`; `UsageError` for what is no transaction, and for a backend
     that sends after the commit (use `App.submit_in`); `DatabaseError` when a lock was not to be had in time.
     """
-    request = Request(context or {}, **options)
+    request = Request({} if context is None else context, **options)
     submit = _submission(target, request, template, environment, backend, lock_timeout)
     return submit(caller_transaction(connection))
 
@@ -53,7 +53,7 @@ async def submit_in_async(
     **options: Unpack[RequestOptions],
 ) -> Submitted:
     """As `submit_in`, for an AsyncConnection or AsyncSession of SQLAlchemy."""
-    request = Request(context or {}, **options)
+    request = Request({} if context is None else context, **options)
     submit = _submission(target, request, template, environment, backend, lock_timeout)
     return await in_caller_transaction(connection, submit)
 

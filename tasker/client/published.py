@@ -73,7 +73,12 @@ class TaskerClient:
             raise UsageError(
                 f"create_task does not know {', '.join(unknown)}", hint=f"expected: {', '.join(REQUEST_OPTIONS)}"
             )
-        request = {"namespace": namespace, "context": context or {}, "version": version, "reason": reason}
+        request = {
+            "namespace": namespace,
+            "context": {} if context is None else context,
+            "version": version,
+            "reason": reason,
+        }
         return self._calls().create_task(name, **request, **kwargs)
 
     def get_task(self, task_uuid: str) -> TaskResponse:

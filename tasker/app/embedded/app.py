@@ -18,6 +18,7 @@ from tasker.services.pauses import PauseOptions, Target
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import Order
 from tasker.services.submitting.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
+from tasker.services.submitting.fitting import check_priority
 from tasker.services.submitting.submission import OnDuplicate, Request, RequestOptions, Submitted
 from tasker.services.tasks import checked
 
@@ -74,7 +75,7 @@ class App(AppLifecycle):
         if self._runtime is not None:
             self._runtime.worker.slots.leave_room()  # before the namespace of a first task is looked into
         plan = await self.plan(target, template=template, environment=environment)
-        request, telling = Request(context or {}, **options), self._waiters.telling(awaited)
+        request, telling = Request({} if context is None else context, **options), self._waiters.telling(awaited)
         submitted = await self._submitter.submit(
             plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
         )
@@ -164,8 +165,8 @@ class App(AppLifecycle):
     ) -> Callable[[CallerTransaction, float], Submitted]:
         """All of `submit_in` but the writing: the template is registered, in a transaction of its own."""
         plan = await self.plan(target, template=template, environment=environment)
-        request = Request(context or {}, **options)
-        await self.admission.require(plan, priority=request.priority)
+        request = Request({} if context is None else context, **options)
+        await self.admission.require(plan, priority=check_priority(request.priority))
         plan = (await self.plans.pinned(plan, force=True)).plan
         if self._engine.transactional:  # made in the caller's transaction, others would wait for the queue
             await self.messaging.ensure_namespace(plan.namespace)

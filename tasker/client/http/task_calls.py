@@ -81,7 +81,7 @@ class TaskCalls:
             "name": name,
             "namespace": namespace,
             "version": version,
-            "context": dict(context or {}),
+            "context": _input(context),
             "initiator": self.initiator,
             "source_system": self.source_system,
             "reason": reason,
@@ -133,7 +133,7 @@ class TaskCalls:
             "name": name,
             "namespace": namespace,
             "version": version,
-            "context": dict(context or {}),
+            "context": _input(context),
             "task_uuid": task_uuid,
             "initiator": self.initiator,
             "source_system": self.source_system,
@@ -263,3 +263,10 @@ class TaskCalls:
         """For each step that has not ended why it does not run now, and what would change it. Raises `TaskNotFound`,
         `StepNotFound`."""
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "explain"), {"step": step, "names": names}))
+
+
+def _input(context: Any) -> Any:
+    """None is an empty one; what is no mapping the server refuses."""
+    if context is None:
+        return {}
+    return dict(context) if isinstance(context, Mapping) else context

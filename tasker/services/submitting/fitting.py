@@ -32,6 +32,11 @@ def input_problems(plan: Plan, context: Any) -> list[Problem]:
     return [Problem(each.path, without_secrets(each.message, schema, context)) for each in check_input(plan, context)]
 
 
+def plain_input(context: Any) -> Any:
+    """A mapping of any kind as the object that is checked and stored; anything else as it is, to be refused."""
+    return dict(context) if isinstance(context, Mapping) else context
+
+
 def require_fit(plan: Plan, context: Mapping[str, Any]) -> None:
     """Raises `InputInvalid` with every problem."""
     if problems := input_problems(plan, context):

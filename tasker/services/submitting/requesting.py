@@ -9,6 +9,7 @@ from tasker.errors import UsageError
 from tasker.lifecycle.storable import encode
 from tasker.messaging.service import MessagingService
 from tasker.services.authoring.targets import registered_name
+from tasker.services.submitting.fitting import plain_input
 from tasker.services.submitting.submission import Request, RequestOptions
 from tasker.services.submitting.task_requests import TaskRequest
 from tasker.services.tasks import checked
@@ -35,7 +36,8 @@ class Requesting:
         stays one task. What an orchestrator refuses (an unknown template, a context that does not fit) is listed by
         `tasker task refused`. Raises `UsageError`, `NotStorable`, `MessagingError`.
         """
-        return await self.ask(registered_name(target), Request(dict(context or {}), **options), task_uuid)
+        request = Request({} if context is None else plain_input(context), **options)
+        return await self.ask(registered_name(target), request, task_uuid)
 
     async def ask(self, template: tuple[str, str, str | None], request: Request, task_uuid: str | None = None) -> str:
         """As `request`, of a template by its namespace, name and version."""

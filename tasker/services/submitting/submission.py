@@ -20,7 +20,7 @@ from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore, Registered
 from tasker.services.engine.starting import Starter
-from tasker.services.submitting.fitting import check_key, option_item, require_fit, trace_item
+from tasker.services.submitting.fitting import check_key, option_item, plain_input, require_fit, trace_item
 from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission
 from tasker.services.submitting.unanswered import First, submit_surely
@@ -112,13 +112,14 @@ class Drafts:
         sent (RT-47).
         """
         check_namespace(plan.namespace)
-        require_fit(plan, request.context)
+        given = plain_input(request.context)
+        require_fit(plan, given)
         task_id = task_id or self.new_id()
-        context = encode(dict(request.context), limit_bytes=self._limit)
+        context = encode(given, limit_bytes=self._limit)
         identity = identity_hash(
             f"{plan.namespace}/{plan.name}/{plan.version}",
             plan.identity_strategy,
-            request.context,
+            given,
             check_key(request.idempotency_key),
             task_id,
         )

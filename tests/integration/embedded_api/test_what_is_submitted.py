@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import psycopg
@@ -9,10 +11,12 @@ import pytest
 
 import tasker
 from tasker.contracts.plan import Plan
-from tasker.errors import NotStorable, TaskerError, UsageError
+from tasker.errors import InputInvalid, NotStorable, TaskerError, UsageError
 from tasker.services.server.bulk_submission import Order
 from tasker.services.submitting.submission import Request, Submitted
+from tasker.template import compile_text
 
+ANYTHING = "{name: anything, namespace: caller, version: 1, steps: [{name: greet, handler: greet}]}"
 ODD: list[dict[str, Any]] = [
     {"reason": "a\0"},
     {"tags": ["\ud800"]},
@@ -50,6 +54,35 @@ def test_a_mistake_in_an_option_is_told_alike_in_the_caller_s_transaction_which_
             assert isinstance(caught.value, (NotStorable, UsageError))
             assert not caught.value.retryable
         assert app.submit_in(connection, plan, {"name": "c"}).created
+
+
+NO_OBJECTS: list[Any] = [[], 0, "", False, ["a"]]
+
+
+@pytest.mark.parametrize("given", NO_OBJECTS, ids=repr)
+def test_an_input_that_is_no_object_is_refused_also_where_it_is_empty(app: tasker.SyncApp, given: Any) -> None:
+    anything = compile_text(ANYTHING).plans[0]
+    app.submit(anything)
+    with psycopg.connect(app.database_url) as connection:
+        calls: list[Callable[[], object]] = [
+            lambda: app.submit(anything, given),
+            lambda: app.run(anything, given),
+            lambda: app.submit_in(connection, anything, given),
+            lambda: tasker.submit_in(connection, anything, given),
+        ]
+        for call in calls:
+            with pytest.raises(InputInvalid, match="expected an object"):
+                call()
+    with pytest.raises(UsageError, match="context: expected a JSON object"):
+        app.requests.request("caller/anything", given)
+
+
+def test_any_mapping_is_an_input(app: tasker.SyncApp, plan: Plan) -> None:
+    given = MappingProxyType({"name": "Ada"})
+    first = app.submit(plan, given)
+    assert app.submit(plan, {"name": "Ada"}, on_duplicate="return").task_uuid == first.task_uuid
+    assert app.tasks.report(first.task_uuid).context == {"name": "Ada"}
+    assert app.requests.request("caller/greeting", given)
 
 
 def test_texts_as_long_as_an_index_takes_are_kept(app: tasker.SyncApp, plan: Plan) -> None:

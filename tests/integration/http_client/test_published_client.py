@@ -19,6 +19,7 @@ from tasker.errors import (
     InputInvalid,
     ServerUnreachable,
     StateMachineError,
+    TaskerError,
     TaskNotFound,
     TemplateNotFound,
     UsageError,
@@ -101,6 +102,13 @@ async def test_what_is_refused_raises_the_same(app: tasker.App, clients: Clients
     for error, ask in refused:
         with pytest.raises(error):
             await asyncio.to_thread(ask)
+
+
+@pytest.mark.parametrize("given", [[], 0], ids=repr)
+async def test_an_input_that_is_no_object_is_refused_also_where_it_is_empty(clients: Clients, given: Any) -> None:
+    for client in clients.values():
+        with pytest.raises(TaskerError, match="an object"):
+            await asyncio.to_thread(client.create_task, "orders", namespace="shop", context=given)
 
 
 async def test_a_task_is_cancelled_through_a_server(app: tasker.App, clients: Clients) -> None:
