@@ -189,7 +189,8 @@ class App(AppLifecycle):
 
         Without an `idempotency_key` every run is a new task, whatever the template's identity strategy.
         """
-        options.setdefault("idempotency_key", new_task_uuid())
+        if options.get("idempotency_key") is None:
+            options["idempotency_key"] = new_task_uuid()
         with nullcontext() if self._runtime is None else self._runtime.whole_run() as seen:
             submitted = await self._create(target, context, seen, **options)
             return await self._wait(submitted.task_uuid, timeout, seen)

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 import tasker
 from tasker.app.embedded.app import App
+from tasker.app.embedded.options import RunOptions
 from tasker.contracts.plan import Plan
 from tasker.errors import DuplicateTask, TaskNotFound, UsageError
 from tasker.handler import HandlerRegistry
@@ -38,6 +39,11 @@ def test_a_duplicate_can_be_taken_instead_of_refused(app: tasker.SyncApp, plan: 
     assert outcome.results == {"greet": {"text": "Hello, Ada!"}}
     with pytest.raises(UsageError, match="on_duplicate"):
         app.submit(plan, {"name": "Bob"}, idempotency_key="k", on_duplicate="ignore")
+
+
+def test_every_run_without_a_key_is_a_new_task_also_where_the_key_is_none(app: tasker.SyncApp, plan: Plan) -> None:
+    options: list[RunOptions] = [{}, {"idempotency_key": None}, {"idempotency_key": None}]
+    assert len({app.run(plan, {"name": "Ada"}, **each).task_uuid for each in options}) == 3
 
 
 def test_each_duplicate_of_many_carries_its_own_task(app: tasker.SyncApp, plan: Plan) -> None:
