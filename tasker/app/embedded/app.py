@@ -21,6 +21,7 @@ from tasker.services.submitting.caller_submission import LOCK_TIMEOUT_SECONDS, C
 from tasker.services.submitting.fitting import check_priority
 from tasker.services.submitting.submission import OnDuplicate, Request, RequestOptions, Submitted
 from tasker.services.tasks import checked
+from tasker.services.waiting.deadlines import left_of, submitted_within
 
 if TYPE_CHECKING:
     from tasker.execution.whole_runs import WholeRun
@@ -185,15 +186,17 @@ class App(AppLifecycle):
         timeout: float | None = None,
         **options: Unpack[RunOptions],
     ) -> TaskReport:
-        """Create a task and wait for its end; the report with all results. `timeout` in seconds, as in `wait`.
+        """Create a task and wait for its end; the report with all results. Raises as `submit` and `wait`.
 
-        Without an `idempotency_key` every run is a new task, whatever the template's identity strategy.
+        `timeout` is in seconds, for both together: a `TimeoutError` says whether the task goes on, or may not have been
+        created. Without an `idempotency_key` every run is a new task, whatever the template's identity strategy.
         """
-        if options.get("idempotency_key") is None:
-            options["idempotency_key"] = new_task_uuid()
+        key = options.get("idempotency_key")
+        options["idempotency_key"] = key = new_task_uuid() if key is None else key
         with nullcontext() if self._runtime is None else self._runtime.whole_run() as seen:
-            submitted = await self._create(target, context, seen, **options)
-            return await self._wait(submitted.task_uuid, timeout, seen)
+            async with submitted_within(timeout, key) as limit:
+                submitted = await self._create(target, context, seen, **options)
+            return await self._wait(submitted.task_uuid, left_of(limit), seen)
 
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
         """The report once the task has ended. Raises `TaskNotFound`, `UsageError`; after `timeout` s `TimeoutError`."""

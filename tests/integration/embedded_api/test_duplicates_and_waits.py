@@ -106,6 +106,23 @@ async def test_a_wait_that_gives_up_says_which_task_how_it_stands_and_how_to_wai
     )
 
 
+def test_a_run_gives_up_in_its_time_also_where_its_submission_waits_for_somebody_else(
+    app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan
+) -> None:
+    app.run(plan, {"name": "Ada"})
+    with Session(engine) as session:
+        app.submit_in(session, plan, {"name": "Ada"}, idempotency_key="k")
+        with pytest.raises(TimeoutError) as caught:
+            app.run(plan, {"name": "Bob"}, idempotency_key="k", timeout=0.1)
+        session.rollback()
+    assert str(caught.value) == (
+        "the submission was not answered within 0.1 s: the task may have been created, or not. "
+        "To run it in either case: run(..., idempotency_key='k', on_duplicate='return')"
+    )
+    outcome = app.run(plan, {"name": "Bob"}, idempotency_key="k", on_duplicate="return", timeout=60)
+    assert outcome.results == {"greet": {"text": "Hello, Bob!"}}
+
+
 async def test_a_wait_outlasts_an_outage_to_the_report_also_where_the_breaker_has_let_somebody_else_try(
     database_url: str, registry: HandlerRegistry, plan: Plan
 ) -> None:

@@ -1,0 +1,31 @@
+"""One deadline for the submission of a task and for the wait behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+
+@asynccontextmanager
+async def submitted_within(timeout: float | None, key: str) -> AsyncGenerator[asyncio.Timeout]:
+    """Around the submission of a task with that key, which is cancelled after `timeout` seconds.
+
+    Raises `TimeoutError` then: what was sent until then the database may have done.
+    """
+    try:
+        async with asyncio.timeout(timeout) as limit:
+            yield limit
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise TimeoutError(
+            f"the submission was not answered within {timeout:g} s: the task may have been created, or not. "
+            f"To run it in either case: run(..., idempotency_key={key!r}, on_duplicate='return')"
+        ) from None
+
+
+def left_of(limit: asyncio.Timeout) -> float | None:
+    """The seconds until it, to the millisecond and at least 0; None without a limit."""
+    end = limit.when()
+    return None if end is None else max(0.0, round(end - asyncio.get_running_loop().time(), 3))
