@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from tasker.errors import TaskerError
@@ -52,8 +53,9 @@ def identity_hash(
 def canonical_json(value: Any) -> str:
     """JSON in one form for equal data: keys sorted, no white space, arrays in their order (D-57).
 
-    Numbers that are equal are written alike (1.0 as 1, -0.0 as 0). Text is kept code point by code point: composed and
-    decomposed letters are different data. Raises `NotStorable` for what is not strict JSON.
+    Numbers that are equal as JSON are written alike (1.0 as 1, -0.0 as 0, 1e+20 with its digits). Text is kept code
+    point by code point: composed and decomposed letters are different data. Raises `NotStorable` for what is not strict
+    JSON.
     """
     encode(value)
     return json.dumps(_normal(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -64,8 +66,8 @@ def _normal(value: Any) -> Any:
         return {key: _normal(child) for key, child in value.items()}
     if isinstance(value, (list, tuple)):
         return [_normal(child) for child in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value) if abs(value) < _EXACT else int(Decimal(repr(value)))  # as the database reads its digits
     return value
 
 

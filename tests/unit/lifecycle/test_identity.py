@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tasker.errors import NotStorable
 from tasker.lifecycle.identity import IdentityError, canonical_json, identity_hash
+from tasker.lifecycle.storable import as_stored, encode
 
 PLAN = "payments/checkout/1.0.0"
 CONTEXT = {"order": 7, "items": ["a", "b"]}
@@ -81,8 +82,18 @@ def test_equal_numbers_are_one_identity() -> None:
     assert canonical_json([True, 1]) == "[true,1]"
 
 
-def test_large_floats_keep_their_form() -> None:
-    assert canonical_json(1e300) == "1e+300"
+@pytest.mark.parametrize("whole", [2**53, 10**16, 10**20, 10**23, 10**300], ids=float)
+def test_equal_whole_numbers_are_one_identity_however_large(whole: int) -> None:
+    assert canonical_json({"a": float(whole)}) == canonical_json({"a": whole}) == f'{{"a":{whole}}}'
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_is_the_same_input_as_what_is_stored_of_it(number: float) -> None:
+    assert canonical_json(number) == canonical_json(as_stored(encode(number)))
+
+
+def test_numbers_that_are_stored_apart_are_two_identities() -> None:
+    assert canonical_json(float(2**60)) != canonical_json(2**60), "stored as 1152921504606847000"
 
 
 def test_text_is_kept_code_point_by_code_point() -> None:
