@@ -1,11 +1,12 @@
 """What the client of the published names asks of a database (B-87).
 
 Inside a process with a worker the clients share its database; elsewhere they connect to `DATABASE_URL`, to the
-configured database, or to the embedded one, once for all clients of the process.
+configured database, or to the embedded one, once for all clients of the process; one that is forked connects anew.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -22,6 +23,19 @@ from tasker.services.submitting.submission import Request
 
 _lock = threading.Lock()
 _shared: SyncApp | None = None
+_of_others: list[SyncApp | None] = []
+"""What the process had that this one was forked from. It is kept: whoever closes its sockets may disturb that one."""
+
+
+def _in_copy() -> None:
+    """A copy of a process has no thread that serves the app, and perhaps a lock that nobody will release."""
+    global _lock, _shared
+    _of_others.append(_shared)
+    _lock, _shared = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_copy)
 
 
 class DatabaseCalls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 from tasker.app.embedded.loop_thread import LoopThread
@@ -14,6 +15,19 @@ from tasker.client.http.task_calls import TaskCalls
 
 _lock = threading.Lock()
 _shared: dict[Server, tuple[LoopThread, Connection]] = {}
+_of_others: list[dict[Server, tuple[LoopThread, Connection]]] = []
+"""What the process had that this one was forked from: kept, as in `tasker.client.local`."""
+
+
+def _in_copy() -> None:
+    """A copy of a process has none of its threads, and perhaps a lock that nobody will release."""
+    global _lock, _shared
+    _of_others.append(_shared)
+    _lock, _shared = threading.Lock(), {}
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_copy)
 
 
 class _Calls(TaskCalls, StepCalls, FleetCalls):

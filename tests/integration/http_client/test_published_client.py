@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -29,6 +32,20 @@ from tests.integration.api.program import WAITING
 
 NOBODY = "01900000-0000-7000-8000-000000000000"
 Clients = dict[str, TaskerClient]
+FORKED = """
+import os
+from tasker.client import TaskerClient
+
+print("at first:", TaskerClient().health_check().healthy, flush=True)
+child = os.fork()
+if not child:
+    try:
+        print("in the copy:", TaskerClient().health_check().healthy, flush=True)
+    finally:
+        os._exit(0)
+os.waitpid(child, 0)
+print("here:", TaskerClient().health_check().healthy)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +126,21 @@ async def test_an_input_that_is_no_object_is_refused_also_where_it_is_empty(clie
     for client in clients.values():
         with pytest.raises(TaskerError, match="an object"):
             await asyncio.to_thread(client.create_task, "orders", namespace="shop", context=given)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("by", ["database", "server"])
+async def test_a_process_that_is_forked_connects_by_itself(
+    http_server: HttpServer, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    if by == "server":
+        monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:9/none")
+        monkeypatch.setenv("TASKER_URL", http_server.address)
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", FORKED, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    said, wrong = await program.communicate()
+    assert said.decode().splitlines() == ["at first: True", "in the copy: True", "here: True"], wrong.decode()
 
 
 async def test_a_task_is_cancelled_through_a_server(app: tasker.App, clients: Clients) -> None:
