@@ -12,7 +12,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
 from tasker.contracts.plan import Plan
 from tasker.db.queries import query
-from tasker.errors import DuplicateTask, TaskerError, TemplateError, UsageError
+from tasker.errors import ConnectionLost, DuplicateTask, TaskerError, TemplateError, UsageError
 from tasker.lifecycle.identity import identity_hash
 from tasker.lifecycle.storable import encode
 from tasker.messaging.queues import check_namespace
@@ -224,11 +224,23 @@ class Submitter:
         starter: Starter | None = None,
     ) -> list[Submitted | DuplicateTask]:
         """As `submit_many`, of tasks that were checked already; `starter` as of `submit`."""
-        began = perf_counter()
         if self._admission is not None:
             lowest = min((draft.item["priority"] for draft in drafts), default=0)
             await self._admission.require(plan, len(drafts), priority=lowest)
         first = None if starter is None else partial(starter.start, self._engine.submit, len(drafts) * len(plan.roots))
+        results = await self._results(plan, drafts, force, waiter, first)
+        answered = zip(drafts, results, strict=True)
+        gone = [draft for draft, each in answered if isinstance(each, DuplicateTask) and each.task_uuid is None]
+        if not gone:  # no task in the way was deleted between the refusal and the look at it
+            return results
+        names = [draft.task_uuid for draft in gone]
+        again = dict(zip(names, await self._results(plan, gone, force, waiter, first), strict=True))
+        return [again.get(draft.task_uuid, result) for draft, result in zip(drafts, results, strict=True)]
+
+    async def _results(
+        self, plan: Plan, drafts: Sequence[Draft], force: bool, waiter: str | None, first: First | None
+    ) -> list[Submitted | DuplicateTask]:
+        began = perf_counter()
         answer = await self._create(await self._plans.pinned(plan, force=force), drafts, waiter, first)
         if answer.forgotten:
             self._plans.forget()
@@ -236,8 +248,7 @@ class Submitter:
             _require_known(answer, plan)
         tell_created(self._engine.listeners, plan, drafts, answer, began)
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
-        rows = await self._engine.connection.execute(DUPLICATED, {"identities": again}) if again else ()
-        existing = {identity: task for identity, *task in rows}
+        existing = await self._existing(again) if again else {}
         return [submitted(draft, answer, existing.get(draft.identity)) for draft in drafts]
 
     async def _create(
@@ -245,6 +256,14 @@ class Submitter:
     ) -> SubmitAnswer:
         args = self.drafts.args(template.template_id, drafts, stored=template.hash, waiter=waiter)
         return await submit_surely(self._engine, args, {draft.task_uuid: draft.identity for draft in drafts}, first)
+
+    async def _existing(self, identities: Sequence[str]) -> dict[str, Sequence[Any]]:
+        """The rows of the query `duplicated` by identity; asked once more where the connection was lost meanwhile."""
+        try:
+            rows = await self._engine.connection.execute(DUPLICATED, {"identities": identities})
+        except ConnectionLost:
+            rows = await self._engine.connection.execute(DUPLICATED, {"identities": identities})
+        return {identity: task for identity, *task in rows}
 
 
 def or_existing(answer: Submitted | E, on_duplicate: OnDuplicate) -> Submitted | E:
