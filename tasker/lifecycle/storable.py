@@ -14,7 +14,7 @@ from typing import Any
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.json_text import JsonText
-from tasker.errors import NotStorable
+from tasker.errors import NotStorable, UsageError
 
 MAX_DEPTH = 100
 WARN_BYTES = 256 * 1024
@@ -145,9 +145,15 @@ def text_problem(text: str) -> str | None:
     """Why PostgreSQL refuses a text; None where it takes it."""
     if "\0" in text:
         return "contains the NUL character, which PostgreSQL cannot store"
-    if any("\ud800" <= char <= "\udfff" for char in text):
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
         return "contains half of a surrogate pair, which is not valid Unicode"
     return None
+
+
+def require_findable(text: Any, what: str) -> None:
+    """Raises `UsageError` for a text by which nothing can be found, as no database holds it; `what` is meant by it."""
+    if isinstance(text, str) and (problem := text_problem(text)):
+        raise UsageError(f"{what}: {text!r:.80} {problem}", hint="take it out: nothing has such a name")
 
 
 def _shortened(path: str) -> str:

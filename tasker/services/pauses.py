@@ -9,6 +9,7 @@ from typing import TypedDict
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.queries import query
 from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
+from tasker.lifecycle.storable import require_findable
 from tasker.messaging.queues import namespace_of
 from tasker.services.by_hand import by_hand
 from tasker.services.engine.answers import PauseAnswer, ResumeAnswer
@@ -45,6 +46,7 @@ class Target:
                 "say what is meant: one thing, not none and not several",
                 hint="a namespace, or a template (NS/NAME), or a step (NS/NAME/STEP), or a task's uuid, or a queue",
             )
+        require_findable(next(filter(None, (namespace, template, step, task, queue)), ""), "pause")
         if queue is not None:
             return cls(queue=queue)
         if task is not None:

@@ -14,7 +14,7 @@ from tasker.db.queries import query
 from tasker.db.session import Rows
 from tasker.errors import UsageError
 from tasker.lifecycle.machines.task import TERMINAL, TaskState
-from tasker.lifecycle.storable import encode
+from tasker.lifecycle.storable import encode, require_findable
 
 INPUTS = "inputs"
 OF_DETAILS = ("initiator", "source_system", "correlation_id", "tags", INPUTS)
@@ -112,6 +112,9 @@ class TaskLists:
     ) -> Rows:
         context = None if which.context is None else encode(dict(which.context)).text
         params = {**asdict(which), "tags": list(which.tags), "context": context, **more}
+        for name_of, given in params.items():
+            for text in given if isinstance(given, (list, tuple)) else (given,):
+                require_findable(text, name_of)
         if which.names_templates:
             ((params["named_tasks"],),) = await self._connection.execute(query("listing", "named_tasks"), params)
             if not params["named_tasks"]:

@@ -13,7 +13,7 @@ from tasker.db.caller_transaction import CallerTransaction
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
 from tasker.services.authoring.handlers import Workflow, add_handlers_beside
-from tasker.services.authoring.targets import choose_workflow, neither_path_nor_registered, registered_name
+from tasker.services.authoring.targets import choose_workflow, is_there, neither_path_nor_registered, registered_name
 from tasker.services.authoring.templates import find_templates, load_workflows
 from tasker.services.engine.plans import PlanStore
 from tasker.services.submitting.caller_submission import registered_plan
@@ -44,7 +44,7 @@ class TargetPlans:
         Raises `TemplateError`, and `UsageError` for an environment that no template of the target has, or that is asked
         of a plan.
         """
-        if isinstance(target, str | Path) and Path(target).exists():
+        if isinstance(target, str | Path) and is_there(target):
             found = self._of_path(str(target), environment or default_environment, named=environment is not None)
             return choose_workflow(found, template, str(target)).plan
         if environment is not None:
@@ -77,7 +77,7 @@ def plan_in(
     """
     if isinstance(target, Plan):
         return target
-    if Path(target).exists():
+    if is_there(target):
         return choose_workflow(_compiled_once(str(target), environment), template, str(target)).plan
     with neither_path_nor_registered(str(target)):
         return registered_plan(transaction, *registered_name(str(target)))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tasker.errors import TemplateNotFound, UsageError
+from tasker.lifecycle.storable import require_findable
 from tasker.template.diagnostics import near
 
 if TYPE_CHECKING:
@@ -27,8 +28,20 @@ class RegisteredName(NamedTuple):
     version: str | None
 
 
+def is_there(target: str | Path) -> bool:
+    """Whether the target is a file or a folder. Raises `UsageError` where that cannot be looked at."""
+    try:
+        return Path(target).exists()
+    except OSError as error:  # above all a name that is too long for one
+        raise UsageError(
+            f"{str(target)[:80]!r} cannot be looked at: {error.strerror}",
+            hint="expected a template file, a folder with workflow.yaml, or namespace/name[:version]",
+        ) from None
+
+
 def registered_name(target: str) -> RegisteredName:
     """The parts of `namespace/name[:version]`. Raises `UsageError` for anything else: a path that is not there."""
+    require_findable(target, "target")
     namespace, _, rest = target.partition("/")
     if not (namespace and rest) or "/" in rest or rest.endswith((".yaml", ".yml")) or target[0] in "./~":
         raise UsageError(

@@ -12,6 +12,7 @@ from tasker.contracts.plan import Plan, RetryPolicy
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import PlanUnreadable, TaskNotFound, TemplateError, TemplateNotFound
+from tasker.lifecycle.storable import require_findable
 from tasker.services.engine.encoding import to_json
 from tasker.services.plan_cache import PlanCache
 
@@ -151,8 +152,10 @@ class PlanStore:
         """The registered template of that name; without a version the one registered last.
 
         Which one that is the database says each time; a plan is read once. Raises `TemplateNotFound` when there is
-        none, and `PlanUnreadable`.
+        none, `UsageError` for a name that none can have, and `PlanUnreadable`.
         """
+        for what, text in (("namespace", namespace), ("template", name), ("version", version)):
+            require_findable(text, what)
         rows = await self._connection.execute(_FIND, (namespace, name, version or ""))
         if not rows:
             raise not_registered(namespace, name, version)

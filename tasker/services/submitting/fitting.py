@@ -115,7 +115,7 @@ def _text(value: Any, name: str, limit_bytes: int = MOST_INDEXED_BYTES) -> str |
         if isinstance(value, (int, float)) and -_NUMBERS_BELOW < value < _NUMBERS_BELOW:
             return value
         raise mistake(name, "a text", value, "convert it with str()")
-    if (not value.isascii() or "\0" in value) and (problem := text_problem(value)):
+    if problem := text_problem(value):
         raise NotStorable.at(name, problem, hint="take it out")
     if len(value) * 4 > limit_bytes and (size := len(value.encode())) > limit_bytes:
         reason = f"{size:,} bytes are more than the {limit_bytes:,} allowed"

@@ -85,6 +85,40 @@ def test_any_mapping_is_an_input(app: tasker.SyncApp, plan: Plan) -> None:
     assert app.requests.request("caller/greeting", given)
 
 
+ODD_NAMES: dict[str, Callable[[tasker.SyncApp], object]] = {
+    "half of a pair in a target": lambda app: app.submit("caller/\ud800", {}),
+    "NUL in a target": lambda app: app.submit("caller/\0", {}),
+    "half of a pair in a request": lambda app: app.requests.request("caller/\ud800", {}),
+    "a long target": lambda app: app.submit("x" * 5_000, {}),
+    "half of a pair in a pause": lambda app: app.pause("\ud800"),
+    "NUL in a pause": lambda app: app.pause(template="caller/\0"),
+    "half of a pair in a resumption": lambda app: app.resume(queue="\ud800"),
+    "half of a pair in a tag": lambda app: app.tasks.list(tags=["\ud800"]),
+    "NUL in the namespace of a list": lambda app: app.tasks.list(namespace="\0"),
+}
+
+
+@pytest.mark.parametrize("call", ODD_NAMES.values(), ids=ODD_NAMES)
+def test_a_name_that_nothing_can_have_is_refused_as_such(
+    app: tasker.SyncApp, call: Callable[[tasker.SyncApp], object]
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        call(app)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_long_target_is_refused_in_the_caller_s_transaction_too(app: tasker.SyncApp) -> None:
+    with psycopg.connect(app.database_url) as connection, pytest.raises(UsageError, match="cannot be looked at"):
+        tasker.submit_in(connection, "x" * 5_000)
+
+
+def test_an_order_of_a_template_that_none_can_be_holds_up_no_other(app: tasker.SyncApp, plan: Plan) -> None:
+    app.submit(plan, {"name": "first"})
+    orders = [Order(plan.namespace, name, None, Request({"name": "a"})) for name in ("\ud800", "\0", plan.name)]
+    answers = app.submit_orders(orders)
+    assert [type(answer) for answer in answers] == [UsageError, UsageError, Submitted]
+
+
 def test_texts_as_long_as_an_index_takes_are_kept(app: tasker.SyncApp, plan: Plan) -> None:
     longest = "".join(map(chr, range(0x4E00, 0x4E00 + 866)))  # 2,598 bytes, which cannot be compressed much
     options: Any = {"initiator": longest, "source_system": longest, "tags": [longest], "reason": longest * 5}
