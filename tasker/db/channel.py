@@ -22,6 +22,8 @@ class DatabaseChannel:
 
     async def execute(self, statement: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement in a transaction of its own; its rows. Raises `MessagingError`."""
+        if self._connection.ended:
+            await self._connection.close()
         try:
             return await self._connection.execute(statement, params or None)
         except DatabaseError as error:

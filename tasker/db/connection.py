@@ -94,6 +94,12 @@ class Connection(Statements):
         """Seconds since it was opened; 0 while it is closed."""
         return time.monotonic() - self._opened_at if self._connection is not None else 0.0
 
+    @property
+    def ended(self) -> bool:
+        """The server has ended it while nobody asked. The next statement is told so, as another server may be the next
+        to answer, which whoever remembers answers must know; who need not know closes it before."""
+        return self._session is not None and self._session.ended is not None
+
     async def execute(self, statement: str, params: Params = None) -> Rows:
         """As `Statements.execute`."""
         async with self._lock:
@@ -149,7 +155,7 @@ class Connection(Statements):
 
     async def _open(self) -> tuple[psycopg.AsyncConnection[tuple[Any, ...]], Session]:
         connection, session = self._connection, self._session
-        if connection is None or session is None or connection.closed:
+        if connection is None or session is None or (connection.closed and session.ended is None):
             async with self._pace:
                 connection = await open_connection(self._url, settings=self._settings, **self._options)
             session = Session(connection, prepare=connection.prepare_threshold is not None)

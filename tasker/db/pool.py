@@ -26,7 +26,8 @@ class Pool(Statements, Generic[C]):
 
     A connection is lent for one statement, or for a transaction whose statements all go to it (`GuardedConnection`): so
     nobody ever asks for a second one while holding one, and a pool of a single connection is slow, and never stuck
-    (RT-6). `make` makes a connection; it opens by itself.
+    (RT-6). One that the server has ended while it was idle is opened again before it is lent. `make` makes one, which
+    opens by itself.
     """
 
     def __init__(self, make: Callable[[], C], settings: PoolSettings | None = None) -> None:
@@ -56,7 +57,7 @@ class Pool(Statements, Generic[C]):
         await self._acquire()
         connection = self._idle.pop()[1] if self._idle else self._new()
         try:
-            if connection.age > self.settings.max_lifetime:
+            if connection.ended or connection.age > self.settings.max_lifetime:
                 await connection.close()
             return await use(connection)
         finally:

@@ -22,20 +22,25 @@ MOST_PREPARED = 100
 """Statements that a session keeps prepared; further ones are planned each time."""
 CANCEL_SECONDS = 5.0
 """How long the server may take to give up a statement before the connection is given up."""
+ENDS = ("FATAL", "PANIC")
+"""Severities behind which the server closes the connection."""
 _PLACEHOLDER = re.compile(r"%(?:%|s|\((?P<name>\w+)\)s)")
 
 
 class Session:
     """Runs one statement at a time on `driver`, on the event loop it was made on. `prepare`: each is prepared once.
 
-    The socket is watched from the first statement on until something comes that nobody has asked for, an error or the
-    end: to begin and to end that for each answer would cost more than the answer does.
+    The socket is watched from the first statement on until the connection ends, which is noticed while nobody asks,
+    too: to begin and to end that for each answer would cost more than the answer does.
     """
 
     def __init__(self, driver: psycopg.AsyncConnection[Any], *, prepare: bool) -> None:
         self._driver, self._prepare = driver, prepare
         self._server, self._values = driver.pgconn, Transformer(driver)
+        driver.add_notice_handler(self._noticed)
         self._loop = asyncio.get_running_loop()
+        self.ended: psycopg.Error | None = None
+        """Why the server has ended it while nobody asked; None while it has not."""
         self._socket = -1
         """What is watched; -1: nothing."""
         self._names: dict[tuple[bytes, Sequence[int]], bytes] = {}
@@ -46,6 +51,8 @@ class Session:
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
         """The rows of one statement. Raises `psycopg.Error`; cancelled, it has the server give the statement up."""
+        if self.ended is not None:
+            raise self.ended
         text, given = _numbered(statement, params)
         values = self._values.dump_sequence(given, [PyFormat.AUTO] * len(given))
         types, formats = self._values.types or (), self._values.formats
@@ -105,8 +112,8 @@ class Session:
             self._loop.add_writer(self._socket, self._writable)
 
     def _readable(self) -> None:
-        if self._answer is None:  # the server has said good-bye: the next statement is told so
-            self.close()
+        if self._answer is None:
+            self._hear()
             return
         try:
             self._server.consume_input()
@@ -118,6 +125,21 @@ class Session:
                 self._result = result
         except psycopg.Error as error:
             self._lost(error)
+
+    def _hear(self) -> None:
+        """Take what the server says while nobody asks: a notice, a setting of its own, or good-bye."""
+        try:
+            self._server.consume_input()
+            self._server.is_busy()  # has the notices read
+        except psycopg.Error as error:
+            self.ended = self.ended or error
+        if self.ended is not None:
+            self.close()
+
+    def _noticed(self, notice: psycopg.errors.Diagnostic) -> None:
+        """An error that answers nothing comes as a notice."""
+        if notice.severity_nonlocalized in ENDS:
+            self.ended = psycopg.OperationalError(str(notice.message_primary))
 
     def _writable(self) -> None:
         try:

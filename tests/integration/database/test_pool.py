@@ -187,6 +187,23 @@ async def test_a_connection_is_replaced_after_its_lifetime(make_pool: MakePool) 
     assert len({row[0][0] for row in rows}) == 3
 
 
+async def test_connections_that_the_server_has_cut_while_they_were_idle_are_replaced_before_they_are_lent(
+    make_pool: MakePool, database_url: str
+) -> None:
+    pool = make_pool(PoolSettings(max_connections=3, min_connections=3))
+    async with all_lent(pool, database_url):
+        pass
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other:
+        await other.execute(
+            "select pg_terminate_backend(pid, 5000) from pg_stat_activity "
+            "where application_name = 'tasker pooled' and datname = current_database()"
+        )
+    rows = await asyncio.gather(*(pool.execute("select 7") for _ in range(9)))
+
+    assert rows == [[(7,)]] * 9
+    await until_sessions(database_url, 3)
+
+
 async def test_a_pool_that_is_closed_keeps_no_connection(make_pool: MakePool, database_url: str) -> None:
     pool = make_pool(PoolSettings(max_connections=2))
     async with all_lent(pool, database_url):

@@ -101,3 +101,16 @@ async def test_a_server_that_ends_an_idle_connection_is_noticed_by_the_next_stat
     with pytest.raises(ConnectionLost):
         await connection.execute("select 1")
     assert await connection.execute("select 1") == [(1,)]
+
+
+async def test_a_connection_that_the_server_speaks_on_while_nobody_asks_goes_on_and_hears_its_end(
+    connection: Connection, other: Connection
+) -> None:
+    ((pid,),) = await connection.execute("select pg_backend_pid()")
+    await connection.execute("listen spoken")
+    await other.execute("notify spoken")
+    assert await connection.execute("select pg_backend_pid()") == [(pid,)]
+    assert not connection.ended
+    await other.execute("notify spoken")
+    await other.execute("select pg_terminate_backend(%s, 5000)", (pid,))
+    assert connection.ended

@@ -25,13 +25,15 @@ from tasker.errors import (
     PoolExhausted,
     StatementTimeout,
 )
+from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.process.system import new_task_uuid
+from tasker.process.system import SystemClock, new_task_uuid
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
 from tasker.services.submitting import unanswered
+from tasker.services.submitting.pressure import Admission
 from tasker.services.submitting.submission import Request, Submitted, Submitter
 from tests.support.waiting import until
 from tests.unit.handlers.support import plan_of, step_plan
@@ -178,6 +180,23 @@ async def test_a_submission_whose_session_was_ended_before_its_commit_is_made_on
         assert task.created
         assert exists(holder, task)
         assert tasks(holder) == before + 1
+
+
+async def test_a_look_at_the_depth_whose_session_was_ended_is_repeated(
+    url: str, holder: psycopg.Connection[Any]
+) -> None:
+    async with program(url) as here:
+        engine = Engine(here.connection, MessagingService(load_backend("pgmq", {})))
+        admission = Admission(engine, SystemClock(), DepthLimits())
+        with holder.transaction():
+            holder.execute("lock table tasker.enqueue_counters in access exclusive mode")
+            look = asyncio.create_task(admission.require(PLAN))
+            await blocked(holder, "relation")
+            holder.execute(
+                "select pg_terminate_backend(pid) from pg_locks where locktype = 'relation' and not granted "
+                "and database = (select oid from pg_database where datname = current_database())"
+            )
+        await look
 
 
 async def test_a_database_that_stays_away_is_an_error_that_says_that_nothing_is_known(
