@@ -6,6 +6,7 @@ SQLAlchemy is imported only when something other than a connection of the driver
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -26,6 +27,7 @@ Then = Callable[[], None]
 ACCEPTED = "a SQLAlchemy Connection, Session, AsyncConnection or AsyncSession, or a psycopg Connection"
 LOCK_NOT_AVAILABLE, NO_TRANSACTION = "55P03", "25P01"
 NOT_THERE = ("3F000", "42883", "42P01")
+_log = logging.getLogger("tasker.submission")
 
 
 class CallerTransaction(Protocol):
@@ -117,7 +119,10 @@ class _CommitHook:
     def committing(self, connection: sqlalchemy.Connection) -> None:
         then, self.then = self.then, []
         for call in then:
-            call()
+            try:
+                call()
+            except Exception:  # SQLAlchemy would take it for a commit that failed, and leave the transaction open
+                _log.exception("after_commit_failed")
 
     def rolled_back(self, connection: sqlalchemy.Connection) -> None:
         self.then.clear()

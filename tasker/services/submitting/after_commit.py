@@ -30,18 +30,27 @@ class AfterCommit:
         self._connection, self._messaging, self._on_sent = connection, messaging, on_sent
         self._loop = asyncio.get_running_loop()
         self._sending: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     def send(self, transaction: str, hints: Hints) -> None:
-        """Send the hints when the transaction of that id is committed. May be called in any thread."""
-        self._loop.call_soon_threadsafe(self._begin, transaction, hints)
+        """Send the hints when the transaction of that id is committed; after `close` the sweep does. May be called in
+        any thread, and raises nothing on account of the event loop: the caller commits."""
+        try:
+            self._loop.call_soon_threadsafe(self._begin, transaction, hints)
+        except RuntimeError:  # it is closed
+            _tell_stopped(hints)
 
     async def close(self) -> None:
-        """Give up what still waits for its commit."""
+        """Give up what still waits for its commit, and send nothing any more."""
+        self._closed = True
         for task in self._sending:
             task.cancel()
         await asyncio.gather(*self._sending, return_exceptions=True)
 
     def _begin(self, transaction: str, hints: Hints) -> None:
+        if self._closed:
+            _tell_stopped(hints)
+            return
         task = self._loop.create_task(self._send(transaction, hints))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
@@ -66,3 +75,7 @@ class AfterCommit:
                 return set(created)
             await asyncio.sleep(pause)
         return set()
+
+
+def _tell_stopped(hints: Hints) -> None:
+    _log.info("hints_not_sent count=%s reason=the app has stopped, a sweep sends them", len(hints))

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Any
 
 import psycopg
 import pytest
 import sqlalchemy
+from sqlalchemy.orm import Session
 
 import tasker
 from tasker.contracts.plan import Plan
+from tasker.db.caller_transaction import caller_transaction
 from tasker.db.queries import query
 from tasker.errors import UsageError
+from tasker.handler import HandlerRegistry
 from tests.integration.embedded_api.program import (
     count,
     in_connection,
     in_psycopg,
     in_scoped_session,
     in_session,
+    value,
 )
 
 
@@ -85,6 +91,57 @@ def test_a_commit_during_a_look_does_not_pass_for_a_rollback(
 def look(connection: psycopg.Connection[Any], transaction: Any, task: str) -> Any:
     """Whether the transaction is open, and which tasks it made."""
     return connection.execute(query("submission", "outcome"), {"transaction": transaction, "tasks": [task]}).fetchone()
+
+
+@pytest.mark.parametrize("opened", [in_connection, in_session, in_scoped_session])
+def test_an_app_that_has_stopped_leaves_the_commit_to_the_caller(
+    memory_app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan, opened: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "tasker.submission"), opened(engine) as (transaction, insert):
+        insert()
+        task = memory_app.submit_in(transaction, plan, {"name": "Ada"}).task_uuid
+        url = memory_app.database_url
+        memory_app.stop()
+        transaction.commit()
+
+    assert (count(url, "orders"), value(url, "select task_uuid::text from tasker.tasks")) == (1, task)
+    assert "hints_not_sent count=1 reason=the app has stopped" in caplog.text
+
+
+async def test_an_app_that_has_stopped_opens_no_connection_behind_a_commit(
+    database_url: str, engine: sqlalchemy.Engine, registry: HandlerRegistry, plan: Plan
+) -> None:
+    app = tasker.App(database_url, registry=registry, backend="memory")
+    await app.start()
+    with engine.connect() as connection:
+        await app.submit_in(connection, plan, {"name": "Ada"})
+        await app.stop()
+        connection.commit()
+    await until_alone()
+    of_app = "pg_stat_activity where application_name = 'tasker app' and datname = current_database()"
+    assert count(database_url, of_app) == 0
+
+
+async def until_alone() -> None:
+    """Return when nothing else is left to do in this event loop."""
+    await asyncio.sleep(0)  # what was called begins
+    while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.gather(*others)  # type: ignore[arg-type]
+
+
+def test_what_fails_behind_a_commit_is_not_the_commits_failure(
+    memory_app: tasker.SyncApp, engine: sqlalchemy.Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ValueError("of ours")
+
+    with Session(engine) as session:
+        caller_transaction(session).after_commit(fail)
+        session.execute(sqlalchemy.text("insert into orders values (1)"))
+        session.commit()
+
+    assert count(memory_app.database_url, "orders") == 1
+    assert "of ours" in caplog.text
 
 
 def test_a_psycopg_connection_is_refused_there(
