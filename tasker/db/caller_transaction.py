@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import psycopg
+from psycopg.rows import tuple_row
 
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.errors import DatabaseError, DatabaseUnavailable, LockTimeout, SchemaOutdated, UsageError
@@ -41,6 +42,10 @@ class CallerTransaction(Protocol):
         """Everything inside is undone when it raises; the transaction goes on."""
         ...
 
+    def is_lost(self, error: Exception) -> bool:
+        """True when its connection has ended, of which `error` of the driver came."""
+        ...
+
     def after_commit(self, then: Then) -> None:
         """Call `then` when the transaction is about to be committed, never after a rollback."""
         ...
@@ -54,16 +59,24 @@ class DriverTransaction:
 
     def value(self, statement: str, *arguments: str) -> Any:
         """As `CallerTransaction.value`."""
-        row = self._connection.execute(statement.replace("{}", "%s").encode(), arguments).fetchone()
+        row = self._execute(statement.replace("{}", "%s").encode(), arguments).fetchone()
         return row[0] if row else None
+
+    def _execute(self, statement: bytes, arguments: Sequence[str] = ()) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Past the connection's own factories, which may read placeholders in their way and make anything of a row."""
+        return psycopg.Cursor(self._connection, row_factory=tuple_row).execute(statement, arguments)
 
     def savepoint(self) -> AbstractContextManager[object]:
         """As `CallerTransaction.savepoint`. Raises `UsageError` outside of a transaction."""
         if self._connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
             if self._connection.autocommit:
                 raise _no_transaction()
-            self._connection.execute("select")  # begins the caller's transaction; else the block below would commit it
+            self._execute(b"select")  # begins the caller's transaction; else the block below would commit it
         return self._connection.transaction()
+
+    def is_lost(self, error: Exception) -> bool:
+        """As `CallerTransaction.is_lost`."""
+        return self._connection.closed
 
     def after_commit(self, then: Then) -> None:
         """Refused: a connection of the driver does not tell when it commits."""
@@ -91,6 +104,10 @@ class SqlalchemyTransaction:
     def savepoint(self) -> AbstractContextManager[object]:
         """As `CallerTransaction.savepoint`."""
         return self._connection.begin_nested()
+
+    def is_lost(self, error: Exception) -> bool:
+        """As `CallerTransaction.is_lost`."""
+        return bool(getattr(error, "connection_invalidated", False))
 
     def after_commit(self, then: Then) -> None:
         """As `CallerTransaction.after_commit`."""
@@ -175,7 +192,7 @@ def guarded(transaction: CallerTransaction, lock_timeout: float) -> Iterator[Non
             yield
             _limit_locks(transaction, before)
     except from_driver as error:
-        raise _translated(error, lock_timeout) from error
+        raise _translated(error, transaction.is_lost(error), lock_timeout) from error
 
 
 def call_in(transaction: CallerTransaction, expression: str, args: str) -> dict[str, Any]:
@@ -197,7 +214,7 @@ def _driver_errors() -> tuple[type[Exception], ...]:
     return (psycopg.Error, DBAPIError)
 
 
-def _translated(error: Exception, lock_timeout: float) -> DatabaseError | UsageError:
+def _translated(error: Exception, is_lost: bool, lock_timeout: float) -> DatabaseError | UsageError:
     cause = getattr(error, "orig", None) or error
     state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None) or ""
     if state == LOCK_NOT_AVAILABLE:
@@ -212,7 +229,7 @@ def _translated(error: Exception, lock_timeout: float) -> DatabaseError | UsageE
             f"the database of this transaction lacks a part of the schema tasker: {cause}",
             hint="run: tasker db upgrade --database-url URL",
         )
-    if getattr(error, "connection_invalidated", False) or not state:
+    if is_lost:
         return DatabaseUnavailable(f"the connection of this transaction was lost: {cause}")
     return DatabaseError(f"the database answered {state}: {cause}", metadata={"sqlstate": state})
 

@@ -8,13 +8,14 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy
+from psycopg.rows import dict_row, scalar_row
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 import tasker
 from tasker.contracts.plan import Plan
-from tasker.errors import DatabaseError, DuplicateTask, InputInvalid, SchemaOutdated, UsageError
+from tasker.errors import DatabaseError, DatabaseUnavailable, DuplicateTask, InputInvalid, SchemaOutdated, UsageError
 from tasker.handler import HandlerRegistry
 from tests.integration.embedded_api.program import (
     TEMPLATE,
@@ -90,6 +91,46 @@ async def test_async_connections_and_sessions_take_part_too(
 
     assert texts == ["Hello, one!", "Hello, two!", "Hello, three!"]
     assert dropped.task_uuid not in known
+
+
+@pytest.mark.parametrize(
+    "factories",
+    [
+        {"row_factory": dict_row},
+        {"row_factory": scalar_row},
+        {"cursor_factory": psycopg.RawCursor},
+        {"cursor_factory": psycopg.ClientCursor},
+    ],
+    ids=["dict_row", "scalar_row", "RawCursor", "ClientCursor"],
+)
+def test_a_psycopg_connection_may_have_factories_of_its_own(
+    app: tasker.SyncApp, plan: Plan, factories: dict[str, Any]
+) -> None:
+    app.plan(plan)
+    with psycopg.connect(app.database_url, **factories) as connection:
+        tasks = [
+            app.submit_in(connection, plan, {"name": "Ada"}),
+            tasker.submit_in(connection, "caller/greeting", {"name": "Bob"}),
+        ]
+
+    assert all(app.wait(task.task_uuid).succeeded for task in tasks)
+
+
+def test_only_a_connection_that_has_ended_is_called_lost(
+    app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan
+) -> None:
+    with psycopg.connect(app.database_url) as connection:
+        cut(app, connection.info.backend_pid)
+        refused(app, connection, plan, DatabaseUnavailable, "was lost")
+    with engine.connect() as alchemy:
+        cut(app, alchemy.exec_driver_sql("select pg_backend_pid()").scalar())
+        refused(app, alchemy, plan, DatabaseUnavailable, "was lost")
+        alchemy.rollback()
+
+
+def cut(app: tasker.SyncApp, pid: Any) -> None:
+    with psycopg.connect(app.database_url, autocommit=True) as other:
+        other.execute("select pg_terminate_backend(%s, 5000)", [pid])
 
 
 def test_a_duplicate_is_answered_and_the_transaction_goes_on(
