@@ -17,6 +17,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from tasker.contracts.messaging import DEFAULT_BACKEND
+from tasker.db.connection import DataRefused, is_of_data
 from tasker.errors import DatabaseError, DatabaseUnavailable, LockTimeout, SchemaOutdated, UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ Then = Callable[[], None]
 
 ACCEPTED = "a SQLAlchemy Connection, Session, AsyncConnection or AsyncSession, or a psycopg Connection"
 LOCK_NOT_AVAILABLE, NO_TRANSACTION = "55P03", "25P01"
+READ_COMMITTED = "read committed"
+SETTINGS = """select pg_catalog.current_setting('lock_timeout') || ' '
+  || pg_catalog.current_setting('transaction_isolation')"""
 NOT_THERE = ("3F000", "42883", "42P01")
 _log = logging.getLogger("tasker.submission")
 
@@ -182,12 +186,15 @@ async def in_caller_transaction(target: Any, use: Callable[[CallerTransaction], 
 def guarded(transaction: CallerTransaction, lock_timeout: float) -> Iterator[None]:
     """A savepoint in which nothing waits longer than `lock_timeout` seconds for a lock (rule 23).
 
-    Errors of the driver become Tasker's; whatever is raised, the caller's transaction can go on.
+    Errors of the driver become Tasker's; whatever is raised, the caller's transaction can go on. Raises `UsageError`
+    for one that is not READ COMMITTED.
     """
     from_driver = _driver_errors()
     try:
         with transaction.savepoint():
-            before = transaction.value("select pg_catalog.current_setting({})", "lock_timeout")
+            before, _, isolation = transaction.value(SETTINGS).partition(" ")
+            if isolation != READ_COMMITTED:
+                raise _other_isolation(isolation)
             _limit_locks(transaction, f"{max(1, round(lock_timeout * 1000))}ms")
             yield
             _limit_locks(transaction, before)
@@ -231,7 +238,16 @@ def _translated(error: Exception, is_lost: bool, lock_timeout: float) -> Databas
         )
     if is_lost:
         return DatabaseUnavailable(f"the connection of this transaction was lost: {cause}")
-    return DatabaseError(f"the database answered {state}: {cause}", metadata={"sqlstate": state})
+    kind = DataRefused if is_of_data(state) else DatabaseError
+    return kind(f"the database answered {state or 'an error'}: {cause}", metadata={"sqlstate": state})
+
+
+def _other_isolation(isolation: str) -> UsageError:
+    return UsageError(
+        f"tasker needs READ COMMITTED, this transaction is {isolation.upper()}",
+        hint="begin one that is READ COMMITTED, PostgreSQL's default: whether a task exists already is to be seen also"
+        " when somebody else commits it meanwhile",
+    )
 
 
 def _no_transaction() -> UsageError:

@@ -194,7 +194,12 @@ def refusal(error: psycopg.Error, statement: str) -> DatabaseError:
         return LockTimeout(
             said, metadata=metadata, hint="some transaction stays open: see pg_blocking_pids and pg_stat_activity"
         )
-    return (DataRefused if state[:2] in REFUSED_DATA else DatabaseError)(said, metadata=metadata)
+    return (DataRefused if is_of_data(state) else DatabaseError)(said, metadata=metadata)
+
+
+def is_of_data(state: str) -> bool:
+    """True for the SQLSTATE of a statement that was refused for its values; "": by the driver, before it was sent."""
+    return not state or state[:2] in REFUSED_DATA
 
 
 async def open_connection(

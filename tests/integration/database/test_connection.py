@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import psycopg
 import pytest
 
-from tasker.db.connection import Connection, open_connection
+from tasker.db.connection import Connection, DataRefused, open_connection
 from tasker.db.database import connect, lost, with_statement_timeout
 from tasker.db.limits import MIGRATION, SESSION
 from tasker.db.migrate import upgrade
@@ -50,6 +50,13 @@ async def test_waiting_for_a_lock_ends_too(database_url: str) -> None:
     assert caught.value.retryable
     assert caught.value.metadata["sqlstate"] == "55P03"
     assert "pg_blocking_pids" in str(caught.value.hint)
+
+
+async def test_what_the_driver_refuses_for_its_value_is_not_called_retryable(connection: Connection) -> None:
+    with pytest.raises(DataRefused, match="NUL") as caught:
+        await connection.execute("select %s::text", ("a\0b",))
+    assert not caught.value.retryable
+    assert await connection.execute("select 1") == [(1,)]
 
 
 async def test_every_session_has_the_time_outs(database_url: str) -> None:

@@ -15,6 +15,8 @@ from sqlalchemy.pool import NullPool
 
 import tasker
 from tasker.contracts.plan import Plan
+from tasker.db.caller_transaction import caller_transaction, guarded
+from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseError, DatabaseUnavailable, DuplicateTask, InputInvalid, SchemaOutdated, UsageError
 from tasker.handler import HandlerRegistry
 from tests.integration.embedded_api.program import (
@@ -133,6 +135,28 @@ def cut(app: tasker.SyncApp, pid: Any) -> None:
         other.execute("select pg_terminate_backend(%s, 5000)", [pid])
 
 
+@pytest.mark.parametrize("opened", [in_connection, in_psycopg])
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        ("select cast({} as int)", ["x"]),
+        ("insert into orders values (1), (1) returning id", []),
+        ("select array_fill(0, array[2000000000])", []),
+        ("select cast({} as text)", ["a\0b"]),
+    ],
+    ids=["22", "23", "54", "by the driver"],
+)
+def test_what_is_refused_for_its_values_is_not_called_retryable(
+    engine: sqlalchemy.Engine, opened: Any, statement: str, values: list[str]
+) -> None:
+    with opened(engine) as (target, insert):
+        transaction = caller_transaction(target)
+        with pytest.raises(DataRefused) as caught, guarded(transaction, 5.0):
+            transaction.value(statement, *values)
+        assert not caught.value.retryable
+        insert()
+
+
 def test_a_duplicate_is_answered_and_the_transaction_goes_on(
     app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan
 ) -> None:
@@ -198,8 +222,9 @@ def test_what_is_no_transaction_is_refused(app: tasker.SyncApp, engine: sqlalche
         refused(app, connection, plan, UsageError, "autocommit")
     with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as free:
         refused(app, free, plan, UsageError, "autocommit")
-    with engine.execution_options(isolation_level="SERIALIZABLE").connect() as strict:
-        refused(app, strict, plan, DatabaseError, "READ COMMITTED")
+    for isolation in ("SERIALIZABLE", "REPEATABLE READ"):
+        with engine.execution_options(isolation_level=isolation).connect() as strict:
+            refused(app, strict, plan, UsageError, f"needs READ COMMITTED, this transaction is {isolation}")
     with sqlalchemy.create_engine("sqlite://").connect() as other:
         refused(app, other, plan, UsageError, "sqlite")
 
