@@ -69,7 +69,7 @@ class Statements(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of the database. May be called twice; a later call opens it again."""
+        """Let go of the database. May be called twice; a later call opens a connection again, and a pool refuses it."""
 
 
 class Connection(Statements):

@@ -13,12 +13,16 @@ from tasker.db.connection import Connection, Statements
 from tasker.db.limits import PoolSettings
 from tasker.db.session import Params, Rows
 from tasker.db.slow_waits import SlowWaits
-from tasker.errors import PoolExhausted
+from tasker.errors import DatabaseError, PoolExhausted, UsageError
 
 WAIT_BOUNDS_MS = (1, 5, 10, 25, 50, 100, 200, 500, 1000, 5000, 10_000)
 """The upper ends of the buckets of waits."""
 C = TypeVar("C", bound=Connection)
 T = TypeVar("T")
+
+
+class PoolClosed(UsageError, DatabaseError):
+    """The program has let go of the database while something was under way: that statement was not sent."""
 
 
 class Pool(Statements, Generic[C]):
@@ -38,6 +42,7 @@ class Pool(Statements, Generic[C]):
         self._all: set[C] = set()
         self._waiting = 0
         self._closing: set[asyncio.Task[None]] = set()
+        self._closed = False
         self._timer: asyncio.TimerHandle | None = None
         self._slow = SlowWaits()
         self.counts: Counter[str] = Counter()
@@ -49,12 +54,16 @@ class Pool(Statements, Generic[C]):
         """Of those who got a connection and those who did not, since the start."""
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
-        """As `Statements.execute`. Raises `PoolExhausted` when no connection became free in time (RT-7)."""
+        """As `Statements.execute`. Raises `PoolExhausted` when no connection became free in time (RT-7), and
+        `PoolClosed`."""
         return await self.lend(lambda connection: connection.execute(statement, params))
 
     async def lend(self, use: Callable[[C], Awaitable[T]]) -> T:
         """What `use` returns for a free connection. Raises as `execute`."""
         await self._acquire()
+        if self._closed:
+            self._free.release()
+            raise _let_go()
         connection = self._idle.pop()[1] if self._idle else self._new()
         try:
             if connection.ended or connection.age > self.settings.max_lifetime:
@@ -79,7 +88,8 @@ class Pool(Statements, Generic[C]):
         return summed(self._waits, zeros=self.counts["acquires"] - self._waiting - waited)
 
     async def close(self) -> None:
-        """As `Statements.close`; a connection that is lent is closed when it comes back."""
+        """As `Statements.close`, for good: nothing is lent any more, and what is lent is closed when it comes back."""
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -145,3 +155,10 @@ class Pool(Statements, Generic[C]):
             task.add_done_callback(self._closing.discard)
         if self._idle:
             self._watch_idle()
+
+
+def _let_go() -> PoolClosed:
+    return PoolClosed(
+        "the app was stopped while this was under way",
+        hint="stop it when those who use it have ended; what was sent to the database before may have been done",
+    )

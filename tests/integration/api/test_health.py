@@ -10,6 +10,7 @@ import pytest
 import tasker
 from tasker.api.shapes.health import DetailedHealthResponse, HealthResponse, PoolDetail, ReadinessResponse
 from tasker.db.connection import Connection
+from tasker.db.pool import Pool
 from tasker.services.server import health as looking
 from tests.support.servers.silent import silent_server
 
@@ -56,7 +57,7 @@ async def test_without_its_database_a_process_is_alive_and_not_ready_and_says_no
     app: tasker.App, client: httpx.AsyncClient
 ) -> None:
     await app._connection.close()
-    app._connection.pool._make = lambda: Connection("postgresql://nobody:secret@127.0.0.1:1/nothing")
+    app._connection.pool = Pool(lambda: Connection("postgresql://nobody:secret@127.0.0.1:1/nothing"))
 
     assert (await client.get("/live")).status_code == 200
     refused = await client.get("/ready")
@@ -76,7 +77,7 @@ async def test_a_database_that_hangs_counts_as_one_that_is_away(
     await app._connection.close()
     async with silent_server() as silent:
         url = f"postgresql://ada@127.0.0.1:{silent.port}/silent?connect_timeout=60"
-        app._connection.pool._make = lambda: Connection(url)
+        app._connection.pool = Pool(lambda: Connection(url))
         refused = await client.get("/ready")
 
     assert refused.status_code == 503

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import tasker
 from tasker.db.connection import Connection
+from tasker.db.pool import Pool
 from tasker.services.fleet.overview import Overview
 from tasker.services.server.metrics import CATALOGUE
 from tasker.services.submitting.submission import Request
@@ -94,7 +95,7 @@ async def test_without_the_database_there_are_the_numbers_of_the_process(
     app: tasker.App, client: httpx.AsyncClient
 ) -> None:
     await app._connection.close()
-    app._connection.pool._make = lambda: Connection("postgresql://nobody:secret@127.0.0.1:1/nothing")
+    app._connection.pool = Pool(lambda: Connection("postgresql://nobody:secret@127.0.0.1:1/nothing"))
 
     found = await scraped(client)
 

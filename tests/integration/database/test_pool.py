@@ -15,9 +15,9 @@ import tasker
 from tasker.app.configured import Configured
 from tasker.db.connection import Connection
 from tasker.db.limits import DatabaseSettings, PoolSettings
-from tasker.db.pool import WAIT_BOUNDS_MS, Pool
+from tasker.db.pool import WAIT_BOUNDS_MS, Pool, PoolClosed
 from tasker.db.slow_waits import SlowWaits
-from tasker.errors import PoolExhausted
+from tasker.errors import PoolExhausted, UsageError
 from tasker.services.submitting.submission import Submitted
 from tasker.template import compile_text
 
@@ -209,4 +209,20 @@ async def test_a_pool_that_is_closed_keeps_no_connection(make_pool: MakePool, da
     async with all_lent(pool, database_url):
         await pool.close()
 
+    await until_sessions(database_url, 0)
+
+
+async def test_a_pool_that_is_closed_lends_nothing_any_more_also_to_those_who_wait(
+    make_pool: MakePool, database_url: str
+) -> None:
+    pool = make_pool(ONE)
+    async with all_lent(pool, database_url):
+        waiting = [asyncio.create_task(pool.execute("select 7")) for _ in range(2)]
+        await until(lambda: pool.sizes()["waiting"] == 2)
+        await pool.close()
+    refused = await asyncio.gather(*waiting, pool.execute("select 8"), return_exceptions=True)
+
+    assert [type(each) for each in refused] == [PoolClosed] * 3
+    assert isinstance(refused[0], UsageError)
+    assert not refused[0].retryable
     await until_sessions(database_url, 0)
