@@ -88,7 +88,7 @@ async def test_no_more_connections_than_allowed_are_opened(make_pool: MakePool) 
     pool = make_pool(PoolSettings(max_connections=3, min_connections=0))
     rows = await asyncio.gather(*(pool.execute("select pg_backend_pid(), pg_sleep(0.01)") for _ in range(30)))
 
-    assert len({row[0][0] for row in rows}) == 3
+    assert len({row[0][0] for row in rows}) <= 3 == pool.sizes()["made"], "one may have done the work of a slow one"
     assert pool.counts["acquires"] == 30
 
 
