@@ -15,6 +15,7 @@ from tasker.process.health import process_health
 from tasker.process.listening.following import ORCHESTRATOR_CHANNELS, PAUSES_CHANNEL, notifications, orchestration_news
 from tasker.process.listening.listener import Source
 from tasker.process.presence.heartbeat import Heartbeat
+from tasker.process.supervision.stopping import to_its_end
 from tasker.process.supervision.supervisor import Supervisor
 
 
@@ -47,7 +48,13 @@ class Orchestrator:
         return [notified, *orchestration_news(messaging, self.actors.wake)]
 
     async def stop(self) -> None:
-        """End after what is under way: no message stays hidden. May be called twice."""
+        """End after what is under way: no message stays hidden. May be called twice.
+
+        To be cancelled does not cut it off.
+        """
+        await to_its_end(self._end())
+
+    async def _end(self) -> None:
         worked = self.supervisor.running
         if worked:
             self._context.plugins.tell("tasker_process_stopping", self._info)

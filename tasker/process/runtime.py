@@ -31,7 +31,7 @@ from tasker.process.listening.following import (
 )
 from tasker.process.listening.listener import Source
 from tasker.process.presence.membership import Membership
-from tasker.process.supervision.stopping import GIVE_BACK_SECONDS
+from tasker.process.supervision.stopping import GIVE_BACK_SECONDS, to_its_end
 from tasker.process.supervision.supervisor import Supervisor
 from tasker.services.engine.end_notices import CHANNEL
 
@@ -146,9 +146,12 @@ class Runtime:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace_seconds):
                     await self.execution.settled()
-        finally:  # whoever is cancelled here waits no longer, and cannot stop it again
-            await self._give_back()
-            await self._end()
+        finally:  # whoever is cancelled here cannot stop it again
+            await to_its_end(self._leave())
+
+    async def _leave(self) -> None:
+        await self._give_back()
+        await self._end()
 
     async def _give_back(self) -> None:
         self.worker.claims.stop_all(Released)

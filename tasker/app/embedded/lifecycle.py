@@ -27,6 +27,7 @@ from tasker.plugins.process import plugins_of
 from tasker.process.connections.resources import Resources
 from tasker.process.presence.dead_workers import end_dead_leases
 from tasker.process.repairing import Repairs
+from tasker.process.supervision.stopping import to_its_end
 from tasker.process.system import new_task_uuid, new_uuid
 from tasker.services.checks import Checks
 from tasker.services.client_views import ClientViews
@@ -262,7 +263,7 @@ class AppLifecycle:
             try:
                 await self.stop_working(grace_seconds)
             finally:
-                await self._opened.aclose()
+                await to_its_end(self._opened.aclose())
 
     async def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""

@@ -11,15 +11,39 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
 
 from tasker.contracts.defaults import LONGEST_OPTION_SECONDS, LONGEST_STOP_MS
 from tasker.contracts.plan import Plan
 
+T = TypeVar("T")
 _log = logging.getLogger("tasker.process")
+END_SECONDS = 30.0
+"""How long an end may still take when who waits for it is cancelled: more than all of its waits, which are bounded."""
 GIVE_BACK_SECONDS = 7.0
 """What is kept of the limit, but not more than half of it, for giving back what did not end and storing results."""
+
+
+async def to_its_end(work: Coroutine[Any, Any, T], seconds: float = END_SECONDS) -> T:
+    """What `work` returns or raises. Whoever is cancelled here waits on until it has ended, but at most so many
+    seconds, and is cancelled then: an end that is cut off can never be made up for."""
+    working = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait([working])
+    except asyncio.CancelledError:
+        await _whatever_comes(working, seconds)
+        working.cancel()
+        raise
+    return working.result()
+
+
+async def _whatever_comes(working: asyncio.Future[Any], seconds: float) -> None:
+    clock = asyncio.get_running_loop().time
+    until = clock() + seconds
+    while not working.done() and (left := until - clock()) > 0:
+        with suppress(asyncio.CancelledError):  # some cancel again and again, until they see an end
+            await asyncio.wait([working], timeout=left)
 
 
 def grace_of(limit_seconds: float) -> float:

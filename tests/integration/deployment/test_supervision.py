@@ -32,6 +32,7 @@ from tests.integration.deployment.programs import (
     submitting,
     working,
 )
+from tests.integration.embedded_api.life.left import nothing_is_open
 
 HYBRID = DeploymentMode.HYBRID
 
@@ -251,3 +252,24 @@ async def test_a_stop_that_is_cut_off_forgets_no_part() -> None:
     assert await asyncio.wait_for(parts.stop(), 30)
     assert ended == ["slow", "first"]
     assert not parts.running
+
+
+async def test_an_orchestrator_whose_stop_is_cancelled_comes_to_its_end(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, resources = asyncio.all_tasks(), prepare(database_url)
+    await resources.messaging.open()
+    orchestrator = orchestrator_process(database_url, resources.messaging)
+    await orchestrator.start()
+    drain, stopping = orchestrator.actors.drain, asyncio.create_task(orchestrator.stop())
+
+    async def cancelled() -> None:
+        stopping.cancel()
+        await drain()
+
+    monkeypatch.setattr(orchestrator.actors, "drain", cancelled)
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    assert not orchestrator.supervisor.running
+    await resources.messaging.close()
+    nothing_is_open(database_url, before)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import subprocess
 import sys
-import threading
 from collections.abc import Coroutine
 from contextvars import ContextVar
 from pathlib import Path
@@ -22,20 +20,8 @@ from tasker.errors.resolution import HandlerLoadError
 from tasker.handler import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
+from tests.integration.embedded_api.life.left import WORKERS, leases, nothing_is_open
 from tests.integration.embedded_api.program import TEMPLATE, value
-from tests.support.waiting import until
-
-SESSIONS = (
-    "select count(*) from pg_stat_activity where datname = current_database() and application_name like 'tasker%'"
-)
-WORKERS = "select count(*) from tasker.workers where stopped_at is null"
-
-
-def nothing_is_open(database_url: str, before: set[asyncio.Task[Any]]) -> None:
-    """No task runs that did not run `before`, and no session is left; the server sees an end a little later."""
-    assert asyncio.all_tasks() == before
-    gc.collect()  # a connection that was cancelled while it was opened ends so
-    until(lambda: value(database_url, SESSIONS) == 0, "the sessions have ended")
 
 
 async def test_of_a_start_that_fails_nothing_is_left_and_it_may_be_tried_again(
@@ -72,7 +58,7 @@ async def test_a_start_that_fails_behind_its_workers_start_ends_the_worker(
 
     nothing_is_open(database_url, before)
     assert value(database_url, WORKERS) == 0
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("tasker-lease")]
+    assert not leases()
 
 
 class _Unlucky(App):

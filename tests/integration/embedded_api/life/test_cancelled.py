@@ -1,0 +1,76 @@
+"""Starts and stops that are cancelled, at any of their moments: they come to their end, and leave nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tasker
+from tasker.app.embedded.app import App
+from tasker.contracts.plan import Plan
+from tasker.handler import HandlerRegistry
+from tests.integration.embedded_api.life.left import WORKERS, leases, nothing_is_open
+from tests.integration.embedded_api.program import value
+
+ENDS: dict[str, Callable[[App], tuple[Any, str]]] = {
+    "gives back": lambda app: (runtime(app).actors, "drain"),
+    "ends its services": lambda app: (runtime(app).supervisor, "stop"),
+    "leaves the registry": lambda app: (runtime(app)._membership, "leave"),
+    "closes the engines": lambda app: (runtime(app)._context.engines, "close"),
+    "lets go of the database": lambda app: (app._connection.pool, "close"),
+}
+"""Moments of a stop: what has the method that is called then."""
+
+
+def runtime(app: App) -> Any:
+    assert app.runtime is not None
+    return app.runtime
+
+
+def at(monkeypatch: pytest.MonkeyPatch, owner: Any, method: str, call: Callable[[], object]) -> None:
+    """Call this when the method is called; it does then what it does."""
+    original = getattr(owner, method)
+
+    async def called(*args: Any) -> Any:
+        call()
+        await asyncio.sleep(0)  # here a cancellation arrives
+        return await original(*args)
+
+    monkeypatch.setattr(owner, method, called)
+
+
+@pytest.mark.parametrize("moment", ENDS)
+async def test_a_stop_that_is_cancelled_at_its_end_comes_to_its_end(
+    database_url: str, registry: HandlerRegistry, plan: Plan, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    before, app = asyncio.all_tasks(), tasker.App(database_url, registry=registry)
+    await app.start()
+    await app.run(plan, {"name": "Ada"})
+    stopping = asyncio.create_task(app.stop())
+    at(monkeypatch, *ENDS[moment](app), stopping.cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+
+    nothing_is_open(database_url, before)
+    assert (value(database_url, WORKERS), leases()) == (0, [])
+    await app.stop()
+
+
+async def test_a_stop_that_is_cancelled_again_and_again_comes_to_its_end(
+    database_url: str, registry: HandlerRegistry, plan: Plan
+) -> None:
+    """As cancel scopes of anyio do."""
+    before, app = asyncio.all_tasks(), tasker.App(database_url, registry=registry)
+    await app.start()
+    await app.run(plan, {"name": "Ada"})
+    stopping = asyncio.create_task(app.stop())
+    await asyncio.sleep(0)
+    while not stopping.done():
+        stopping.cancel()
+        await asyncio.sleep(0)
+
+    nothing_is_open(database_url, before)
+    assert (value(database_url, WORKERS), leases()) == (0, [])
