@@ -59,7 +59,7 @@ class Runtime:
         self.supervisor = Supervisor(context.schedule.suspect)  # perhaps in the middle of a claim
         self._context, self._membership, self._on_elsewhere = context, membership, on_elsewhere
         self._channels = (*WORKER_CHANNELS, f"{CHANNEL}{waiter}") if waiter else WORKER_CHANNELS
-        self._stopped, self._backgrounds = False, Backgrounds(context.plugins)
+        self._begun, self._stopped, self._backgrounds = False, False, Backgrounds(context.plugins)
         self.starter = RootStarter(self.worker, self.wake, on_lost=context.schedule.suspect)
 
     @contextlib.contextmanager
@@ -74,6 +74,7 @@ class Runtime:
     async def start(self) -> None:
         """Register the worker and begin to work. Raises `DatabaseUnavailable`."""
         if not self.supervisor.running:
+            self._begun = True
             await self._begin()
             self._context.plugins.tell("tasker_process_started", self._info())
             self._backgrounds.start(self._context.url)
@@ -134,24 +135,32 @@ class Runtime:
     async def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Claim nothing more, let running steps end within the grace, give the rest back, store the results.
 
-        To be cancelled ends the grace.
+        To be cancelled ends the grace. Of a start that has failed nothing is left.
         """
-        if self._stopped or not self.supervisor.running:
+        if self._stopped or not self._begun:
             return
-        self._stopped = True
+        self._stopped, worked = True, self.supervisor.running
+        try:
+            if worked:
+                await self._settle(grace_seconds)
+        finally:  # whoever is cancelled here cannot stop it again
+            await to_its_end(self._leave(worked))
+
+    async def _settle(self, grace_seconds: float) -> None:
         self._context.plugins.tell("tasker_process_stopping", self._info())
         self.execution.stop_claiming()
-        try:
-            await self._membership.drain()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(grace_seconds):
-                    await self.execution.settled()
-        finally:  # whoever is cancelled here cannot stop it again
-            await to_its_end(self._leave())
+        await self._membership.drain()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace_seconds):
+                await self.execution.settled()
 
-    async def _leave(self) -> None:
+    async def _leave(self, worked: bool) -> None:
         await self._give_back()
         await self._end()
+        if worked:
+            self._context.plugins.tell("tasker_process_stopped", self._info())
+            await self._context.plugins.settle()
+            self._context.plugins.tell_failures()
 
     async def _give_back(self) -> None:
         self.worker.claims.stop_all(Released)
@@ -165,9 +174,6 @@ class Runtime:
         await self.execution.close()
         await self._context.engines.close()
         await self._backgrounds.stop()
-        self._context.plugins.tell("tasker_process_stopped", self._info())
-        await self._context.plugins.settle()
-        self._context.plugins.tell_failures()
 
     def _look_again(self) -> None:
         if not self.is_listening:  # whoever else met the new server first has opened a worker's connection, perhaps

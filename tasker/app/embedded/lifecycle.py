@@ -14,7 +14,8 @@ from tasker.app.assembly.waiting import program_waiters
 from tasker.app.bootstrap import prepare
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
-from tasker.app.embedded.started import Offered, Started, already_started, forget, is_started
+from tasker.app.embedded.options import listed
+from tasker.app.embedded.started import Offered, Started, already_started, forget, is_started, opened_whole
 from tasker.app.services import Services, guarded_connection
 from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.messaging import BackendSettings
@@ -104,6 +105,7 @@ class AppLifecycle:
     saved_views = Started[SavedViews]()
     sensitive_values = Started[SensitiveValues]()
     registry = Started["HandlerRegistry"]()
+    _changing = Started[asyncio.Lock]()
     _resources = Started[Resources]()
     _services = Started[Services]()
     _connection = Started[GuardedConnection]()
@@ -136,7 +138,7 @@ class AppLifecycle:
         self._data_dir, self._registry, self._runner, self._work = data_dir, registry, runner, work
         self._backend = backend or configuration.backend
         self._backend_settings = {**configuration.backend_settings.get(self._backend, {}), **(backend_settings or {})}
-        self._environment, self._sources = environment or configuration.environment, _listed(handlers)
+        self._environment, self._sources = environment or configuration.environment, listed(handlers)
         self._settings, self._sweeps = settings or configuration.worker, sweeps or configuration.sweeps
         self._depth_limits = depth_limits or configuration.depth_limits
         self.breakers = breakers_of(configuration.breakers, configuration.plugins)
@@ -157,10 +159,9 @@ class AppLifecycle:
         any error nothing is left open."""
         if is_started(self):
             raise already_started(type(self).__name__)
-        async with AsyncExitStack() as opened:
-            opened.callback(forget, self)
-            await self._open(opened)
-            self._opened, self._stopping = opened.pop_all(), asyncio.Lock()
+        self._changing = asyncio.Lock()
+        async with self._changing:
+            self._opened = await opened_whole(self._open, lambda: forget(self))
 
     async def _open(self, opened: AsyncExitStack) -> None:
         """Make the parts; `opened` learns how each is let go of, for which the latest is the first."""
@@ -259,11 +260,12 @@ class AppLifecycle:
         """Stop working (see `stop_working`) and let go of the database. May be called twice."""
         if not is_started(self):
             return
-        async with self._stopping:  # a second call waits for what the first one does
-            try:
-                await self.stop_working(grace_seconds)
-            finally:
-                await to_its_end(self._opened.aclose())
+        async with self._changing:  # a second call waits for what the first one does, or for a start
+            if is_started(self):
+                try:
+                    await self.stop_working(grace_seconds)
+                finally:
+                    await to_its_end(self._opened.aclose())
 
     async def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""
@@ -293,8 +295,3 @@ class AppLifecycle:
     def _wake(self) -> None:
         if self._runtime is not None:
             self._runtime.wake()
-
-
-def _listed(handlers: Sequence[str | Path] | str | Path) -> Sequence[str | Path]:
-    """The sources, of which one may be given alone."""
-    return [handlers] if isinstance(handlers, (str, Path)) else list(handlers)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TypedDict
 
 from tasker.services.submitting.submission import OnDuplicate, RequestOptions
@@ -22,3 +24,8 @@ class RunOptions(SubmitOptions, total=False):
     """All that `App.run` may be told beside target, context and `timeout`."""
 
     on_duplicate: OnDuplicate
+
+
+def listed(handlers: Sequence[str | Path] | str | Path) -> Sequence[str | Path]:
+    """The sources of handlers, of which one may be given alone."""
+    return [handlers] if isinstance(handlers, (str, Path)) else list(handlers)

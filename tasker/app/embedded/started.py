@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import Any, Generic, TypeVar
 
 from tasker.errors import UsageError
+from tasker.process.supervision.stopping import to_its_end
 
 T = TypeVar("T")
 
@@ -63,6 +65,21 @@ def forget(app: object) -> None:
     """From now on the attributes have no value."""
     for name in _names(app):
         vars(app).pop(name, None)
+
+
+async def opened_whole(
+    open_parts: Callable[[AsyncExitStack], Awaitable[None]], at_last: Callable[[], None]
+) -> AsyncExitStack:
+    """What lets go of all the parts that were opened, and calls `at_last`. When one cannot be opened, or the opening is
+    cancelled, all is let go of at once."""
+    opened = AsyncExitStack()
+    opened.callback(at_last)
+    try:
+        await open_parts(opened)
+    except BaseException:
+        await to_its_end(opened.aclose())
+        raise
+    return opened
 
 
 def not_started(name: str, opened_by: str) -> UsageError:

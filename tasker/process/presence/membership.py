@@ -12,8 +12,9 @@ from tasker.errors import DatabaseUnavailable
 from tasker.execution.lease import LeaseKeeper
 from tasker.execution.worker import Worker
 from tasker.handler import HandlerRegistry
-from tasker.process.presence.heartbeat import briefly
+from tasker.process.presence.heartbeat import TELL_SECONDS, briefly
 from tasker.process.presence.leasing import keep_lease
+from tasker.process.supervision.stopping import to_its_end
 from tasker.process.supervision.supervisor import Supervisor
 from tasker.process.system import new_uuid
 from tasker.services.engine.process_registry import ProcessRegistry, Registration
@@ -49,7 +50,7 @@ class Membership:
 
     async def join(self, on_fenced: Callable[[], None]) -> None:
         """Enter the registry and keep the lease; `on_fenced` is called when it is lost. Raises `DatabaseError`."""
-        await self._tell(self._registry.start)
+        await to_its_end(self._tell(self._registry.start), TELL_SECONDS)  # cut off, it may be written behind `leave`
         self._lease = keep_lease(self._url, self._clock, self._worker, on_fenced)
 
     @property
