@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine
+from concurrent import futures
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from tasker.app.embedded.started import already_started
@@ -14,6 +15,8 @@ from tasker.errors import UsageError
 
 T = TypeVar("T")
 
+END_SECONDS = 60.0
+"""How long what is to be completed may take for its end when who waits is interrupted; its own waits are shorter."""
 JOIN_SECONDS = 10.0
 
 
@@ -51,18 +54,45 @@ class LoopThread:
 
         Raises `UsageError` when the loop does not run, and in its own thread, which cannot wait for itself.
         """
-        try:
-            future = self._begin(coroutine)
-        except UsageError:
-            coroutine.close()
-            raise
+        future = self._begin(coroutine)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
 
-    def _begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+    def complete(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """As `wait`, for what must come to its end: when waiting is interrupted, it is cancelled once, and its end is
+        waited for, unless that is interrupted, too."""
+        running: list[asyncio.Task[T] | None] = []
+
+        async def work() -> T:
+            running.append(asyncio.current_task())
+            return await make()
+
+        async def cancel() -> None:
+            for task in running:
+                assert task
+                task.cancel()
+
+        future = self._begin(work())
+        try:
+            return future.result()
+        except BaseException:
+            if not future.done():
+                with suppress(UsageError):  # somebody else ends the loop, and all on it
+                    self._begin(cancel())  # and not the future, which would have ended then
+                futures.wait([future], END_SECONDS)
+            raise
+
+    def _begin(self, coroutine: Coroutine[Any, Any, T]) -> futures.Future[T]:
+        try:
+            return self._given(coroutine)
+        except UsageError:
+            coroutine.close()
+            raise
+
+    def _given(self, coroutine: Coroutine[Any, Any, T]) -> futures.Future[T]:
         self._require_own_process()
         if threading.current_thread() is self._thread:
             raise _own_thread()

@@ -52,7 +52,8 @@ class SyncApp(Twin[App]):
     """Submits tasks and works on them. Use it as `with tasker.SyncApp() as app:`; parameters as `App`.
 
     The engine runs in a thread of its own, so this works in a notebook as well, where a loop runs already. Ctrl-C ends
-    the waiting; leaving the `with` block gives back what runs, and the task can be resumed.
+    the waiting; leaving the `with` block gives back what runs, and the task can be resumed. Ctrl-C then ends the
+    grace.
     """
 
     opened_by = "with tasker.SyncApp() as app:"
@@ -101,10 +102,13 @@ class SyncApp(Twin[App]):
         """Connect, bring the schema up to date and start working."""
         self._loop.start()
         try:
-            self._loop.wait(self._original.start())
+            self._loop.complete(self._original.start)
+            self._offer()
         except BaseException:
-            self._loop.stop()
+            self.stop(0.0)
             raise
+
+    def _offer(self) -> None:
         self.database_url = self._original.database_url
         self.registry = self._original.registry
         for name, twin in SERVICES.items():
@@ -115,7 +119,7 @@ class SyncApp(Twin[App]):
         if not self._loop.running:
             return
         try:
-            self._loop.wait(self._original.stop(grace_seconds))
+            self._loop.complete(lambda: self._original.stop(grace_seconds))
         finally:
             self._loop.stop()
             forget(self)
@@ -135,7 +139,7 @@ class SyncApp(Twin[App]):
 
     def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""
-        self._loop.wait(self._original.stop_working(grace_seconds))
+        self._loop.complete(lambda: self._original.stop_working(grace_seconds))
 
     @property
     def original(self) -> App:

@@ -9,19 +9,26 @@ from typing import Any
 
 from tasker.contracts.clock import Clock
 from tasker.db.connection import SyncConnection
-from tasker.execution.lease import LeaseKeeper
+from tasker.errors import DatabaseUnavailable
+from tasker.execution.lease import InHand, LeaseKeeper
 from tasker.execution.worker import Worker
 
 
 def keep_lease(url: str, clock: Clock, worker: Worker, on_fenced: Callable[[], None]) -> LeaseKeeper:
     """Keep the lease that registering the worker took. `on_fenced` is called on the event loop when it is lost."""
     loop = asyncio.get_running_loop()
+
+    def in_hand() -> InHand:
+        if loop.is_closed():  # nobody has stopped the worker: its lease runs out, and with it the threads
+            raise DatabaseUnavailable(f"the event loop of worker {worker.identity} has ended")
+        return worker.in_hand()
+
     keeper = LeaseKeeper(
         SyncConnection(url),
         clock,
         worker=worker.identity,
         lease_ms=worker.settings.lease_ms,
-        in_hand=worker.in_hand,
+        in_hand=in_hand,
         on_lost=lambda pairs: _on_loop(loop, worker.claims.stop_lost, pairs),
         on_fenced=lambda: _on_loop(loop, on_fenced),
     )
