@@ -52,11 +52,16 @@ class LoopThread:
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """What the coroutine returns or raises. When waiting is interrupted (Ctrl-C), the coroutine is cancelled.
 
-        Raises `UsageError` when the loop does not run, and in its own thread, which cannot wait for itself.
+        Raises `UsageError` when the loop does not run or is stopped meanwhile, and in its own thread, which cannot wait
+        for itself.
         """
-        future = self._begin(coroutine)
+        loop, future = self._loop, self._begin(coroutine)
         try:
             return future.result()
+        except futures.CancelledError:
+            if self._loop is loop:
+                raise
+            raise _stopped(self._name) from None
         except BaseException:
             future.cancel()
             raise
@@ -144,6 +149,13 @@ def _own_thread() -> UsageError:
 def _not_running(name: str) -> UsageError:
     return UsageError(
         f"the {name} is not started", hint="use it as `with tasker.SyncApp() as app:`, or call its start() before"
+    )
+
+
+def _stopped(name: str) -> UsageError:
+    return UsageError(
+        f"the {name} was stopped while this call was under way: what it was to do may be done, or not",
+        hint="end what calls before it is stopped; see what has come of this call before you make it again",
     )
 
 

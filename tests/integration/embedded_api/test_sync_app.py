@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any, get_args
 
@@ -72,6 +73,41 @@ def test_it_may_be_started_again_and_stopped_twice(database_url: str, registry: 
 
     with pytest.raises(UsageError, match="not started"):
         app.run(plan, {"name": "Ada"})
+
+
+def test_a_call_under_way_at_a_stop_is_told_that_its_outcome_is_unknown(
+    database_url: str, registry: HandlerRegistry
+) -> None:
+    app, under_way, said = SyncApp(database_url, registry=registry), threading.Event(), list[BaseException]()
+    app.start()
+
+    async def call() -> None:
+        under_way.set()
+        await asyncio.Event().wait()
+
+    def caller() -> None:
+        try:
+            app.wait_for(call())
+        except BaseException as error:
+            said.append(error)
+
+    thread = threading.Thread(target=caller)
+    thread.start()
+    under_way.wait()
+    app.stop()
+    thread.join()
+
+    (error,) = said
+    assert isinstance(error, UsageError)
+    assert "stopped while this call was under way: what it was to do may be done, or not" in str(error)
+
+
+def test_a_call_that_cancels_itself_is_cancelled(app: tasker.SyncApp) -> None:
+    async def call() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(CancelledError):
+        app.wait_for(call())
 
 
 def test_a_start_that_fails_leaves_no_thread_behind() -> None:
