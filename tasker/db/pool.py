@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from tasker.contracts.metrics import Histogram, summed
 from tasker.db.connection import Connection, Statements
 from tasker.db.limits import PoolSettings
+from tasker.db.own_loop import require_loop
 from tasker.db.session import Params, Rows
 from tasker.db.slow_waits import SlowWaits
 from tasker.errors import DatabaseError, PoolExhausted, UsageError
@@ -43,6 +44,7 @@ class Pool(Statements, Generic[C]):
         self._waiting = 0
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._slow = SlowWaits()
         self.counts: Counter[str] = Counter()
@@ -59,7 +61,11 @@ class Pool(Statements, Generic[C]):
         return await self.lend(lambda connection: connection.execute(statement, params))
 
     async def lend(self, use: Callable[[C], Awaitable[T]]) -> T:
-        """What `use` returns for a free connection. Raises as `execute`."""
+        """What `use` returns for a free connection. Raises as `execute`, and `UsageError` in another event loop than
+        that of the first call, whose connections these are."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        require_loop(self._loop)
         await self._acquire()
         if self._closed:
             self._free.release()

@@ -11,6 +11,7 @@ from tasker.app.embedded.lifecycle import AppLifecycle
 from tasker.app.embedded.options import PlanOptions, RunOptions, SubmitOptions
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import CallerTransaction, in_caller_transaction
+from tasker.db.own_loop import require_loop
 from tasker.errors import DuplicateTask, TaskerError
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.starting import Starter
@@ -73,6 +74,7 @@ class App(AppLifecycle):
         awaited: bool = True,
         **options: Unpack[RequestOptions],
     ) -> Submitted:
+        require_loop(self._loop)
         if self._runtime is not None:
             self._runtime.worker.slots.leave_room()  # before the namespace of a first task is looked into
         plan = await self.plan(target, template=template, environment=environment)
@@ -207,10 +209,12 @@ class App(AppLifecycle):
             known = None if seen is None else seen.report(task_uuid)
             return known or await self.tasks.report(task_uuid)
 
+        require_loop(self._loop)
         return await self._waiters.read(task_uuid, report, timeout, shows_end=lambda found: found.finished)
 
     async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:
         """Return once the task has ended, without reading its report. `timeout` as in `wait`."""
+        require_loop(self._loop)
         await self._waiters.wait(checked(task_uuid), timeout)
 
     async def pause(

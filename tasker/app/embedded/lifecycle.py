@@ -106,6 +106,7 @@ class AppLifecycle:
     sensitive_values = Started[SensitiveValues]()
     registry = Started["HandlerRegistry"]()
     _changing = Started[asyncio.Lock]()
+    _loop = Started[asyncio.AbstractEventLoop]()
     _resources = Started[Resources]()
     _services = Started[Services]()
     _connection = Started[GuardedConnection]()
@@ -159,7 +160,7 @@ class AppLifecycle:
         any error nothing is left open."""
         if is_started(self):
             raise already_started(type(self).__name__)
-        self._changing = asyncio.Lock()
+        self._changing, self._loop = asyncio.Lock(), asyncio.get_running_loop()
         async with self._changing:
             self._opened = await opened_whole(self._open, lambda: forget(self))
 
