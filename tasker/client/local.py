@@ -6,12 +6,11 @@ configured database, or to the embedded one, once for all clients of the process
 
 from __future__ import annotations
 
-import os
-import threading
 from typing import Any
 
 from tasker.app.embedded.sync_app import SyncApp
 from tasker.bootstrap import is_worker_running, running_system
+from tasker.client.per_process import PerProcess
 from tasker.client.responses import (
     HealthResponse,
     StepAuditResponse,
@@ -21,21 +20,7 @@ from tasker.client.responses import (
 )
 from tasker.services.submitting.submission import Request
 
-_lock = threading.Lock()
-_shared: SyncApp | None = None
-_of_others: list[SyncApp | None] = []
-"""What the process had that this one was forked from. It is kept: whoever closes its sockets may disturb that one."""
-
-
-def _in_copy() -> None:
-    """A copy of a process has no thread that serves the app, and perhaps a lock that nobody will release."""
-    global _lock, _shared
-    _of_others.append(_shared)
-    _lock, _shared = threading.Lock(), None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_copy)
+_shared = PerProcess[SyncApp | None](lambda: None)
 
 
 class DatabaseCalls:
@@ -93,21 +78,19 @@ class DatabaseCalls:
 
 def disconnect() -> None:
     """Close the connection that the clients of this process share; the next call opens it again."""
-    global _shared
-    with _lock:
-        app, _shared = _shared, None
+    with _shared.lock:
+        app, _shared.value = _shared.value, None
     if app is not None:
         app.stop()
 
 
 def _shared_app() -> SyncApp:
     """The app of this process's worker; without one, the one that clients share."""
-    global _shared
     if is_worker_running():
         return running_system().app
-    with _lock:
-        if _shared is None:
+    with _shared.lock:
+        if _shared.value is None:
             app = SyncApp(work=False)
             app.start()
-            _shared = app
-        return _shared
+            _shared.value = app
+        return _shared.value

@@ -66,9 +66,10 @@ class Veil:
         ]
         secrets: set[str] = set()
         covered(self._input, context, secrets)
-        for name in results or ():
+        known = results or {}
+        for name in known:
             for schema in self._schemas(name):  # the others are not read: a step may be below thousands of them
-                covered(schema, (results or {})[name], secrets)
+                covered(schema, known[name], secrets)
         self._mute = len(secrets) > most
         self._secrets = () if self._mute else tuple(each for each in secrets if len(each) >= SHORTEST_TEXT)
 

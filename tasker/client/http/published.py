@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
-
 from tasker.app.embedded.loop_thread import LoopThread
 from tasker.app.embedded.twin import Twin, waiting
 from tasker.client.http.connection import Connection
@@ -12,22 +9,9 @@ from tasker.client.http.fleet_calls import FleetCalls
 from tasker.client.http.server import Server
 from tasker.client.http.step_calls import StepCalls
 from tasker.client.http.task_calls import TaskCalls
+from tasker.client.per_process import PerProcess
 
-_lock = threading.Lock()
-_shared: dict[Server, tuple[LoopThread, Connection]] = {}
-_of_others: list[dict[Server, tuple[LoopThread, Connection]]] = []
-"""What the process had that this one was forked from: kept, as in `tasker.client.local`."""
-
-
-def _in_copy() -> None:
-    """A copy of a process has none of its threads, and perhaps a lock that nobody will release."""
-    global _lock, _shared
-    _of_others.append(_shared)
-    _lock, _shared = threading.Lock(), {}
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_copy)
+_shared = PerProcess[dict[Server, tuple[LoopThread, Connection]]](dict)
 
 
 class _Calls(TaskCalls, StepCalls, FleetCalls):
@@ -54,18 +38,18 @@ class ServerCalls(Twin[_Calls]):
 
 def disconnect() -> None:
     """Close these connections; the next call opens one again."""
-    with _lock:
-        found = list(_shared.values())
-        _shared.clear()
+    with _shared.lock:
+        found = list(_shared.value.values())
+        _shared.value.clear()
     for loop, connection in found:
         loop.wait(connection.close())
         loop.stop()
 
 
 def _connected(server: Server) -> tuple[LoopThread, Connection]:
-    with _lock:
-        if server not in _shared:
+    with _shared.lock:
+        if server not in _shared.value:
             loop = LoopThread("tasker client")
             loop.start()
-            _shared[server] = (loop, Connection(server))
-        return _shared[server]
+            _shared.value[server] = (loop, Connection(server))
+        return _shared.value[server]

@@ -33,15 +33,12 @@ class Said:
     lines: Sequence[KeptLine]
     progress: Sequence[tuple[Claim, ProgressReport]]
 
-    def halves(self) -> Iterator[Said]:
+    def halves(self) -> tuple[Said, Said]:
         """The same as two, of which none is empty where there is more than one thing."""
         if self.lines and self.progress:
-            parts = Said(self.lines, ()), Said((), self.progress)
-        else:
-            lines, progress = len(self.lines) // 2, len(self.progress) // 2
-            first = Said(self.lines[:lines], self.progress[:progress])
-            parts = first, Said(self.lines[lines:], self.progress[progress:])
-        yield from parts
+            return Said(self.lines, ()), Said((), self.progress)
+        lines, progress = len(self.lines) // 2, len(self.progress) // 2
+        return Said(self.lines[:lines], self.progress[:progress]), Said(self.lines[lines:], self.progress[progress:])
 
 
 class ReportBuffer:

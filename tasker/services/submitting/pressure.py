@@ -12,9 +12,10 @@ from tasker.contracts.clock import Clock
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
 from tasker.contracts.rules.limits import MAX_COUNT
-from tasker.errors import ConnectionLost, Overloaded
+from tasker.errors import Overloaded
 from tasker.lifecycle.pressure import DepthLimits, DrainRate, Level
-from tasker.services.engine.calls import Answer, Engine
+from tasker.services.engine.calls import Engine
+from tasker.services.submitting.unanswered import read_surely
 
 LOOK_SECONDS = 1.0
 """A look counts for so long, together with what was added since, while there is room."""
@@ -83,7 +84,8 @@ class Admission:
         return found
 
     async def _look(self, namespace: str) -> Pressure:
-        found = await self._depth(namespace)
+        args = {"namespace": namespace, "limit": min(self._limits.overflow * 2, MAX_COUNT)}
+        found = await read_surely(lambda: self._engine.read("depth", args))
         rate = self._rates.setdefault(namespace, DrainRate())
         rate.read(self._clock.monotonic(), found["taken"])
         depth = found["enqueued"] + found["held"] + found["paused"]
@@ -96,13 +98,6 @@ class Admission:
             rate.per_second,
             self._limits.retry_after(depth, rate.per_second),
         )
-
-    async def _depth(self, namespace: str) -> Answer:
-        args = {"namespace": namespace, "limit": min(self._limits.overflow * 2, MAX_COUNT)}
-        try:
-            return await self._engine.read("depth", args)
-        except ConnectionLost:  # it changes nothing; the submission that waits for it would be made again, too
-            return await self._engine.read("depth", args)
 
     async def require(self, plan: Plan, tasks: int = 1, *, priority: int = 0) -> None:
         """Return when new tasks of this plan are taken. Raises `Overloaded`, which says when to ask again.

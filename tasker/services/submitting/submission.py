@@ -12,7 +12,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
 from tasker.contracts.plan import Plan
 from tasker.db.queries import query
-from tasker.errors import ConnectionLost, DuplicateTask, TaskerError, TemplateError, UsageError
+from tasker.errors import DuplicateTask, TaskerError, TemplateError, UsageError
 from tasker.lifecycle.identity import identity_hash
 from tasker.lifecycle.storable import encode
 from tasker.messaging.queues import check_namespace
@@ -23,7 +23,7 @@ from tasker.services.engine.starting import Starter
 from tasker.services.submitting.fitting import check_key, option_item, plain_input, require_fit, trace_item
 from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission
-from tasker.services.submitting.unanswered import First, submit_surely
+from tasker.services.submitting.unanswered import First, read_surely, submit_surely
 
 E = TypeVar("E", bound=TaskerError)
 OnDuplicate = Literal["refuse", "return"]
@@ -258,11 +258,9 @@ class Submitter:
         return await submit_surely(self._engine, args, {draft.task_uuid: draft.identity for draft in drafts}, first)
 
     async def _existing(self, identities: Sequence[str]) -> dict[str, Sequence[Any]]:
-        """The rows of the query `duplicated` by identity; asked once more where the connection was lost meanwhile."""
-        try:
-            rows = await self._engine.connection.execute(DUPLICATED, {"identities": identities})
-        except ConnectionLost:
-            rows = await self._engine.connection.execute(DUPLICATED, {"identities": identities})
+        """The rows of the query `duplicated` by identity."""
+        look = partial(self._engine.connection.execute, DUPLICATED, {"identities": identities})
+        rows = await read_surely(look)
         return {identity: task for identity, *task in rows}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tasker.contracts.backoff import Backoff
 from tasker.db.queries import query
@@ -24,6 +24,7 @@ DUPLICATED = query("tasks", "duplicated")
 PATIENCE_SECONDS = 10.0
 """How long a submission whose connection was lost is repeated before it is given up."""
 REPEATS = Backoff(0.1, 1.0)
+T = TypeVar("T")
 First: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[SubmitAnswer]]
 
 
@@ -54,6 +55,14 @@ async def submit_surely(
         if not stored:
             raise
         return SubmitAnswer()
+
+
+async def read_surely(read: Callable[[], Awaitable[T]]) -> T:
+    """What `read` answers, which changes nothing: it is asked once more where its connection was lost meanwhile."""
+    try:
+        return await read()
+    except ConnectionLost:
+        return await read()
 
 
 async def _repeated(

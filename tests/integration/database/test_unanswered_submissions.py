@@ -192,11 +192,12 @@ async def test_a_look_at_the_depth_whose_session_was_ended_is_repeated(
             holder.execute("lock table tasker.enqueue_counters in access exclusive mode")
             look = asyncio.create_task(admission.require(PLAN))
             await blocked(holder, "relation")
-            holder.execute(
+            ended = holder.execute(
                 "select pg_terminate_backend(pid) from pg_locks where locktype = 'relation' and not granted "
                 "and database = (select oid from pg_database where datname = current_database())"
-            )
+            ).fetchall()
         await look
+        assert ended == [(True,)], "it was the look that had to be repeated"
 
 
 async def test_a_database_that_stays_away_is_an_error_that_says_that_nothing_is_known(
