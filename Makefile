@@ -12,7 +12,8 @@ comma := ,
 WORKFLOW ?= workflows/order_fulfillment
 ARGS ?=
 # Many tests wait for processes and leases, so there are three times as many testers as cores.
-PYTEST = $(BIN)/pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) * 3 ))) --dist worksteal
+RUNNER = $(BIN)/pytest
+PYTEST = $(RUNNER) -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) * 3 ))) --dist worksteal
 # All tests that are left to `make test-servers` are here (tests/conftest.py sees to that): the others are not collected.
 SERVED = -o testpaths="$(addprefix tests/,contract integration acceptance docs web)"
 # Tests start hundreds of processes; compiling every module in each of them takes longer than the tests.

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 
 from tasker.contracts.messaging import Backend
-from tasker.testing.messaging.suite import HIDDEN, QUEUE, Suite, needs, numbered, one_received, receive
+from tasker.testing.messaging.suite import HIDDEN, QUEUE, Suite, needs, numbered, one_received, receive, stats_at_depth
 
 
 class Receipts(Suite):
@@ -28,7 +28,7 @@ class Receipts(Suite):
         assert await backend.ack_message(QUEUE, message.message_id) is True
         await self.advance(backend, HIDDEN + 5)
         assert await receive(backend) == []
-        assert (await backend.queue_stats(QUEUE)).depth == 0
+        assert (await stats_at_depth(backend, 0)).depth == 0
 
     async def test_acknowledging_twice_says_false(self, backend: Backend) -> None:
         message = await one_received(backend)
@@ -130,7 +130,7 @@ class Receipts(Suite):
         await backend.send_messages(QUEUE, [b"{}", b"{}", b"{}"])
         await backend.receive_messages(QUEUE, 1, HIDDEN)
         await self.advance(backend, 120)
-        stats = await backend.queue_stats(QUEUE)
+        stats = await stats_at_depth(backend, 3)
         assert stats.depth == 3
         assert stats.oldest_seconds is not None
         assert 119 <= stats.oldest_seconds < 600
@@ -141,7 +141,7 @@ class Receipts(Suite):
         first, _ = await backend.receive_messages(QUEUE, 2, HIDDEN)
         assert (await backend.queue_stats(QUEUE)).in_flight in (2, None)
         await backend.ack_message(QUEUE, first.message_id)
-        stats = await backend.queue_stats(QUEUE)
+        stats = await stats_at_depth(backend, 2)
         assert stats.depth == 2
         assert stats.in_flight in (1, None)
         assert stats.consumers is None or stats.consumers >= 0

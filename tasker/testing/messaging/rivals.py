@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 
 from tasker.contracts.messaging import Backend, QueuedMessage
-from tasker.testing.messaging.suite import HIDDEN, QUEUE, RECOVERY, Suite, numbered
+from tasker.testing.messaging.suite import HIDDEN, QUEUE, RECOVERY, Suite, numbered, stats_at_depth
 
 
 class Rivals(Suite):
@@ -48,7 +48,7 @@ class Rivals(Suite):
         assert len(received) == len(reads)
         again = {message.message_id: 2 for message in held[2:]}
         assert reads == {message_id: again.get(message_id, 1) for message_id in ids if message_id not in settled}
-        assert (await backend.queue_stats(QUEUE)).depth == 0
+        assert (await stats_at_depth(backend, 0)).depth == 0
 
     async def test_a_process_that_makes_sure_of_a_queue_leaves_alone_what_others_hold_and_gave_back(
         self, backend: Backend
@@ -64,13 +64,13 @@ class Rivals(Suite):
         await rival.create_queue(QUEUE)
         await rival.close()
 
-        assert (await backend.queue_stats(QUEUE)).depth == 3
+        assert (await stats_at_depth(backend, 3)).depth == 3
         assert await backend.nack_message(QUEUE, held) is True
         received: list[QueuedMessage] = []
         await _settle_until(lambda: len(received) >= 3, backend, received)
         reads = {message.message_id: message.read_count for message in received}
         assert reads == {held: 2, back: 2, new: 1}
-        assert (await backend.queue_stats(QUEUE)).depth == 0
+        assert (await stats_at_depth(backend, 0)).depth == 0
 
 
 async def _settle_until(enough: Callable[[], bool], backend: Backend, received: list[QueuedMessage]) -> None:

@@ -10,7 +10,7 @@ from typing import NoReturn, TypeVar
 
 import pytest
 
-from tasker.contracts.messaging import Backend, QueuedMessage
+from tasker.contracts.messaging import Backend, QueuedMessage, QueueStats
 from tasker.errors import MessagingError
 
 QUEUE = "worker_contract_queue"
@@ -101,6 +101,17 @@ async def received_in_time(backend: Backend, count: int) -> list[QueuedMessage]:
             if len(received) >= count:
                 return received
             await asyncio.sleep(0.05)
+
+
+async def stats_at_depth(backend: Backend, depth: int) -> QueueStats:
+    """Return the statistics of the queue once its depth is as expected, or the last ones after `PATIENCE`.
+
+    A broker may count a message that is on its way back to the queue neither as waiting nor as delivered.
+    """
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while (stats := await backend.queue_stats(QUEUE)).depth != depth and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(0.05)
+    return stats
 
 
 async def soon(pending: Awaitable[T]) -> T:
