@@ -15,8 +15,10 @@ from tasker.db.session import Rows
 from tasker.errors import UsageError
 from tasker.lifecycle.machines.task import TERMINAL, TaskState
 from tasker.lifecycle.storable import encode, require_findable
+from tasker.template.diagnostics import did_you_mean, listed
 
 INPUTS = "inputs"
+STATES = tuple(state.value for state in TaskState)
 OF_DETAILS = ("initiator", "source_system", "correlation_id", "tags", INPUTS)
 CLAUSES = ("created_after", "created_before", "fingerprint", "initiator", "source_system", "correlation_id", "tags")
 """The filters that are a part of the condition each."""
@@ -64,6 +66,12 @@ class TaskFilter:
     """Only tasks of these, whatever `namespace` says; None: of all."""
     open: bool = False
     """Only tasks that have not ended."""
+
+    def __post_init__(self) -> None:
+        """Raise `UsageError` for a status that no task can have."""
+        if self.status is not None and self.status not in STATES:
+            hint = did_you_mean(self.status, STATES) or f"expected one of {listed(STATES)}"
+            raise UsageError(f"status: unknown state {self.status!r}", hint=hint)
 
     @property
     def names_templates(self) -> bool:

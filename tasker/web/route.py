@@ -29,6 +29,7 @@ class PageRoute(GuardedRoute):
 
     done = 303
     """What is done leads to a page that tells so."""
+    knows_parameters = False
 
     def get_route_handler(self) -> Handler:
         """The function behind the gate."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from time import perf_counter
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from tasker.api.operating import only_tells, recorded
@@ -18,6 +20,7 @@ from tasker.errors import NotAuthenticated, NotPermitted
 from tasker.services.authentication.caller import Caller
 from tasker.services.server.metrics import AccessCounts
 from tasker.services.tasks import not_found
+from tasker.template.diagnostics import did_you_mean, listed
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -29,6 +32,8 @@ class GuardedRoute(APIRoute):
     """The status of an answer when all is well, where the route does not name one."""
     offered_at = ""
     """The whole path of a route that is offered below another one than its own."""
+    knows_parameters = True
+    """False where the function reads query parameters that it does not declare."""
 
     def get_route_handler(self) -> Handler:
         """The function behind the gate."""
@@ -39,9 +44,12 @@ class GuardedRoute(APIRoute):
         permission, confines = Permission(declared[REQUIRED]), bool(declared.get(CONFINES))
         operates, unless = bool(declared.get(OPERATES)), declared.get(UNLESS)
         done, several = self.status_code or self.done, bool(declared.get(SEVERAL))
+        parameters = _query_parameters(self.dependant) if self.knows_parameters else None
 
         async def guarded(request: Request) -> Response:
             await admit(request, permission, confines)
+            if parameters is not None:
+                _refuse_unknown(request, parameters)
             if not operates or (unless and await only_tells(request, unless)):
                 return await handle(request)
             return await recorded(request, self.offered_at or self.path, handle, done=done, several=several)
@@ -63,6 +71,26 @@ async def admit(request: Request, permission: Permission, confines: bool) -> Non
     except NotPermitted:
         counts.denials[permission] += 1
         raise
+
+
+def _query_parameters(dependant: Dependant) -> list[str]:
+    """The names of the query parameters that a route and its dependencies declare."""
+    below = [name for each in dependant.dependencies for name in _query_parameters(each)]
+    return [each.alias for each in dependant.query_params] + below
+
+
+def _refuse_unknown(request: Request, parameters: Collection[str]) -> None:
+    """Raise `RequestValidationError` for query parameters that the route does not have: an ignored filter answers with
+    what nobody asked for."""
+    unknown = [name for name in request.query_params if name not in parameters]
+    if unknown:
+        raise RequestValidationError([_unknown(name, parameters) for name in unknown])
+
+
+def _unknown(name: str, parameters: Collection[str]) -> dict[str, Any]:
+    choices = f"expected one of {listed(parameters)}" if parameters else "this path takes none"
+    expected = did_you_mean(name, parameters) or choices
+    return {"type": "extra_forbidden", "loc": ("query", name), "msg": f"unknown parameter; {expected}"}
 
 
 async def _require(request: Request, caller: Caller, permission: Permission, confines: bool) -> None:

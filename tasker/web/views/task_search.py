@@ -10,10 +10,8 @@ from urllib.parse import urlencode
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
-from tasker.lifecycle.machines.task import TaskState
 from tasker.services.task_filter import TaskFilter, context_of
 from tasker.services.tasks import checked
-from tasker.template.diagnostics import did_you_mean
 from tasker.web.views.address import AddressWords
 
 SPANS = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
@@ -73,7 +71,7 @@ class Search(AddressWords):
         """Which tasks are meant, of those that may be seen. Raises `UsageError` for words that mean nothing."""
         return TaskFilter(
             namespace=self.namespace or None,
-            status=known_state(self.status) if self.status and self.status != OPEN else None,
+            status=self.status if self.status and self.status != OPEN else None,
             template=self.template or None,
             version=self.version or None,
             initiator=self.initiator or None,
@@ -127,16 +125,6 @@ class Turned:
     before: str | None
     behind: str | None
     looked_into: int = 0
-
-
-def known_state(text: str) -> str:
-    """A state of tasks. Raises `UsageError`."""
-    states = [state.value for state in TaskState]
-    if text not in states:
-        raise UsageError(
-            f"there is no state {text!r}", hint=did_you_mean(text, states) or f"one of {', '.join(states)}"
-        )
-    return text
 
 
 def moment_of(text: str) -> datetime:

@@ -256,3 +256,24 @@ async def test_a_request_keeps_its_identifier_and_every_answer_its_headers(clien
     assert other.headers["x-request-id"] not in ("", "a b\tc")
     assert named.headers["x-content-type-options"] == "nosniff"
     assert named.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/v1/tasks?statsu=complete", "/query/statsu: unknown parameter; did you mean `status`?"),
+        ("/v1/tasks/01a2025f-4e8e-7471-bcc2-09b0e4000000?steps=1", "/query/steps: unknown parameter; expected one of `wait`"),
+        ("/v1/workers?xyz=1&stopped=true", "/query/xyz: unknown parameter; expected one of `stopped`"),
+        ("/v1/dlq/stats?reason=x", "/query/reason: unknown parameter; this path takes none"),
+        ("/v1/tasks?status=complet", "status: unknown state 'complet'"),
+        ("/v1/listings/tasks?status=nope", "status: unknown state 'nope'"),
+        ("/v1/dlq?resolution_status=nope", "'nope' is no status of a dead letter"),
+    ],
+)
+async def test_unknown_parameters_and_values_are_refused_by_name(
+    client: httpx.AsyncClient, path: str, message: str
+) -> None:
+    answer = await client.get(path)
+
+    assert answer.status_code == 400, answer.text
+    assert message in answer.json()["detail"]
