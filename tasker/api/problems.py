@@ -24,6 +24,7 @@ from tasker.errors import (
     DatabaseUnavailable,
     DeadLetterNotFound,
     DuplicateTask,
+    IdempotencyKeyReused,
     InputInvalid,
     LockTimeout,
     MessagingError,
@@ -175,7 +176,7 @@ def _refused(error: TaskerError, scope: Scope) -> None:
 
 def problems_in(error: TaskerError, base: str) -> Sequence[Mapping[str, Any]] | None:
     """The places that are wrong, with JSON pointers; `base` is that of the value in the body of the request."""
-    if isinstance(error, InputInvalid):
+    if isinstance(error, (InputInvalid, IdempotencyKeyReused)):
         return [{"pointer": f"{base}{pointer(each.path)}", "message": each.message} for each in error.problems]
     if isinstance(error, NotStorable):
         return [{"pointer": f"{base}{pointer(error.path)}", "message": error.reason}]

@@ -111,6 +111,20 @@ class DuplicateTask(TaskerError):
         self.task_uuid, self.state, self.steps = task_uuid, state, steps
 
 
+class IdempotencyKeyReused(DuplicateTask):
+    """The idempotency key names a task with another input; `problems` has the path of each difference."""
+
+    error_type = "idempotency_key_reused"
+
+    def __init__(self, message: str, *, problems: Sequence[Any] = (), **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.problems = list(problems)
+
+    def details(self) -> Mapping[str, Any]:
+        """The differences as plain data."""
+        return {"problems": [_plain(item) for item in self.problems] or None}
+
+
 class Overloaded(TaskerError):
     """New work is refused for now; `retry_after` says for how many seconds (A-45). Nothing was created."""
 

@@ -17,7 +17,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import QueuedMessage
 from tasker.contracts.tracing import TraceContext
 from tasker.db.queries import query
-from tasker.errors import DatabaseError, Overloaded, PlanUnreadable, TaskerError
+from tasker.errors import DatabaseError, DuplicateTask, IdempotencyKeyReused, Overloaded, PlanUnreadable, TaskerError
 from tasker.log_lines import ids_of_task, log_line
 from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
@@ -27,6 +27,7 @@ from tasker.services.engine.exchange import Caller, OnAdvanced
 from tasker.services.engine.plans import PlanStore, Registered
 from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission
+from tasker.services.submitting.reused_keys import refuse_reused_keys
 from tasker.services.submitting.submission import Draft, Drafts
 from tasker.services.submitting.task_requests import TaskRequest
 from tasker.services.task_lines import trace_of
@@ -161,10 +162,22 @@ class TaskRequests:
                 return await self._put_off([each.message for each in part], PUT_OFF_SECONDS)
             tell_created(self._engine.listeners, template.plan, once, answer, began)
             self._on_advanced(answer)
+            again = [each for each in part if each.draft.task_uuid not in answer.created]
+            refused = await self._refuse_reused_keys(again) if again else []
             await self._tell_duplicates(template, once, answer)
-            await self._ack([each.message for each in part])
+            await self._ack([each.message for each in part if each not in refused])
 
         await halved(asked, create, lambda one, error: self._refuse(one.message, error))
+
+    async def _refuse_reused_keys(self, again: Sequence[Asked]) -> list[Asked]:
+        """Refuse the requests whose idempotency key names a task with another input, and return them."""
+        duplicates = [DuplicateTask("a task with this identity exists") for _ in again]
+        drafts = [each.draft for each in again]
+        answers = await refuse_reused_keys(self._engine.connection, drafts, duplicates)
+        refused = [each for each in zip(again, answers, strict=True) if isinstance(each[1], IdempotencyKeyReused)]
+        for each, error in refused:
+            await self._refuse(each.message, error)
+        return [each for each, _ in refused]
 
     async def _tell_duplicates(self, template: Registered, drafts: Sequence[Draft], answer: SubmitAnswer) -> None:
         """Who asked for a task that exists waits for an identifier that will never come: the log names both."""

@@ -26,7 +26,7 @@ from tasker.api.shapes.tasks import (
     TaskRequested,
     TaskResponse,
 )
-from tasker.api.shapes.tracing import TraceHeaders
+from tasker.api.shapes.tracing import SubmissionHeaders, TraceHeaders
 from tasker.api.waiting import Wait, ended_or_late, seconds_of
 from tasker.errors import NotPermitted, TaskerError
 from tasker.services.server.bulk_submission import Order
@@ -44,18 +44,20 @@ TaskUuid = Annotated[str, Path(description="The task's identifier.")]
     **needs(Permission.TASKS_CREATE, confines=True),
 )
 async def create_task(
-    request: Request, body: TaskRequest, trace: Annotated[TraceHeaders, Header()], wait: Wait = None
+    request: Request, body: TaskRequest, headers: Annotated[SubmissionHeaders, Header()], wait: Wait = None
 ) -> Json:
-    """Create a task of a registered template. 503 with `Retry-After` while too much work waits."""
+    """Create a task of a registered template. 503 with `Retry-After` while too much work waits.
+
+    An idempotency key that was used with another input answers 409 `idempotency_key_reused` with the differences.
+    """
     program, seconds = program_of(request), seconds_of(wait)
-    order = body.order(known_caller(request), trace.context)
+    order = body.order(known_caller(request), headers.context, headers.idempotency_key)
     _permit(request, order, body.on_duplicate)
     submitted = await program.submit_order(order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds))
     await ended_or_late(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid)
-    headers = location_of(request, submitted.task_uuid)
     created = await covered(request, submitted.task_uuid, task_created(task, submitted))
-    return Json(created, 201 if submitted.created else 200, headers)
+    return Json(created, 201 if submitted.created else 200, location_of(request, submitted.task_uuid))
 
 
 @routes.post(
@@ -80,12 +82,12 @@ async def create_tasks(request: Request, body: TaskBatch, trace: Annotated[Trace
     responses=refusals(),
     **needs(Permission.TASKS_CREATE, confines=True),
 )
-async def request_task(request: Request, body: QueuedRequest, trace: Annotated[TraceHeaders, Header()]) -> Json:
+async def request_task(request: Request, body: QueuedRequest, headers: Annotated[SubmissionHeaders, Header()]) -> Json:
     """Ask an orchestrator for a task, through the broker; what it refuses is among `/v1/refused-messages`.
 
     The task is there once an orchestrator has taken the request. Where too much work waits the request does, too.
     """
-    order = body.order(known_caller(request), trace.context)
+    order = body.order(known_caller(request), headers.context, headers.idempotency_key)
     require_namespace(request, order.namespace)
     named, task = (order.namespace, order.template, order.version), body.task_uuid
     asked = await program_of(request).requests.ask(named, order.request, str(task) if task else None)

@@ -12,6 +12,7 @@ from tasker.api.shapes.steps import StepReadinessStatus
 from tasker.api.shapes.texts import Name, Text
 from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.contracts.tracing import TraceContext
+from tasker.errors import UsageError
 from tasker.services.server.bulk_submission import Order
 from tasker.services.submitting.submission import OnDuplicate, Request
 
@@ -64,12 +65,22 @@ class DescribedTask(BaseModel):
         given = self.context if self.context is not None else self.configuration
         return {} if given is None else given
 
-    def order(self, caller: str | None = None, trace: TraceContext | None = None) -> Order:
-        """As the services take it. The known `caller` is the initiator where the request names none."""
+    def order(
+        self, caller: str | None = None, trace: TraceContext | None = None, idempotency_key: str | None = None
+    ) -> Order:
+        """As the services take it. The known `caller` is the initiator where the request names none.
+
+        `idempotency_key` is that of the request's header. Raises `UsageError` where the body has another one.
+        """
+        if idempotency_key is not None and self.idempotency_key not in (None, idempotency_key):
+            raise UsageError(
+                "the header Idempotency-Key and the body's idempotency_key differ",
+                hint="send one of them, or the same text in both",
+            )
         request = Request(
             self.input,
             priority=self.priority or 0,
-            idempotency_key=self.idempotency_key,
+            idempotency_key=self.idempotency_key if idempotency_key is None else idempotency_key,
             correlation_id=_text(self.correlation_id),
             parent_correlation_id=_text(self.parent_correlation_id),
             initiator=caller if caller and "initiator" not in self.model_fields_set else self.initiator,

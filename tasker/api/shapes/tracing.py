@@ -1,4 +1,4 @@
-"""The headers of W3C Trace Context."""
+"""The headers of requests that create tasks."""
 
 from __future__ import annotations
 
@@ -17,3 +17,11 @@ class TraceHeaders(BaseModel):
     def context(self) -> TraceContext | None:
         """The place, None without one."""
         return accepted(self.traceparent, self.tracestate)
+
+
+class SubmissionHeaders(TraceHeaders):
+    """The headers of a request for one task."""
+
+    idempotency_key: str | None = Field(
+        None, min_length=1, max_length=255, description="The same as `idempotency_key` in the body."
+    )

@@ -12,7 +12,7 @@ import click
 from tasker.cli.connection import actor
 from tasker.cli.render.values import counted, echo
 from tasker.contracts.dataclasses import dataclass
-from tasker.errors import DuplicateTask, TaskerError, UsageError
+from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, UsageError
 from tasker.services.authoring.targets import RegisteredName, registered_name
 from tasker.services.server.bulk_submission import Order
 from tasker.services.submitting.fitting import check_priority
@@ -149,7 +149,7 @@ def _object_of(line: Line, answer: Submitted | TaskerError) -> dict[str, Any]:
 
 
 def _text_of(line: Line, answer: Submitted | TaskerError) -> str:
-    if isinstance(answer, DuplicateTask) and answer.task_uuid:
+    if isinstance(answer, DuplicateTask) and answer.task_uuid and not isinstance(answer, IdempotencyKeyReused):
         return (
             f"{line.number}: refused: {answer.task_uuid} has this identity already; to take it: --on-duplicate return"
         )

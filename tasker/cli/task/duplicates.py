@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tasker.errors import DuplicateTask
+from tasker.errors import DuplicateTask, IdempotencyKeyReused
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def naming_the_existing(arguments: str, advice: str = "") -> Iterator[None]:
     try:
         yield
     except DuplicateTask as error:
-        if error.task_uuid is None:
+        if error.task_uuid is None or isinstance(error, IdempotencyKeyReused):
             raise
         show = f"to see it: tasker task show {error.task_uuid}{arguments}"
         raise DuplicateTask(

@@ -8,6 +8,7 @@ from typing import Any
 
 from tasker import errors
 from tasker.errors import (
+    IdempotencyKeyReused,
     InputInvalid,
     NotAuthenticated,
     NotPermitted,
@@ -76,8 +77,15 @@ def error_of(status: int, problem: Problem, retry_after: float | None) -> Tasker
 
 
 def _input_invalid(message: str, problem: Problem, fields: dict[str, Any]) -> TaskerError:
-    problems = [SimpleNamespace(path=each["pointer"], message=each["message"]) for each in problem.get("errors") or ()]
-    return InputInvalid(message, problems=problems, **fields)
+    return InputInvalid(message, problems=_places(problem), **fields)
+
+
+def _key_reused(message: str, problem: Problem, fields: dict[str, Any]) -> TaskerError:
+    return IdempotencyKeyReused(message, problems=_places(problem), **fields)
+
+
+def _places(problem: Problem) -> list[SimpleNamespace]:
+    return [SimpleNamespace(path=each["pointer"], message=each["message"]) for each in problem.get("errors") or ()]
 
 
 def _not_storable(message: str, problem: Problem, fields: dict[str, Any]) -> TaskerError:
@@ -90,6 +98,7 @@ def _template_error(message: str, problem: Problem, fields: dict[str, Any]) -> T
 
 
 _SPECIAL: dict[type[TaskerError], Callable[[str, Problem, dict[str, Any]], TaskerError]] = {
+    IdempotencyKeyReused: _key_reused,
     InputInvalid: _input_invalid,
     NotStorable: _not_storable,
     TemplateError: _template_error,

@@ -15,6 +15,7 @@ from tasker.messaging.registry import load_backend
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.plans import FIND, not_registered, registration, stored_plan
+from tasker.services.submitting.reused_keys import key_reused
 from tasker.services.submitting.submission import Drafts, Request, Submitted, submitted
 
 LOCK_TIMEOUT_SECONDS = 5.0
@@ -27,6 +28,9 @@ _FIND = FIND.format(found="cast(t.plan as text)", namespace="{}", name="{}", ver
 
 EXISTING = """select cast(jsonb_build_array(t.task_uuid, t.state, t.total) as text)
   from tasker.task_details d join tasker.tasks t using (task_uuid) where d.identity_hash = {}"""
+
+OTHER_INPUT = """select cast(context as text) from tasker.task_details
+  where identity_hash = {} and context <> cast({} as jsonb)"""
 
 
 class CallerSubmission:
@@ -69,9 +73,10 @@ class CallerSubmission:
             answer = SubmitAnswer.parse(found)
             self._arrange_sending(transaction, found.get("send") or ())
             existing = None if answer.created else transaction.value(EXISTING, draft.identity)
+            other = transaction.value(OTHER_INPUT, draft.identity, draft.input) if existing and draft.keyed else None
         result = submitted(draft, answer, json.loads(existing) if existing else None)
         if isinstance(result, DuplicateTask):
-            raise result
+            raise result if other is None else key_reused(result, other, draft)
         return result
 
     def _expression(self) -> str:

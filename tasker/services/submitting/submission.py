@@ -12,7 +12,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENQUEUE_WINDOW, VALUE_LIMIT_BYTES
 from tasker.contracts.plan import Plan
 from tasker.db.queries import query
-from tasker.errors import DuplicateTask, TaskerError, TemplateError, UsageError
+from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, TemplateError, UsageError
 from tasker.lifecycle.identity import identity_hash
 from tasker.lifecycle.storable import encode
 from tasker.messaging.queues import check_namespace
@@ -23,6 +23,7 @@ from tasker.services.engine.starting import Starter
 from tasker.services.submitting.fitting import check_key, option_item, plain_input, require_fit, trace_item
 from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission
+from tasker.services.submitting.reused_keys import refuse_reused_keys
 from tasker.services.submitting.unanswered import First, read_surely, submit_surely
 
 E = TypeVar("E", bound=TaskerError)
@@ -79,11 +80,21 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A task about to be created: its id, what makes it the same as another one, and itself as the engine takes it."""
+    """A task about to be created: its id, what makes it the same as another one, and itself as the engine takes it.
+
+    `keyed`: an idempotency key alone makes it the same, so that the inputs may differ.
+    """
 
     task_uuid: str
     identity: str
     item: Mapping[str, Any]
+    keyed: bool = False
+
+    @property
+    def input(self) -> str:
+        """The input as JSON."""
+        text: str = self.item["context"].text
+        return text
 
 
 class Drafts:
@@ -130,7 +141,7 @@ class Drafts:
             "context": context,
             **trace_item(request),
         }
-        return Draft(task_id, identity, item)
+        return Draft(task_id, identity, item, keyed=request.idempotency_key is not None)
 
     def args(
         self,
@@ -181,6 +192,8 @@ class Submitter:
         starter: Starter | None = None,
     ) -> Submitted:
         """Create one task; with `on_duplicate="return"` answer with the one of that identity if there is one.
+
+        A key that was used with another input is refused in either case (`IdempotencyKeyReused`, a `DuplicateTask`).
 
         `waiter` is the program that is told of its end, `starter` may run its first steps at once. Raises
         `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`, `Overloaded`, and `UsageError` for
@@ -249,7 +262,8 @@ class Submitter:
         tell_created(self._engine.listeners, plan, drafts, answer, began)
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         existing = await self._existing(again) if again else {}
-        return [submitted(draft, answer, existing.get(draft.identity)) for draft in drafts]
+        results = [submitted(draft, answer, existing.get(draft.identity)) for draft in drafts]
+        return await refuse_reused_keys(self._engine.connection, drafts, results) if again else results
 
     async def _create(
         self, template: Registered, drafts: Sequence[Draft], waiter: str | None, first: First | None
@@ -266,6 +280,8 @@ class Submitter:
 
 def or_existing(answer: Submitted | E, on_duplicate: OnDuplicate) -> Submitted | E:
     """The task that exists in place of `DuplicateTask`, where that is wanted."""
+    if isinstance(answer, IdempotencyKeyReused):
+        return answer
     if isinstance(answer, DuplicateTask) and on_duplicate == "return" and answer.task_uuid is not None:
         return Submitted(answer.task_uuid, answer.steps, created=False)
     return answer
@@ -283,7 +299,7 @@ def submitted(draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None
         task_uuid=task_uuid,
         state=state,
         steps=steps,
-        hint="change the input; where an idempotency key is given only the key counts: give another one",
+        hint="change the input; where an idempotency key is given, give another one",
     )
 
 

@@ -202,3 +202,19 @@ async def test_numbers_beyond_64_bits_come_back_as_they_are_wherever_the_task_is
         assert (await client.get(url + rest)).status_code == 200
     if amount > 0:
         assert (await client.get(f"{url}/workflow_steps")).json()[0]["results"] == {"amount": amount}
+
+
+async def test_idempotency_key_of_the_header_counts_as_that_of_the_body(client: httpx.AsyncClient) -> None:
+    header, path = {"Idempotency-Key": "order-4711"}, "/v1/tasks"
+    task = (await client.post(path, json=order(4711), headers=header)).json()
+
+    again = await client.post(path, json=order(4711, idempotency_key="order-4711", on_duplicate="return_existing"))
+    other = await client.post(path, json=order(12, on_duplicate="return_existing"), headers=header)
+    two_keys = await client.post(path, json=order(4711, idempotency_key="another"), headers=header)
+
+    assert (again.status_code, again.json()["task_uuid"]) == (200, task["task_uuid"])
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+    assert other.json()["errors"] == [{"pointer": "/context/amount", "message": "differs from the existing task"}]
+    assert task["task_uuid"] not in other.text
+    assert two_keys.status_code == 400
+    assert "Idempotency-Key" in two_keys.json()["detail"]

@@ -13,9 +13,9 @@ import tasker
 from tasker.app.embedded.app import App
 from tasker.app.embedded.options import RunOptions
 from tasker.contracts.plan import Plan
-from tasker.errors import DuplicateTask, TaskNotFound, UsageError
+from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskNotFound, UsageError
 from tasker.handler import HandlerRegistry
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import OnDuplicate, Request, Submitted
 from tasker.services.waiting import waiters
 
 NOBODY = "01900000-0000-7000-8000-000000000000"
@@ -24,21 +24,59 @@ NOBODY = "01900000-0000-7000-8000-000000000000"
 def test_a_duplicate_carries_the_task_that_exists_and_does_not_tell_strangers(app: tasker.SyncApp, plan: Plan) -> None:
     first = app.run(plan, {"name": "Ada"}, idempotency_key="k")
     with pytest.raises(DuplicateTask) as caught:
-        app.submit(plan, {"name": "Bob"}, idempotency_key="k")
+        app.submit(plan, {"name": "Ada"}, idempotency_key="k")
 
+    assert type(caught.value) is DuplicateTask
     assert (caught.value.task_uuid, caught.value.state) == (first.task_uuid, "complete")
     assert first.task_uuid not in str(caught.value.to_dict()), "the error may be handed to somebody else (D-58)"
 
 
 def test_a_duplicate_can_be_taken_instead_of_refused(app: tasker.SyncApp, plan: Plan) -> None:
     first = app.submit(plan, {"name": "Ada"}, idempotency_key="k", on_duplicate="return")
-    again = app.submit(plan, {"name": "Bob"}, idempotency_key="k", on_duplicate="return")
-    outcome = app.run(plan, {"name": "Bob"}, idempotency_key="k", on_duplicate="return")
+    again = app.submit(plan, {"name": "Ada"}, idempotency_key="k", on_duplicate="return")
+    outcome = app.run(plan, {"name": "Ada"}, idempotency_key="k", on_duplicate="return")
 
     assert (first.created, again) == (True, Submitted(first.task_uuid, 1, created=False))
     assert outcome.results == {"greet": {"text": "Hello, Ada!"}}
     with pytest.raises(UsageError, match="on_duplicate"):
         app.submit(plan, {"name": "Bob"}, idempotency_key="k", on_duplicate="ignore")
+
+
+@pytest.mark.parametrize("on_duplicate", ["refuse", "return"])
+def test_idempotency_key_with_another_input_is_refused_with_the_differing_paths(
+    app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan, on_duplicate: OnDuplicate
+) -> None:
+    stored = {"name": "Ada", "rows": [{"n": 1}, {"n": 2}], "old": 1, "yes": True}
+    given = {"name": "Bob", "rows": [{"n": 1.0}, {"n": 3}, 4], "new": 1, "yes": 1}
+    first = app.submit(plan, stored, idempotency_key="k")
+
+    with pytest.raises(IdempotencyKeyReused) as caught:
+        app.submit(plan, given, idempotency_key="k", on_duplicate=on_duplicate)
+    with Session(engine) as session, pytest.raises(IdempotencyKeyReused) as in_transaction:
+        app.submit_in(session, plan, given, idempotency_key="k")
+
+    assert caught.value.task_uuid == in_transaction.value.task_uuid == first.task_uuid
+    assert caught.value.message == in_transaction.value.message
+    assert caught.value.message.splitlines() == [
+        "the idempotency key was used for a task with another input:",
+        "  $.name: differs from the existing task",
+        "  $.new: is not in the existing task",
+        "  $.old: is only in the existing task",
+        "  $.rows[1].n: differs from the existing task",
+        "  $.rows[2]: is not in the existing task",
+        "  $.yes: differs from the existing task",
+    ]
+
+
+def test_each_of_many_with_one_key_is_compared_with_the_task_that_exists(app: tasker.SyncApp, plan: Plan) -> None:
+    requests = [Request({"name": name}, idempotency_key="k") for name in ("Ada", "Bob", "Ada")]
+
+    created, reused, duplicate = app.submit_many(plan, requests)
+
+    assert isinstance(created, Submitted)
+    assert isinstance(reused, IdempotencyKeyReused)
+    assert type(duplicate) is DuplicateTask
+    assert reused.task_uuid == duplicate.task_uuid == created.task_uuid
 
 
 def test_every_run_without_a_key_is_a_new_task_also_where_the_key_is_none(app: tasker.SyncApp, plan: Plan) -> None:

@@ -247,6 +247,14 @@ select d.identity_hash, d.task_uuid::text, d.correlation_id::text, d.trace from 
 select d.identity_hash, t.task_uuid::text, t.state, t.total from tasker.task_details d
 join tasker.tasks t on t.task_uuid = d.task_uuid where d.identity_hash = any (%(identities)s)
 
+-- name: other_inputs
+-- The inputs of the tasks that have these identities, where they differ from the inputs given beside the identities; with the
+-- number of the identity, from 1.
+select given.number, d.context::text
+from unnest(%(identities)s::text[], %(inputs)s::text[]) with ordinality as given (identity, input, number)
+join tasker.task_details d on d.identity_hash = given.identity
+where d.context <> given.input::jsonb
+
 -- name: parked_for_long
 -- Those of these steps that were parked so many milliseconds ago, counted from the end of a pause of the queue; all of them
 -- where no orchestrator lives.

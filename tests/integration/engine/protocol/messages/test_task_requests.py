@@ -126,7 +126,7 @@ async def test_a_request_for_a_task_that_exists_names_that_task_in_the_log(
     plan = await registered(desk)
     correlation = "0199c1f4-8a52-7000-8000-00000000c0de"
     options = {"idempotency_key": "order-7", "correlation_id": correlation}
-    first, second, third = (asking(plan, options=options) for _ in range(3))
+    first, second, third = (asking(plan, options=options, context={"n": 7}) for _ in range(3))
     await desk.send(first, second)
     with caplog.at_level("INFO", "tasker.orchestration"):
         await desk.receive()
@@ -141,6 +141,19 @@ async def test_a_request_for_a_task_that_exists_names_that_task_in_the_log(
         for request in (other, third["request_id"])
     ]
     assert (desk.refused(), await desk.waiting()) == ([], 0)
+
+
+async def test_request_whose_key_names_a_task_with_another_input_is_refused(desk: Desk) -> None:
+    plan = await registered(desk)
+    options = {"idempotency_key": "order-8"}
+    first, same, other = (asking(plan, options=options, context={"n": n}) for n in (8, 8, 9))
+    await desk.send(first, same, other)
+    await desk.receive()
+
+    assert desk.tasks() == [first["request_id"]]
+    (reason,) = desk.refused()
+    assert "$.n: differs from the existing task" in reason
+    assert await desk.waiting() == 0
 
 
 async def test_two_orchestrators_that_get_the_same_request_make_one_task(desk: Desk) -> None:
