@@ -37,7 +37,7 @@ def identity_hash(
     strategy; `NotStorable` for a context that is not JSON.
     """
     if idempotency_key is not None:
-        return _digest("key", plan_key, _checked(idempotency_key))
+        return key_identity(plan_key, idempotency_key)
     if strategy == "strict":
         return _digest("context", plan_key, canonical_json(context))
     if strategy == "always_unique":
@@ -48,6 +48,11 @@ def identity_hash(
             hint="send an idempotency_key, or change identity_strategy in the template",
         )
     raise IdentityError(f"unknown identity_strategy '{strategy}'", hint=f"expected one of: {', '.join(STRATEGIES)}")
+
+
+def key_identity(plan_key: str, idempotency_key: str) -> str:
+    """Return the identity of a template's submissions that have this key. Raises `IdentityError` for an empty one."""
+    return _digest("key", plan_key, _checked(idempotency_key))
 
 
 def canonical_json(value: Any) -> str:

@@ -13,14 +13,24 @@ from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.db.session import Rows
 from tasker.errors import UsageError
+from tasker.lifecycle.identity import key_identity
 from tasker.lifecycle.machines.task import TERMINAL, TaskState
 from tasker.lifecycle.storable import encode, require_findable
 from tasker.template.diagnostics import did_you_mean, listed
 
 INPUTS = "inputs"
 STATES = tuple(state.value for state in TaskState)
-OF_DETAILS = ("initiator", "source_system", "correlation_id", "tags", INPUTS)
-CLAUSES = ("created_after", "created_before", "fingerprint", "initiator", "source_system", "correlation_id", "tags")
+OF_DETAILS = ("initiator", "source_system", "correlation_id", "idempotency_key", "tags", INPUTS)
+CLAUSES = (
+    "created_after",
+    "created_before",
+    "fingerprint",
+    "initiator",
+    "source_system",
+    "correlation_id",
+    "idempotency_key",
+    "tags",
+)
 """The filters that are a part of the condition each."""
 LOOKED_INTO = 20_000
 """Where inputs are not indexed (`tasker db index-inputs`), so many of the newest that match all else are read."""
@@ -34,6 +44,7 @@ class MoreFilters(TypedDict, total=False):
     initiator: str | None
     source_system: str | None
     correlation_id: str | None
+    idempotency_key: str | None
     fingerprint: str | None
     field: str | None
     until: datetime | None
@@ -56,6 +67,7 @@ class TaskFilter:
     source_system: str | None = None
     tags: Sequence[str] = ()
     correlation_id: str | None = None
+    idempotency_key: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
     fingerprint: str | None = None
@@ -128,6 +140,9 @@ class TaskLists:
             if not params["named_tasks"]:
                 return []
             names = [*names, "template"]
+        if which.idempotency_key is not None:
+            templates = await self._connection.execute(query("listing", "template_names"), params)
+            params["identities"] = [key_identity("/".join(each), which.idempotency_key) for each in templates]
         text = query("listing", name).format(matching=_matching(names), **words)
         return await self._connection.execute(text, params)
 

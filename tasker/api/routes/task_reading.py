@@ -38,6 +38,7 @@ async def list_tasks(
     source_system: Filter = None,
     tag: Annotated[list[str], Query(max_length=20, description="Repeatable: tasks that have all of them.")] = [],  # noqa: B006
     correlation_id: UUID | None = None,
+    idempotency_key: Annotated[str | None, Query(max_length=255, description="Of any template that is meant.")] = None,
     created_after: datetime | None = None,
     created_before: datetime | None = None,
     sort: Sort = "-created_at",
@@ -62,6 +63,7 @@ async def list_tasks(
         source_system=source_system,
         tags=tag,
         correlation_id=str(correlation_id) if correlation_id else None,
+        idempotency_key=idempotency_key,
         created_after=created_after,
         created_before=created_before,
         namespaces=names(namespaces_of(request)),

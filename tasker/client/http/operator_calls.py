@@ -16,6 +16,7 @@ class MoreFilters(TypedDict, total=False):
     initiator: str | None
     source_system: str | None
     correlation_id: str | None
+    idempotency_key: str | None
     fingerprint: str | None
     until: str | None
     open: bool

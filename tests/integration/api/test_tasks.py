@@ -216,5 +216,11 @@ async def test_idempotency_key_of_the_header_counts_as_that_of_the_body(client: 
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
     assert other.json()["errors"] == [{"pointer": "/context/amount", "message": "differs from the existing task"}]
     assert task["task_uuid"] not in other.text
+    for lists in ("/v1/tasks", "/v1/listings/tasks"):
+        answer = await client.get(lists, params={"idempotency_key": "order-4711"})
+        found = answer.json()["tasks"] if lists == "/v1/tasks" else answer.json()
+        assert [each["task_uuid"] for each in found] == [task["task_uuid"]]
+        elsewhere = {"idempotency_key": "order-4711", "namespace": "nowhere"}
+        assert task["task_uuid"] not in (await client.get(lists, params=elsewhere)).text
     assert two_keys.status_code == 400
     assert "Idempotency-Key" in two_keys.json()["detail"]

@@ -34,6 +34,14 @@ select array(
     and (%(version)s::text is null or nt.version = %(version)s)
     and (%(namespaces)s::text[] is null or ns.name = any (%(namespaces)s)))
 
+-- name: template_names
+-- The same templates by namespace, name and version.
+select ns.name, nt.name, nt.version
+from tasker.named_tasks nt join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
+where (%(namespace)s::text is null or ns.name = %(namespace)s) and (%(template)s::text is null or nt.name = %(template)s)
+  and (%(version)s::text is null or nt.version = %(version)s)
+  and (%(namespaces)s::text[] is null or ns.name = any (%(namespaces)s))
+
 -- name: template
 t.named_task_uuid = any (%(named_tasks)s::uuid[])
 
@@ -66,6 +74,10 @@ d.source_system = %(source_system)s::text
 
 -- name: correlation_id
 d.correlation_id = %(correlation_id)s::uuid
+
+-- name: idempotency_key
+-- The identities that the key has with each template that is meant.
+d.identity_hash = any (%(identities)s::text[])
 
 -- name: inputs
 -- Where they are indexed.
