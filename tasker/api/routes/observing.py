@@ -20,7 +20,7 @@ from tasker.api.shapes.steps import StepAuditResponse
 from tasker.services.fleet.doctor import to_dict
 from tasker.services.fleet.overview import Overview
 from tasker.services.listings import ListedTask, RefusedMessage
-from tasker.services.operators.reruns import Rerunning
+from tasker.services.operators.reruns import Rerunning, where_to_begin
 from tasker.services.operators.steps import Retried
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
@@ -155,7 +155,9 @@ async def retry_task(request: Request, uuid: TaskUuid, body: RetryRequest) -> Js
 async def rerun_task(request: Request, uuid: TaskUuid, body: RerunRequest) -> Json:
     """Run a task again from one of its steps, as a new task that reuses what is done above it; this one stays."""
     who = {"actor": actor_of(request, body.actor), "reason": body.reason}
-    begun = await program_of(request).reruns.start(uuid, body.from_step, context=body.context, **who)
+    program = program_of(request)
+    step = body.from_step or where_to_begin(await program.tasks.report(uuid))
+    begun = await program.reruns.start(uuid, step, context=body.context, changes=body.set, **who)
     return Json(begun, 201, location_of(request, begun.task_uuid))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from tasker.api.shapes.texts import Text
+from tasker.api.shapes.texts import Name, Text
 
 
 class HistoryEntry(BaseModel):
@@ -39,8 +39,11 @@ class RerunRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    from_step: Text
-    context: dict[str, Any] | None = None
+    from_step: Text | None = Field(None, description="Without one the first step that failed, or the first of all.")
+    context: dict[str, Any] | None = Field(None, description="The whole input of the new task.")
+    set: dict[Name, Any] = Field(
+        {}, max_length=100, description="Values for single fields of the input, by their paths, such as `address.zip`."
+    )
     reason: Text = ""
     actor: Text | None = None
 

@@ -93,7 +93,7 @@ class RerunService(Protocol):
     """As `tasker.services.operators.reruns.Reruns`."""
 
     async def start(
-        self, task_uuid: str, step: str, *, actor: str, reason: str, context: Mapping[str, Any] | None = None
+        self, task_uuid: str, step: str, *, actor: str, reason: str, changes: Mapping[str, Any] | None = None
     ) -> Rerunning: ...
 
 

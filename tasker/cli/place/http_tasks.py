@@ -160,11 +160,11 @@ class HttpReruns:
         self._client = client
 
     async def start(
-        self, task_uuid: str, step: str, *, actor: str, reason: str, context: Mapping[str, Any] | None = None
+        self, task_uuid: str, step: str, *, actor: str, reason: str, changes: Mapping[str, Any] | None = None
     ) -> Rerunning:
         """Begin a new task that runs `step` and what is below it."""
         rerun = self._client.rerun_task
-        return decoded(Rerunning, await rerun(task_uuid, step, context=context, reason=reason, by=actor))
+        return decoded(Rerunning, await rerun(task_uuid, step, changes=changes, reason=reason, by=actor))
 
 
 class HttpViews:

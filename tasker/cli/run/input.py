@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
+from tasker.services.changed_input import put_value
 
 INPUT_FILE = "input.json"
 
@@ -46,10 +47,15 @@ def put_settings(values: dict[str, Any], settings: Sequence[str]) -> dict[str, s
     parsed: dict[str, str] = {}
     for setting in settings:
         key, value, text = _parse_setting(setting)
-        _put(values, key.split("."), value, setting)
+        put_value(values, key, value, f"--set {setting}")
         if not isinstance(value, str):
             parsed[key] = text
     return parsed
+
+
+def settings_by_path(settings: Sequence[str]) -> dict[str, Any]:
+    """Return the values of KEY=VALUE pairs by their keys. Raises `UsageError`."""
+    return {key: value for key, value, _ in map(_parse_setting, settings)}
 
 
 def _base(given: str | None, folder: Path | None, read_stdin: Callable[[], str]) -> tuple[dict[str, Any], str]:
@@ -134,13 +140,3 @@ def _parse_setting(setting: str) -> tuple[str, Any, str]:
         return key, json.loads(text, parse_constant=_refuse, object_pairs_hook=_without_repeats), text
     except (ValueError, RecursionError):
         return key, text, text
-
-
-def _put(values: dict[str, Any], path: Sequence[str], value: Any, setting: str) -> None:
-    for depth, name in enumerate(path[:-1], 1):
-        values = values.setdefault(name, {})
-        if not isinstance(values, dict):
-            raise UsageError(
-                f"--set {setting}: `{'.'.join(path[:depth])}` is not an object, so nothing can be set in it"
-            )
-    values[path[-1]] = value

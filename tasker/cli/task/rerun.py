@@ -51,15 +51,13 @@ def rerun(task_uuid: str, step: str | None, settings: tuple[str, ...], reason: s
     """
 
     async def act(app: Fleet) -> dict[str, Any]:
-        from tasker.cli.run.input import put_settings
+        from tasker.cli.run.input import settings_by_path
         from tasker.services.operators.reruns import where_to_begin
 
-        found, context = await find_task(app.tasks, task_uuid), None
+        found = await find_task(app.tasks, task_uuid)
         first = step or where_to_begin(await app.tasks.report(found))
-        if settings:
-            context = dict((await app.tasks.report(found)).context)
-            put_settings(context, settings)
-        begun = await app.reruns.start(found, first, actor=actor(), reason=reason, context=context)
+        changes = settings_by_path(settings)
+        begun = await app.reruns.start(found, first, actor=actor(), reason=reason, changes=changes)
         return {"task_uuid": begun.task_uuid, "rerun_of": found, "steps": begun.steps, "reused": begun.reused}
 
     done = reached(place, act, operates=True)

@@ -109,17 +109,27 @@ class OperatorCalls:
     async def rerun_task(
         self,
         task_uuid: str,
-        step: str,
+        step: str | None = None,
         *,
         context: Mapping[str, Any] | None = None,
+        changes: Mapping[str, Any] | None = None,
         reason: str = "",
         by: str | None = None,
     ) -> dict[str, Any]:
-        """Run a task again from `step`, as a new task that reuses what is done above it; `context` is another input.
+        """Run a task again from `step`, as a new task that reuses what is done above it.
+
+        Without a step it begins with the first that failed, or with the first of all. `context` is another input,
+        `changes` are values for single fields of the input, by their paths (`address.zip`).
 
         Answers `task_uuid` of the new one, and how many of its `steps` are `reused`.
         """
-        body = {"from_step": step, "context": context, "reason": reason, "actor": by or self.initiator}
+        body = {
+            "from_step": step,
+            "context": context,
+            "set": changes or {},
+            "reason": reason,
+            "actor": by or self.initiator,
+        }
         return dict(await self.connection.send("POST", path("/v1/tasks", task_uuid, "rerun"), body=body))
 
     async def overview(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from tasker.db.queries import query
 from tasker.errors import StateMachineError, StepNotFound
 from tasker.lifecycle.rerun import Rerun, rerun_from
 from tasker.services.by_hand import by_hand
+from tasker.services.changed_input import changed
 from tasker.services.engine.answers import RerunAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.graph import read_graph
@@ -57,18 +58,26 @@ class Reruns:
 
     @by_hand("App.reruns.start")
     async def start(
-        self, task_uuid: str, step: str, *, actor: str, reason: str, context: Mapping[str, Any] | None = None
+        self,
+        task_uuid: str,
+        step: str,
+        *,
+        actor: str,
+        reason: str,
+        context: Mapping[str, Any] | None = None,
+        changes: Mapping[str, Any] | None = None,
     ) -> Rerunning:
         """Begin a new task of the same template that runs `step` and what is below it, and whatever is not done.
 
         The results of all other steps are reused; what decision and batchable steps among those that run again have
         created is decided anew. The former task stays as it is, in whatever state. `context` is the new task's input;
-        None: the former one's. Steps that are reused do not see another input. Raises `TaskNotFound`, `StepNotFound`,
-        `InputInvalid`, `NotStorable`.
+        None: the former one's. `changes` are values for single fields of it, by their paths (`address.zip`). Steps that
+        are reused do not see another input. Raises `TaskNotFound`, `StepNotFound`, `InputInvalid`, `NotStorable`, and
+        `UsageError` for a path that leads into a value that is no object.
         """
         former, task_id = await self._former(task_uuid), self._drafts.new_id()
         request = Request(
-            former.context if context is None else context,
+            changed(former.context if context is None else context, changes or {}),
             former.priority,
             idempotency_key=f"rerun {task_id}",
             initiator=actor,

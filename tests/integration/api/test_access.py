@@ -282,6 +282,10 @@ async def test_what_a_schema_marks_as_sensitive_is_shown_to_nobody_who_may_not_r
         revealing |= {route.path.rpartition("/")[2]} if any(secret in shown.text for secret in hidden) else set()
     assert revealing >= {"{uuid}", "context", "details", "report", "workflow_steps", "{step_uuid}", "audit"}
 
+    again = await guarded.post(f"/v1/tasks/{task}/rerun", json={"set": {"shop": "mall"}}, headers=blind)
+    whole = await guarded.get(f"{again.headers['location']}/context", headers=by("everything"))
+    assert whole.json()["context"] == {**card, "shop": "mall"}, "what a caller may not see is not lost by a rerun"
+
     listed = await guarded.get("/v1/tasks", headers=blind)
     assert "corner" in listed.text
     assert "4111-secret" not in listed.text

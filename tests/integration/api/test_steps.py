@@ -132,6 +132,11 @@ async def test_a_task_runs_again_from_a_step_with_another_input_as_a_task_of_its
     problem(await client.post(url, json={"from_step": "check", "context": {"amount": "much"}}), 422, "BAD_REQUEST")
     begun = await client.post(url, json={"from_step": "check", "context": order(12)["context"], "actor": "ada"})
 
+    other = await client.post(url, json={"set": {"amount": 13, "customer.id": "C-7"}})
+    problem(await client.post(url, json={"set": {"amount.cents": 1}}), 400, "BAD_REQUEST", "usage_error")
+
+    context = (await client.get(f"{other.headers['location']}/context")).json()["context"]
+    assert context == {"amount": 13, "customer": {"id": "C-7"}}
     assert begun.status_code == 201, begun.text
     assert begun.json() == {"task_uuid": begun.headers["location"].split("/")[-1], "steps": 2, "reused": 0}
     assert (await client.get(begun.headers["location"], params={"wait": "20s"})).json()["status"] == "complete"
