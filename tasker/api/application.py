@@ -74,7 +74,10 @@ CORS: dict[str, Any] = {
     "allow_headers": ["Authorization", "Content-Type", "If-None-Match", "Last-Event-ID", "X-Request-ID"],
     "expose_headers": ["ETag", "Location", "Retry-After", "X-Request-ID"],
 }
-DESCRIPTION = "Durable workflows: tasks, their steps, templates, and the fleet that works on them."
+DESCRIPTION = (
+    "Durable workflows: tasks, their steps, templates, and the fleet that works on them. "
+    "A path answers 405 with `Allow` to a method that it does not have."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi import FastAPI
@@ -9,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from tasker.api.permissions import REQUIRED
-from tasker.api.shapes.problems import Problem
+from tasker.api.shapes.problems import OF_BODIES, Problem, refusal
 from tasker.contracts.defaults.authentication import KEY_HEADER
 
 SCHEMES: dict[str, Any] = {
@@ -39,13 +40,28 @@ def description_of(app: FastAPI) -> dict[str, Any]:
     for name in FRAMEWORKS_OWN:
         schemas.pop(name, None)
     found["components"]["securitySchemes"] = SCHEMES
+    for schema in schemas.values():
+        _name_formats(schema.get("properties", {}).items())
     for operations in found["paths"].values():
         for operation in operations.values():
             _complete(operation)
     return found
 
 
+def _name_formats(properties: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    """Give identifiers their format: they are text in the code, which reads them in every spelling."""
+    for name, schema in properties:
+        if name == "uuid" or name.endswith(("_uuid", "correlation_id")):
+            for each in (schema, *schema.get("anyOf", ())):
+                if each.get("type") == "string":
+                    each["format"] = "uuid"
+
+
 def _complete(operation: dict[str, Any]) -> None:
+    _name_formats((each["name"], each["schema"]) for each in operation.get("parameters", ()))
+    if "requestBody" in operation:
+        operation["responses"] |= {str(status): refusal(status) for status in OF_BODIES}
+        operation["responses"] = dict(sorted(operation["responses"].items()))
     content = operation["responses"].get("422", {}).get("content", {})
     if "application/json" in content:
         del operation["responses"]["422"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import asdict
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -18,6 +17,7 @@ from tasker.api.routes.events import AGAIN_MS, MEDIA_TYPE, streamed
 from tasker.api.routes.route import program_of, router
 from tasker.api.shapes.domain_events import EventListResponse, ReplayEventsRequest
 from tasker.api.shapes.problems import refusals
+from tasker.api.shapes.texts import Moment
 from tasker.api.streams import Streams
 from tasker.contracts.rules.limits import MAX_POSITION
 from tasker.errors import UsageError
@@ -37,7 +37,7 @@ def _which(
     namespace: Annotated[str | None, Query(max_length=255)] = None,
     task: UUID | None = None,
     correlation_id: UUID | None = None,
-    since: datetime | None = None,
+    since: Moment | None = None,
 ) -> EventFilter:
     task_text, correlation = (str(each) if each else None for each in (task, correlation_id))
     return EventFilter(name, namespace, task_text, correlation, since)

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
-from pydantic import AwareDatetime
 
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, needs, require_namespace
@@ -24,6 +23,7 @@ from tasker.api.shapes.fleet import (
     WorkerListResponse,
 )
 from tasker.api.shapes.problems import refusals
+from tasker.api.shapes.texts import AwareMoment
 from tasker.services.listings import RegisteredProcess
 from tasker.services.pauses import Target
 
@@ -103,7 +103,7 @@ async def list_pauses(request: Request, log: Annotated[int, Query(ge=0, le=1000)
 async def list_operator_actions(
     request: Request,
     actor: Name = None,
-    since: Annotated[AwareDatetime | None, Query(description="Asked for at that time or later.")] = None,
+    since: Annotated[AwareMoment | None, Query(description="Asked for at that time or later.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Json:
     """Who did what by hand, over HTTP and by commands on the database, the newest first."""

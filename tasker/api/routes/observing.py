@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from tasker.api.routes.tasks import TaskUuid
 from tasker.api.shapes.observed import DoctorResponse, HistoryEntry, RerunRequest, RetryRequest
 from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.steps import StepAuditResponse
+from tasker.api.shapes.texts import Moment
 from tasker.services.fleet.doctor import to_dict
 from tasker.services.fleet.overview import Overview
 from tasker.services.listings import ListedTask, RefusedMessage
@@ -40,7 +40,7 @@ async def list_tasks_briefly(
     namespace: Filter = None,
     template: Filter = None,
     status: Filter = None,
-    since: datetime | None = None,
+    since: Moment | None = None,
     tag: Annotated[list[str], Query(max_length=20, description="Repeatable: tasks that have all of them.")] = [],  # noqa: B006
     limit: Annotated[int, Query(ge=1, le=10_000)] = 50,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
@@ -50,7 +50,7 @@ async def list_tasks_briefly(
     correlation_id: UUID | None = None,
     idempotency_key: Annotated[str | None, Query(max_length=255, description="Of any template that is meant.")] = None,
     fingerprint: Annotated[str | None, Query(max_length=64, description="Of a failure of dead letters.")] = None,
-    until: Annotated[datetime | None, Query(description="Created before then.")] = None,
+    until: Annotated[Moment | None, Query(description="Created before then.")] = None,
     open_: Annotated[bool, Query(alias="open", description="Only tasks that have not ended.")] = False,
     oldest_first: bool = False,
     field: Annotated[str | None, Query(max_length=2000, description="Of the input, such as `order.id = 7`.")] = None,
@@ -91,7 +91,7 @@ async def get_history(request: Request, uuid: TaskUuid) -> Json:
 async def get_progress(
     request: Request,
     uuid: TaskUuid,
-    since: Annotated[datetime | None, Query(description="Only steps that changed since then, or run.")] = None,
+    since: Annotated[Moment | None, Query(description="Only steps that changed since then, or run.")] = None,
 ) -> Json:
     """How far a task is, for views that ask again and again."""
     return Json(await covered(request, uuid, await program_of(request).tasks.progress(uuid, since)))
@@ -104,7 +104,7 @@ async def get_logs(
     step: Annotated[Filter, Query(description="A name, a UUID, or a batch worker's name in the template.")] = None,
     attempt: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
     level: Annotated[Literal["debug", "info", "warning", "error"], Query(description="From this level on.")] = "debug",
-    since: datetime | None = None,
+    since: Moment | None = None,
     after: Annotated[
         str | None, Query(max_length=120, description="The `place` of the line that was read last.")
     ] = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from tasker.api.routes.route import program_of, router
 from tasker.api.routes.tasks import TaskUuid
 from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.tasks import TaskContextResponse, TaskDetailsResponse, TaskListResponse
+from tasker.api.shapes.texts import Moment
 from tasker.services.task_filter import TaskFilter
 from tasker.services.tasks import names
 
@@ -39,8 +39,8 @@ async def list_tasks(
     tag: Annotated[list[str], Query(max_length=20, description="Repeatable: tasks that have all of them.")] = [],  # noqa: B006
     correlation_id: UUID | None = None,
     idempotency_key: Annotated[str | None, Query(max_length=255, description="Of any template that is meant.")] = None,
-    created_after: datetime | None = None,
-    created_before: datetime | None = None,
+    created_after: Moment | None = None,
+    created_before: Moment | None = None,
     sort: Sort = "-created_at",
     page: Annotated[int, Query(ge=0, le=100_000, description="Counted from 0.")] = 0,
     per_page: Annotated[int, Query(ge=1, le=500)] = 50,

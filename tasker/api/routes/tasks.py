@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import Header, Path, Query, Request
@@ -72,7 +72,8 @@ async def create_tasks(request: Request, body: TaskBatch, trace: Annotated[Trace
     refused = {place: error for place, order in enumerate(orders) if (error := _refusal(request, order, body))}
     permitted = [order for place, order in enumerate(orders) if place not in refused]
     answers = iter(await program_of(request).submit_orders(permitted, on_duplicate=ON_DUPLICATE[body.on_duplicate]))
-    return Json(_batch([refused.get(place) or next(answers) for place in range(len(orders))]))
+    found = _batch([refused.get(place) or next(answers) for place in range(len(orders))])
+    return Json(found, headers=_retry_after(found))
 
 
 @routes.post(
@@ -119,6 +120,12 @@ def _batch(answers: Sequence[Submitted | TaskerError]) -> dict[str, Any]:
         "existing": existing,
         "refused": len(results) - created - existing,
     }
+
+
+def _retry_after(batch: Mapping[str, Any]) -> dict[str, str]:
+    """The header of a batch that is refused whole for now: when all of it may be sent again."""
+    waits = [result.get("problem", {}).get("error", {}).get("retry_after_seconds") for result in batch["results"]]
+    return {"Retry-After": str(max(waits))} if all(waits) else {}
 
 
 def _answer(each: Submitted | TaskerError) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from tasker.api.shapes.texts import storable_text
+from tasker.api.shapes.texts import Moment, storable_text
 
 Reason = Literal["StalenessTimeout", "MaxRetriesExceeded", "DependencyCycleDetected", "WorkerUnavailable", "ManualDlq"]
 Status = Literal["Pending", "ManuallyResolved", "PermanentlyFailed", "Cancelled"]
@@ -120,7 +120,7 @@ class BeginReplayRequest(BaseModel):
     namespace: str | None = Field(None, max_length=255)
     template: str | None = Field(None, max_length=255)
     reason: str | None = Field(None, max_length=64)
-    since: datetime | None = None
+    since: Moment | None = None
     all: bool = False
     limit: int = Field(100_000, ge=1, le=100_000)
     rate_per_second: float = Field(10.0, ge=0.001, le=1000.0, description="Tasks per second.")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasker.api.shapes.texts import Moment
 from tasker.contracts.rules.limits import MAX_POSITION
 from tasker.services.domain_events.values import PublishedEvent
 
@@ -23,4 +22,4 @@ class ReplayEventsRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     after: int | None = Field(default=None, ge=0, le=MAX_POSITION, description="Behind this position.")
-    since: datetime | None = Field(default=None, description="What was published then, and later.")
+    since: Moment | None = Field(default=None, description="What was published then, and later.")

@@ -45,15 +45,24 @@ MEANINGS = {
     408: "It was not answered in time.",
     409: "A task of this identity exists.",
     413: "The body is too large.",
+    415: "The body is not announced as JSON.",
+    421: "The request names a host that the server does not go by.",
     422: "The input does not fit.",
     429: "Too many requests of this client; `Retry-After` says when to ask again.",
     500: "The server or its database failed.",
     503: "Not now: too much waits, or the database is away; `Retry-After` says when to ask again.",
 }
-ALWAYS = (400, 401, 403, 429, 500, 503)
+ALWAYS = (400, 401, 403, 408, 421, 429, 500, 503)
+OF_BODIES = (413, 415)
+"""What an operation that takes a body may answer beside `ALWAYS`."""
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The errors of a route: those that every one may answer, and these."""
+    return {status: refusal(status) for status in sorted({*ALWAYS, *statuses})}
+
+
+def refusal(status: int) -> dict[str, Any]:
+    """The description of one error."""
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {status: {"description": MEANINGS[status], "content": content} for status in sorted({*ALWAYS, *statuses})}
+    return {"description": MEANINGS[status], "content": content}

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasker.api.shapes.steps import StepReadinessStatus
-from tasker.api.shapes.texts import Name, Text
+from tasker.api.shapes.texts import Moment, Name, Text
 from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.contracts.tracing import TraceContext
 from tasker.errors import UsageError
@@ -41,7 +41,7 @@ class DescribedTask(BaseModel):
     source_system: Text = "unknown"
     reason: Text = ""
     tags: list[Name] = Field([], max_length=100)
-    requested_at: datetime | None = Field(None, description="Taken and not kept: the server's clock counts.")
+    requested_at: Moment | None = Field(None, description="Taken and not kept: the server's clock counts.")
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
 
     @model_validator(mode="after")

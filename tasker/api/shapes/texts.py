@@ -1,10 +1,11 @@
-"""Texts that a database can keep."""
+"""Texts that a database can keep, and moments."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
 
 def storable_text(value: str) -> str:
@@ -21,3 +22,16 @@ def storable_text(value: str) -> str:
 
 Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(storable_text)]
 Text = Annotated[str, Field(max_length=1024), AfterValidator(storable_text)]
+
+
+def _no_number(value: Any) -> Any:
+    """A number would be read as seconds since 1970, which the description does not offer."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return value
+    raise ValueError("expected a date and time such as 2026-01-31T12:00:00Z, got a number")
+
+
+Moment = Annotated[datetime, BeforeValidator(_no_number)]
+AwareMoment = Annotated[AwareDatetime, BeforeValidator(_no_number)]

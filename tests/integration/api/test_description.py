@@ -110,5 +110,5 @@ def test_the_page_shows_every_operation_with_its_fields_and_asks_nobody_for_anyt
             assert f'<b class="{method}">{method.upper()}</b><code>{path}</code>' in shown
     assert '<a href="/engine/openapi.json">' in shown
     assert "<tr><td><code>idempotency_key</code><td>string<td>Tasks of one template and key are one task.</tr>" in shown
-    assert "<tr><td><code>from_step</code><td>string, required<td></tr>" in shown
+    assert "<tr><td><code>yaml</code><td>string, required<td>One template, or several documents.</tr>" in shown
     assert [each for each in ("<script", "http:", "https:", "url(") if each in shown] == []

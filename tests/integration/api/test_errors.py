@@ -243,6 +243,10 @@ async def test_refused_work_says_when_to_come_back(
     monkeypatch.setattr(app.admission, "require", full)
     answer = await client.post("/v1/tasks", json=order(99))
 
+    batch = await client.post("/v1/tasks/batch", json={"tasks": [order(1), order(2)]})
+    assert (batch.json()["refused"], batch.headers["retry-after"]) == (2, "7")
+    partly = await client.post("/v1/tasks/batch", json={"tasks": [order(1), {"name": "nothing"}]})
+    assert (partly.json()["refused"], partly.headers.get("retry-after")) == (2, None)
     found = problem(answer, 503, "BACKPRESSURE", "overloaded")
     assert found.error.retry_after_seconds == 7
     assert answer.headers["retry-after"] == "7"
@@ -265,6 +269,8 @@ async def test_a_request_keeps_its_identifier_and_every_answer_its_headers(clien
         (f"/v1/tasks/{UNKNOWN}?steps=1", "/query/steps: unknown parameter; expected one of `wait`"),
         ("/v1/workers?xyz=1&stopped=true", "/query/xyz: unknown parameter; expected one of `stopped`"),
         ("/v1/dlq/stats?reason=x", "/query/reason: unknown parameter; this path takes none"),
+        ("/v1/tasks?created_after=5", "/query/created_after: expected a date and time such as 2026-01-31T12:00:00Z"),
+        ("/v1/operator_actions?since=1.5", "/query/since: expected a date and time such as 2026-01-31T12:00:00Z"),
         ("/v1/tasks?status=complet", "status: unknown state 'complet'"),
         ("/v1/listings/tasks?status=nope", "status: unknown state 'nope'"),
         ("/v1/dlq?resolution_status=nope", "'nope' is no status of a dead letter"),
