@@ -23,6 +23,15 @@ SYNONYMS = {
 }
 """What other programs call our commands."""
 
+REPLACED = {
+    "task create": "task submit",
+    "task get": "task show",
+    "health": "doctor",
+    "docs": "config docs",
+    "config detect-unused": "config validate",
+}
+"""Commands of tasker-ctl that have another name here."""
+
 FEW = 3
 
 
@@ -88,6 +97,9 @@ def _no_number(error: click.BadParameter, kind: click.ParamType[Any]) -> click.B
 
 def no_such_command(ctx: click.Context, args: Sequence[str]) -> str:
     """The message for `args`, of which the first is no command of the context's group."""
+    root, *groups = ctx.command_path.split()
+    if replacement := REPLACED.get(" ".join([*groups, args[0]])):
+        return f"No such command {args[0]!r}. Use `{root} {replacement}`."
     meant = list(dict.fromkeys(_meant(ctx, args)))[:FEW]
     guess = f" Did you mean {' or '.join(f'`{path}`' for path in meant)}?" if meant else ""
     return f"No such command {args[0]!r}.{guess}"

@@ -59,6 +59,23 @@ def test_a_plugin_that_the_configuration_disables_is_to_be_taken_out_of_that_lis
     assert "which is off; take it out of plugins.disabled and name it in" in invoke("webhook").stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "replacement"),
+    [
+        ("task create", "task submit"),
+        ("task get X", "task show"),
+        ("health check", "doctor"),
+        ("docs generate", "config docs"),
+        ("config detect-unused --context worker", "config validate"),
+    ],
+)
+def test_command_of_tasker_ctl_with_another_name_is_answered_with_that_name(line: str, replacement: str) -> None:
+    result = invoke(*line.split())
+
+    assert result.exit_code == 2
+    assert f"Use `cli {replacement}`." in result.stderr
+
+
 def test_what_resembles_nothing_gets_no_guess() -> None:
     assert "Error: No such command 'zzzzzz'.\n" in invoke("zzzzzz").stderr
 
