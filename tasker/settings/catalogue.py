@@ -13,6 +13,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.settings.installed import settings_model
 from tasker.settings.layering import covering
 from tasker.settings.model import Settings
+from tasker.settings.refused import REFUSED
 from tasker.settings.reserved import RESERVED
 from tasker.settings.single_process import SINGLE_PROCESS
 
@@ -74,6 +75,12 @@ def by_path() -> dict[str, Parameter]:
 def tables() -> dict[str, str]:
     """The meaning of every table by dotted path."""
     return _meanings(settings_model())
+
+
+def accepted() -> list[str]:
+    """Return the paths of all parameters and tables that a file may set."""
+    paths = [*by_path(), *tables()]
+    return [path for path in paths if covering(path, RESERVED) is None and covering(path, REFUSED) is None]
 
 
 @cache

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.settings.catalogue import by_path, tables
+from tasker.settings.catalogue import accepted, by_path, tables
 from tasker.settings.installed import settings_model
 from tasker.settings.layering import find, without
 from tasker.settings.model import Settings
@@ -137,7 +137,7 @@ def _in_common(one: str, other: str) -> int:
 
 
 def _suggestion(path: str, value: Any) -> str:
-    known = [*by_path(), *tables()]
+    known = accepted()
     above, _, name = path.rpartition(".")
     siblings = [each.rpartition(".")[2] for each in known if each.rpartition(".")[0] == above]
     of_its_kind = {each.rpartition(".")[2] for each in (tables() if isinstance(value, Mapping) else by_path())}

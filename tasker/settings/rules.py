@@ -38,6 +38,22 @@ def broken_rules(settings: Settings) -> Iterator[Problem]:
             yield Problem(smaller, low, f"Above {larger} ({high})", f"Lower it to {high} or less, or raise the other")
     yield from _no_way_to_work(settings)
     yield from _one_port_twice(settings)
+    yield from _nobody_let_in(settings)
+
+
+def _nobody_let_in(settings: Settings) -> Iterator[Problem]:
+    tables = {"orchestration.web.auth": settings.orchestration.web.auth, "worker.web.auth": settings.worker.web.auth}
+    for name, auth in tables.items():
+        if not auth.enabled:
+            continue
+        published = auth.jwt_verification_method == "jwks"
+        if published and not auth.jwks_url:
+            yield Problem(f"{name}.jwks_url", "", "jwt_verification_method is jwks, and this is empty", "Set it")
+        keys = auth.api_key or (auth.api_keys_enabled and auth.api_keys)
+        if not (published or auth.jwt_public_key or auth.jwt_public_key_path or keys):
+            issue = "Nobody could be let in: there is neither a key nor anything to check tokens with"
+            fix = "Set jwt_public_key_path, or jwks_url, or api_key, or api_keys_enabled and api_keys; or turn it off"
+            yield Problem(f"{name}.enabled", True, issue, fix)
 
 
 def _no_way_to_work(settings: Settings) -> Iterator[Problem]:

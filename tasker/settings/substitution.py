@@ -19,9 +19,29 @@ def variables_in(value: Any) -> list[tuple[str, str | None]]:
 
 
 def has_unset(value: Any, lookup: Lookup) -> bool:
-    """True when a text, or an entry of a list, needs a variable that is not set, or is set but empty."""
-    values = value if isinstance(value, list) else [value]
-    return any(not lookup(name) for each in values for name, default in variables_in(each) if default is None)
+    """True when a text, or one in a list or table, needs a variable that is not set, or is set but empty."""
+    if isinstance(value, (list, Mapping)):
+        return any(has_unset(each, lookup) for each in (value.values() if isinstance(value, Mapping) else value))
+    return any(not lookup(name) for name, default in variables_in(value) if default is None)
+
+
+def without_unset(value: Mapping[str, Any], lookup: Lookup) -> dict[str, Any]:
+    """Return a table without the values that need a variable that is not set; in a list of tables those of each."""
+    return {key: _known(each, lookup) for key, each in value.items() if _is_known(each, lookup)}
+
+
+def _is_known(value: Any, lookup: Lookup) -> bool:
+    return isinstance(value, Mapping) or _is_list_of_tables(value) or not has_unset(value, lookup)
+
+
+def _known(value: Any, lookup: Lookup) -> Any:
+    if isinstance(value, Mapping):
+        return without_unset(value, lookup)
+    return [without_unset(each, lookup) for each in value] if _is_list_of_tables(value) else value
+
+
+def _is_list_of_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, Mapping) for each in value)
 
 
 class Substitution:

@@ -42,9 +42,18 @@ def candidates(parameter: Parameter) -> list[Any]:
     return [*urls, "elsewhere:7777", "another", "orchestration_another", "/another", "another=7"]
 
 
+def companions(path: str) -> dict[str, Any]:
+    """What must be set beside a parameter so that it is legal."""
+    if path.endswith(".auth.enabled"):
+        return {f"{path.removesuffix('enabled')}api_key": "as-long-as-a-key-must-be"}
+    root, _, plugin = path.partition(".")
+    return {"plugins.enabled": [plugin.partition(".")[0]]} if root == "plugins" and "." in plugin else {}
+
+
 def changed(parameter: Parameter) -> list[tuple[Any, Settings]]:
-    """Every candidate that is legal, with the default settings but for it."""
-    results = [(value, check(nested({parameter.path: value})).settings) for value in candidates(parameter)]
+    """Every candidate that is legal, with the default settings but for it and its companions."""
+    beside = companions(parameter.path)
+    results = [(value, check(nested({parameter.path: value, **beside})).settings) for value in candidates(parameter)]
     found = [(value, settings) for value, settings in results if settings is not None]
     assert found, parameter.path
     return found

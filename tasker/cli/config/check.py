@@ -29,6 +29,7 @@ from tasker.services.configuration.loading import (
     conventional_files,
     from_sources,
     run_time_file,
+    ungenerated_sources,
 )
 from tasker.services.configuration.sources import CONTEXTS, SOURCE_DIR, read_layer
 from tasker.services.configuration.warnings import fruitless_patterns, made_for_others, stray_files
@@ -36,6 +37,10 @@ from tasker.services.configuration.warnings import fruitless_patterns, made_for_
 if TYPE_CHECKING:
     from tasker.services.configuration.connectivity import Reached
 
+NOT_GENERATED = (
+    "no process can start with this yet: nothing was generated from it; "
+    "for each context and environment: tasker config generate --context worker --environment production"
+)
 Target = tuple[str, Path | None]
 """A context, and the merged file to read for it; None: the folders."""
 
@@ -59,12 +64,17 @@ def validate(
     Of the folders every context of the environment is checked, or one. Exit code 1 when something is wrong; every
     problem is shown.
     """
+    ungenerated = None
+    if file is None and not (environment or source_dir):
+        source_dir = ungenerated = ungenerated_sources(environment_of(environment), os.environ)
     targets = _targets(context, environment, source_dir, file)
     results = [_result(each, environment_of(environment), source_dir or SOURCE_DIR) for each in targets]
     good = [each for each in results if isinstance(each, Configuration)]
     found = [text for each in good for text in _warnings(each, said_environment(environment))]
     if any(read is None for _, read in targets):
         found += stray_files(source_dir or SOURCE_DIR)
+    if ungenerated:
+        found.append(NOT_GENERATED)
     warnings = list(dict.fromkeys(found))
     tried = _tried(good) if check_connectivity and len(good) == len(results) else []
     if form == "json":

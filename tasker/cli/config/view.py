@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tasker.services.configuration.loading import Configuration, ConfigurationInvalid
 from tasker.services.configuration.sources import ROOTS
 from tasker.services.configuration.warnings import overruled_variables
-from tasker.settings.catalogue import Parameter, by_path, tables
+from tasker.settings.catalogue import Parameter, accepted, by_path, tables
 from tasker.settings.layering import covering, nested
 from tasker.settings.live import is_live
 from tasker.settings.problems import Problem, render
@@ -202,7 +202,7 @@ def nearest(key: str) -> str:
     """What somebody who wrote that key may have meant."""
     if reason := covering(key, REFUSED):
         return reason
-    known = [*by_path(), *tables()]
+    known = accepted()
     ends = [path for path in known if path.endswith(f".{key}")]
     close = ends[:5] or get_close_matches(key, known, 3, 0.5)
     return f"did you mean {', '.join(close)}?" if close else "`tasker config docs` lists every setting"

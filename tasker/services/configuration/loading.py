@@ -27,8 +27,12 @@ from tasker.services.configuration.backend_tables import (
     backend_tables,
     choice_problems,
 )
-from tasker.services.configuration.plugin_tables import TABLE as PLUGINS
-from tasker.services.configuration.plugin_tables import plugin_problems, switched_off, unread_tables
+from tasker.services.configuration.plugin_tables import (
+    is_of_absent_plugin,
+    plugin_problems,
+    switched_off,
+    unread_tables,
+)
 from tasker.services.configuration.sources import (
     CONTEXTS,
     SOURCE_DIR,
@@ -36,6 +40,7 @@ from tasker.services.configuration.sources import (
     Variables,
     merged,
     names_of,
+    option,
     read_layer,
     single_process_layer,
     source_layers,
@@ -48,7 +53,7 @@ from tasker.settings.inherited import Resolved, resolved
 from tasker.settings.layering import deep_merge, find, leaves, nested, without
 from tasker.settings.model import Settings
 from tasker.settings.problems import Problem, render
-from tasker.settings.substitution import Substitution, has_unset, variables_in
+from tasker.settings.substitution import Substitution, has_unset, variables_in, without_unset
 from tasker.settings.toml_text import toml_text
 
 PATH_VARIABLE, ROOT_VARIABLE, ENVIRONMENT_VARIABLE = "TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT", "TASKER_ENV"
@@ -154,6 +159,7 @@ def run_time_file(context: str, environment: str, environ: Mapping[str, str]) ->
     if not root:
         return None
     file = _existing(_places(root, context, environment), ROOT_VARIABLE)
+    _require_current(file)
     _log.info("Using convention-based config path: %s (environment=%s)", file, environment)
     _log.info("Loading %s configuration from: %s (source: %s (convention))", context, file, ROOT_VARIABLE)
     return file
@@ -163,6 +169,33 @@ def conventional_files(environment: str, environ: Mapping[str, str]) -> list[str
     """The contexts for which there is a file below `TASKER_CONFIG_ROOT`."""
     root = environ[ROOT_VARIABLE]
     return [each for each in CONTEXTS if any(file.is_file() for file in _conventional(root, each, environment))]
+
+
+def ungenerated_sources(environment: str, environ: Mapping[str, str]) -> Path | None:
+    """The source folder below `TASKER_CONFIG_ROOT` from which nothing was generated yet for the environment."""
+    if environ.get(PATH_VARIABLE) or not (root := environ.get(ROOT_VARIABLE)):
+        return None
+    source_dir = Path(root, "tasker")
+    return source_dir if (source_dir / "base").is_dir() and not conventional_files(environment, environ) else None
+
+
+def _require_current(file: Path) -> None:
+    """Raise `ConfigurationError` for a generated file whose sources, where they lie beside it, say something else."""
+    source_dir = file.parent.parent
+    context, _, environment = file.stem.partition("-")
+    folders = (source_dir / "base", source_dir / "environments" / environment)
+    if file.parent.name != "generated" or not all(folder.is_dir() for folder in folders):
+        return
+    sources = source_layers(context, environment, source_dir)
+    then, now = (dict(leaves(merged(layers))) for layers in ([read_layer(file)], sources))
+    changed = [path for path in dict.fromkeys([*then, *now]) if then.get(path) != now.get(path)]
+    if changed:
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+        raise ConfigurationError(
+            f"{file} is not what its sources in {source_dir} say now; different: {', '.join(changed[:3])}{more}",
+            hint=f"generate it again: tasker config generate --context {context} --environment {environment}"
+            f"{option(source_dir)}; or name a file of your own in {PATH_VARIABLE}",
+        )
 
 
 def _places(root: str, context: str, environment: str) -> list[Path]:
@@ -240,13 +273,23 @@ def _checked(
 def generate(context: str, environment: str, source_dir: Path, environ: Mapping[str, str], now: datetime) -> str:
     """The merged file of a context as text: placeholders stay as they are, so that it holds no secret (C-150, C-154).
 
-    What needs a variable that is not set here is left out of the check, and so are the backend's name and the plugins:
-    their packages may be installed only where the file is used. Raises like `from_sources`.
+    What needs a variable that is not set here is left out of the check, and so are the backend's name and plugins that
+    are not installed here: their packages may be installed only where the file is used. Raises like `from_sources`.
     """
     files = source_layers(context, environment, source_dir)
-    known, _ = _known_here(files, environ)
-    unchosen = [replace(each, tables=without(each.tables, frozenset({CHOSEN, PLUGINS}))) for each in known]
-    assemble(context, environment, unchosen, environ)
+    known, unset = _known_here(files, environ)
+    unchosen = [replace(each, tables=without(each.tables, frozenset({CHOSEN}))) for each in known]
+    try:
+        assemble(context, environment, unchosen, environ)
+    except ConfigurationInvalid as error:
+        incomplete = {path.rpartition(".")[0] for path in unset}
+        here = [
+            problem
+            for problem in error.problems
+            if not is_of_absent_plugin(problem) and problem.path.rpartition(".")[0] not in incomplete
+        ]
+        if here:
+            raise ConfigurationInvalid(tuple(here), error.usable) from None
     return _header(context, environment, source_dir, now) + toml_text(merged(files))
 
 
@@ -254,7 +297,7 @@ def _known_here(files: list[Layer], environ: Mapping[str, str]) -> tuple[list[La
     """The layers without what needs a variable that is not set here, and that as it is written, by dotted path."""
     variables = Variables(environ)
     unset = {path: value for path, value in leaves(merged(files)) if has_unset(value, variables)}
-    return [replace(each, tables=without(each.tables, frozenset(unset))) for each in files], unset
+    return [replace(each, tables=without_unset(each.tables, variables)) for each in files], unset
 
 
 def comparable(

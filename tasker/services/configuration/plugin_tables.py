@@ -66,6 +66,15 @@ def plugin_problems(settings: Settings, files: Mapping[str, Any], place_of: Plac
     return [*unknown, *both, *_useless(chosen, files, place_of)]
 
 
+def is_of_absent_plugin(problem: Problem) -> bool:
+    """True for a problem of a plugin that is not installed here."""
+    names = {each.name for each in installed()}
+    if problem.path in (ENABLED, DISABLED):
+        return problem.value not in names
+    root, _, rest = problem.path.partition(".")
+    return root == TABLE and rest.partition(".")[0] not in names
+
+
 def _named(chosen: PluginChoice) -> Iterator[tuple[str, str]]:
     yield from ((ENABLED, name) for name in chosen.enabled)
     yield from ((DISABLED, name) for name in chosen.disabled)

@@ -77,7 +77,7 @@ def source_layers(context: str, environment: str, source_dir: Path) -> list[Laye
     if not (source_dir / "base").is_dir():
         raise ConfigurationError(
             f"there is no configuration in {source_dir}: no folder {source_dir / 'base'}",
-            hint=f"write one to begin with: tasker config init{_option(source_dir)}",
+            hint=f"write one to begin with: tasker config init{option(source_dir)}",
         )
     folder = source_dir / "environments" / environment
     if not folder.is_dir():
@@ -86,7 +86,8 @@ def source_layers(context: str, environment: str, source_dir: Path) -> list[Laye
     return [layer for root in _roots_of(context) for layer in _layers_of(root, context, source_dir, folder)]
 
 
-def _option(source_dir: Path) -> str:
+def option(source_dir: Path) -> str:
+    """Return the option that names the source folder to a command, where it is not the usual one."""
     return "" if source_dir == SOURCE_DIR else f" --source-dir {source_dir}"
 
 

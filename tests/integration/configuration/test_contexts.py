@@ -16,7 +16,7 @@ from tasker.settings.check import check
 from tasker.settings.layering import nested
 from tasker.settings.model import Settings
 from tasker.settings.toml_text import toml_text
-from tests.support.parameters import READ, changed, path_of
+from tests.support.parameters import READ, changed, companions, path_of
 
 NOW = datetime(2025, 10, 17, 15, 30, 45, tzinfo=UTC)
 
@@ -34,7 +34,8 @@ def test_whatever_changes_a_worker_is_in_its_generated_file(parameter: Parameter
     merged = tmp_path / "worker-test.toml"
     for value, settings in changed(parameter):
         for root in ROOTS:
-            text = toml_text(nested({parameter.path: value})) if parameter.path.startswith(f"{root}.") else ""
+            written = nested({parameter.path: value, **companions(parameter.path)})
+            text = toml_text(written) if parameter.path.startswith(f"{root}.") else ""
             (tmp_path / "base" / f"{root}.toml").write_text(text)
         merged.write_text(generate("worker", "test", tmp_path, {}, NOW))
         found = check(read_layer(merged).tables).settings

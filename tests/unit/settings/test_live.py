@@ -9,9 +9,10 @@ import pytest
 from tasker.app.configured import Configured, configured
 from tasker.services.authentication.settings import AuthSettings
 from tasker.settings.catalogue import Parameter
-from tasker.settings.installed import settings_model
+from tasker.settings.check import check
+from tasker.settings.layering import nested
 from tasker.settings.live import is_live
-from tests.support.parameters import READ, changed, path_of
+from tests.support.parameters import READ, changed, companions, path_of
 
 
 def live_part(found: Configured) -> tuple[object, ...]:
@@ -36,7 +37,9 @@ def _whether(auth: AuthSettings) -> AuthSettings:
 
 @pytest.mark.parametrize("parameter", READ, ids=path_of)
 def test_what_is_said_to_be_taken_over_is_all_that_a_setting_changes(parameter: Parameter) -> None:
-    before = configured(settings_model()())
+    beside = check(nested(companions(parameter.path))).settings
+    assert beside
+    before = configured(beside)
     after = [configured(settings) for _, settings in changed(parameter)]
     if is_live(parameter.path):
         assert all(rest(each) == rest(before) for each in after)
