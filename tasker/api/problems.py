@@ -41,6 +41,7 @@ from tasker.errors import (
     TaskNotFound,
     TemplateError,
     TemplateNotFound,
+    TooManyConnections,
     TooManyRequests,
 )
 from tasker.services.server.refused_callers import RefusedCallers
@@ -80,6 +81,7 @@ KINDS: Mapping[type[TaskerError], Kind] = {
     CircuitBreakerOpen: Kind(503, "CIRCUIT_BREAKER_OPEN", BROKER),
     ConnectionLost: Kind(503, "SERVICE_UNAVAILABLE", LOST),
     DatabaseUnavailable: Kind(503, "SERVICE_UNAVAILABLE", AWAY),
+    TooManyConnections: Kind(503, "SERVICE_UNAVAILABLE", BUSY),
     PoolExhausted: Kind(503, "SERVICE_UNAVAILABLE", BUSY),
     StatementTimeout: Kind(503, "SERVICE_UNAVAILABLE", BUSY),
     LockTimeout: Kind(503, "SERVICE_UNAVAILABLE", BUSY),

@@ -17,7 +17,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from tasker.db.database import connect, conninfo, lost, refuses_settings, unavailable
-from tasker.db.pace import Pace, outage_of
+from tasker.db.pace import Pace, fullness_of, outage_of
 from tasker.db.session import Params, Rows, Session
 from tasker.errors import ConnectionLost, DatabaseError, DatabaseUnavailable, LockTimeout, StatementTimeout
 
@@ -86,13 +86,18 @@ class Connection(Statements):
         self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
         self._session: Session | None = None
         self._lock = asyncio.Lock()
-        self._pace = Pace(name, outage_of(url))
+        self._pace = Pace(name, outage_of(url), fullness_of(url))
         self._opened_at = 0.0
 
     @property
     def age(self) -> float:
         """Seconds since it was opened; 0 while it is closed."""
         return time.monotonic() - self._opened_at if self._connection is not None else 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """True while it has a session that the server has not ended."""
+        return self._connection is not None and not self.ended
 
     @property
     def ended(self) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tasker.db.limits import NETWORK, SEARCH_PATH, SESSION
-from tasker.errors import DatabaseUnavailable, UsageError
+from tasker.errors import DatabaseUnavailable, SessionRefused, TooManyConnections, UsageError
 from tasker.settings.redaction import ENCODE, is_clear, without_password
 
 if TYPE_CHECKING:
@@ -23,6 +23,15 @@ MAINTENANCE_DATABASE = "postgres"
 
 _PLAIN: set[str] = set()
 """Servers (poolers) that refuse settings of the session at the start of a connection."""
+_ANSWERED = re.compile(r"failed: \w+:  ")
+"""libpq puts a severity (in the server's language) in front of what the server says, and none before its own words."""
+_FULL = (
+    "too many connections for",
+    "too many clients already",
+    "connection slots are reserved",
+    "no more connections allowed",  # PgBouncer
+)
+"""How a server and a pooler refuse one session too many (SQLSTATE 53300)."""
 
 
 def libpq_url(url: str) -> str:
@@ -112,14 +121,21 @@ def lost(url: str, error: Exception) -> str:
 
 
 def unavailable(url: str, error: Exception) -> DatabaseUnavailable:
-    """The error for a connection that failed. It is not retryable when the server refuses this login for good."""
+    """Return the error for a connection that failed. It is not retryable when the server refuses this login for good.
+
+    The driver has no SQLSTATE for it, only the server's words.
+    """
     said = " ".join(str(error).split())
+    message = f"cannot connect to {describe_url(url)}: {said}"
+    if any(words in said for words in _FULL):
+        return TooManyConnections(
+            message,
+            hint="lower the number of processes or their pools, or raise max_connections of the server or the "
+            "connection limit of the role or database",
+        )
     refused = any(words in said for words in ("authentication failed", "does not exist", "no pg_hba.conf entry"))
-    return DatabaseUnavailable(
-        f"cannot connect to {describe_url(url)}: {said}",
-        retryable=not refused,
-        hint="check the URL and that the server is running",
-    )
+    kind = SessionRefused if _ANSWERED.search(str(error)) else DatabaseUnavailable
+    return kind(message, retryable=not refused, hint="check the URL and that the server is running")
 
 
 def ensure_database(url: str) -> bool:

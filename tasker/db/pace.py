@@ -12,7 +12,7 @@ from typing import Self
 
 from tasker.contracts.backoff import Backoff
 from tasker.db.database import describe_url, host_and_port
-from tasker.errors import DatabaseUnavailable
+from tasker.errors import DatabaseUnavailable, TooManyConnections
 from tasker.resilience.outage import Outage
 
 BACKOFF = Backoff(0.1, 5.0, spread=0.5)
@@ -21,13 +21,43 @@ _log = logging.getLogger("tasker.database")
 
 
 _outages: dict[str, Outage] = {}
+_full: dict[str, Fullness] = {}
 
 
 def outage_of(url: str) -> Outage:
     """What the connections of this process know together of one database."""
-    return _outages.setdefault(
-        f"{describe_url(url)} {host_and_port(url)}", Outage("database_unreachable", "database_reconnected", _log)
-    )
+    return _outages.setdefault(_key(url), Outage("database_unreachable", "database_reconnected", _log))
+
+
+def fullness_of(url: str) -> Fullness:
+    """Return what the connections of this process know together of one database's room for sessions."""
+    return _full.setdefault(_key(url), Fullness())
+
+
+def _key(url: str) -> str:
+    return f"{describe_url(url)} {host_and_port(url)}"
+
+
+class Fullness:
+    """Whether a server refuses sessions because it has too many: one log line when that begins, one when it ends."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._last = 0.0
+        """When the last attempt began that was refused."""
+
+    def refused(self, error: DatabaseUnavailable, began: float) -> None:
+        """Note that the attempt that `began` then was refused."""
+        self._last = max(self._last, began)
+        if self._since is None:
+            self._since = began
+            _log.warning("database_full %s; open connections are used", " ".join(error.message.split()))
+
+    def opened(self, began: float, now: float) -> None:
+        """Note that the attempt that `began` then succeeded, which says nothing of those that began later."""
+        if self._since is not None and began > self._last:
+            _log.warning("database_has_room after_s=%.1f", now - self._since)
+            self._since = None
 
 
 class Pace:
@@ -37,8 +67,10 @@ class Pace:
     who may have a circuit breaker, other work, or be told to stop. Only the next attempt waits.
     """
 
-    def __init__(self, name: str, outage: Outage, clock: Callable[[], float] = time.monotonic) -> None:
-        self._name, self._outage, self._clock = name, outage, clock
+    def __init__(
+        self, name: str, outage: Outage, fullness: Fullness, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._name, self._outage, self._fullness, self._clock = name, outage, fullness, clock
         self._began = 0.0
         self._failures = 0
         self._not_before = 0.0
@@ -59,6 +91,7 @@ class Pace:
         elif error is None:
             self._failures = 0
             self._outage.answered()
+            self._fullness.opened(self._began, self._outage.now())
 
     def _failed(self, error: DatabaseUnavailable) -> None:
         seconds = BACKOFF.pause(self._failures, random.random())
@@ -66,4 +99,7 @@ class Pace:
         self._not_before = self._clock() + seconds
         said = error.message.replace("\n", " ")
         _log.debug("connection=%r attempt=%s next_in_s=%.1f: %s", self._name, self._failures, seconds, said)
-        self._outage.failed(error, self._began)
+        if isinstance(error, TooManyConnections):
+            self._fullness.refused(error, self._began)
+        else:
+            self._outage.failed(error, self._began)

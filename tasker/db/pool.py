@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -12,9 +13,10 @@ from tasker.contracts.metrics import Histogram, summed
 from tasker.db.connection import Connection, Statements
 from tasker.db.limits import PoolSettings
 from tasker.db.own_loop import require_loop
+from tasker.db.pace import BACKOFF
 from tasker.db.session import Params, Rows
 from tasker.db.slow_waits import SlowWaits
-from tasker.errors import DatabaseError, PoolExhausted, UsageError
+from tasker.errors import DatabaseError, PoolExhausted, SessionRefused, UsageError
 
 WAIT_BOUNDS_MS = (1, 5, 10, 25, 50, 100, 200, 500, 1000, 5000, 10_000)
 """The upper ends of the buckets of waits."""
@@ -33,6 +35,9 @@ class Pool(Statements, Generic[C]):
     nobody ever asks for a second one while holding one, and a pool of a single connection is slow, and never stuck
     (RT-6). One that the server has ended while it was idle is opened again before it is lent. `make` makes one, which
     opens by itself.
+
+    While the server refuses further sessions the pool is as large as what is open: callers wait for these, and with
+    growing pauses one of them tries to open another.
     """
 
     def __init__(self, make: Callable[[], C], settings: PoolSettings | None = None) -> None:
@@ -43,6 +48,12 @@ class Pool(Statements, Generic[C]):
         self._all: set[C] = set()
         self._waiting = 0
         self._closing: set[asyncio.Task[None]] = set()
+        self._refused = 0
+        """Permits of `_free` that nobody gets, because the server has refused their sessions."""
+        self._refusal: SessionRefused | None = None
+        self._refusals = 0
+        """How often in a row."""
+        self._grow_at = 0.0
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -62,26 +73,63 @@ class Pool(Statements, Generic[C]):
 
     async def lend(self, use: Callable[[C], Awaitable[T]]) -> T:
         """What `use` returns for a free connection. Raises as `execute`, and `UsageError` in another event loop than
-        that of the first call, whose connections these are."""
+        that of the first call, whose connections these are. `use` is called once more, with another connection, where
+        the server has refused to open the first one."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         require_loop(self._loop)
-        await self._acquire()
-        if self._closed:
-            self._free.release()
-            raise _let_go()
-        connection = self._idle.pop()[1] if self._idle else self._new()
-        try:
-            if connection.ended or connection.age > self.settings.max_lifetime:
-                await connection.close()
-            return await use(connection)
-        finally:
-            if connection in self._all:
-                self._idle.append((time.monotonic(), connection))
-                self._watch_idle()
-            else:  # the pool was closed meanwhile
-                await connection.close()
-            self._free.release()
+        deadline = time.monotonic() + self.settings.acquire_timeout
+        while True:
+            is_trial = await self._acquire(deadline)
+            if self._closed:
+                self._free.release()
+                raise _let_go()
+            connection, stays = self._take(), True
+            try:
+                if connection.ended or connection.age > self.settings.max_lifetime:
+                    await connection.close()
+                answer = await use(connection)
+                if is_trial:
+                    self._refusals, self._grow_at = 0, 0.0
+                return answer
+            except SessionRefused as error:
+                stays = not self._shrink(connection, error)
+                if stays:
+                    raise
+            finally:
+                if stays:
+                    await self._take_back(connection)
+
+    async def _take_back(self, connection: C) -> None:
+        if connection in self._all:
+            self._idle.append((time.monotonic(), connection))
+            self._watch_idle()
+        else:  # the pool was closed meanwhile
+            await connection.close()
+        self._free.release()
+
+    def _take(self) -> C:
+        """The connection that was used last of those that are open, else one that is opened."""
+        for index in reversed(range(len(self._idle))):
+            if self._idle[index][1].is_open:
+                return self._idle.pop(index)[1]
+        return self._idle.pop()[1] if self._idle else self._new()
+
+    def _shrink(self, connection: C, error: SessionRefused) -> bool:
+        """Go on without a connection that the server refuses, and without its permit; False if there is no other."""
+        has_others = len(self._all) - len(self._idle) > 1 or any(idle.is_open for _, idle in self._idle)
+        if not has_others:
+            return False
+        self._all.discard(connection)
+        self._refused += 1
+        self._refusal = error
+        if (now := time.monotonic()) >= self._grow_at:
+            self._pause_growth(now)
+        return True
+
+    def _pause_growth(self, now: float) -> None:
+        self._grow_at = now + BACKOFF.pause(self._refusals, random.random())
+        self._refusals += 1
 
     def sizes(self) -> dict[str, int]:
         """How many connections there may be and are, how many are lent, and how many callers wait for one."""
@@ -104,15 +152,20 @@ class Pool(Statements, Generic[C]):
         self._all.clear()
         await asyncio.gather(*(connection.close() for _, connection in idle), *self._closing)
 
-    async def _acquire(self) -> None:
+    async def _acquire(self, deadline: float) -> bool:
+        """Wait for a permit; True for one whose session the server has refused before."""
         self.counts["acquires"] += 1
         if not self._free.locked():
             await self._free.acquire()
-            return
+            return False
         started = time.monotonic()
+        if self._refused and started >= self._grow_at:
+            self._refused -= 1
+            self._pause_growth(started)
+            return True
         self._waiting += 1
         try:
-            async with asyncio.timeout(self.settings.acquire_timeout):
+            async with asyncio.timeout(deadline - started):
                 await self._free.acquire()
         except TimeoutError:
             raise self._exhausted() from None
@@ -122,6 +175,7 @@ class Pool(Statements, Generic[C]):
         if (waited := time.monotonic() - started) > self.settings.slow_acquire:
             self.counts["slow_acquires"] += 1
             self._slow.note(waited, self.sizes)
+        return False
 
     def _waited(self, ms: float) -> None:
         self._waits.observe(ms)
@@ -129,13 +183,14 @@ class Pool(Statements, Generic[C]):
 
     def _exhausted(self) -> PoolExhausted:
         self.counts["exhausted"] += 1
-        sizes = self.sizes()
+        sizes, refusal = self.sizes(), self._refusal if self._refused else None
         return PoolExhausted(
             f"no database connection became free within {self.settings.acquire_timeout:g} s: {sizes['lent']} of "
-            f"{sizes['max']} are in use, {sizes['waiting']} callers wait",
+            f"{sizes['max']} are in use, {sizes['waiting']} callers wait" + (f"; {refusal.message}" if refusal else ""),
             metadata=sizes,
             retry_after=self.settings.acquire_timeout,
-            hint="ask for less at the same time, or raise common.database.pool.max_connections while the server's "
+            hint=(refusal and refusal.hint)
+            or "ask for less at the same time, or raise common.database.pool.max_connections while the server's "
             "max_connections allows it; slow statements hold connections: see pg_stat_activity",
         )
 

@@ -178,6 +178,16 @@ class DatabaseUnavailable(DatabaseError):
     error_type = "database_unavailable"
 
 
+class SessionRefused(DatabaseUnavailable):
+    """The server answers, and refuses a new session. Nothing was sent."""
+
+
+class TooManyConnections(SessionRefused):
+    """The server, the database or the role has as many sessions as it may have. Nothing was sent: try again."""
+
+    error_type = "too_many_connections"
+
+
 class ConnectionLost(DatabaseUnavailable):
     """The connection ended during a statement: whether it was carried out is not known."""
 

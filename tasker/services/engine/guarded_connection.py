@@ -12,7 +12,7 @@ from tasker.db.connection import Connection, Execute
 from tasker.db.pool import Pool
 from tasker.db.session import Params, Rows
 from tasker.db.together import Lending, Transaction
-from tasker.errors import DatabaseBreakerOpen, DatabaseError, DatabaseUnavailable
+from tasker.errors import DatabaseBreakerOpen, DatabaseError, DatabaseUnavailable, TooManyConnections
 from tasker.resilience.guard import Guard
 
 T = TypeVar("T")
@@ -67,9 +67,10 @@ class GuardedConnection(Lending):
 
 
 def is_outage(error: Exception) -> bool:
-    """True for what a sick database says; a statement that it refuses for its content shows that it is well."""
+    """True for what a sick database says; a statement that it refuses for its content, or a session too many, shows
+    that it is well."""
     if isinstance(error, DatabaseUnavailable):
-        return True
+        return not isinstance(error, TooManyConnections)
     return isinstance(error, DatabaseError) and str(error.metadata.get("sqlstate"))[:2] in OUTAGE
 
 

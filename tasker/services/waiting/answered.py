@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from tasker.contracts.backoff import Backoff
-from tasker.errors import DatabaseError
+from tasker.errors import DatabaseError, TooManyConnections
 from tasker.services.engine.guarded_connection import is_outage
 
 T = TypeVar("T")
@@ -16,7 +16,7 @@ LOOKS = Backoff(0.02, 0.5)
 
 
 async def answered(ask: Callable[[], Awaitable[T]]) -> T:
-    """What `ask` returns, asked again with growing pauses while the database is away.
+    """What `ask` returns, asked again with growing pauses while the database is away or has no room.
 
     Whoever waits for a task waits through an outage; the reading behind it must not fail for its last moments: pooled
     connections that died in it, or the breaker, which lets one call at a time pass.
@@ -26,7 +26,7 @@ async def answered(ask: Callable[[], Awaitable[T]]) -> T:
         try:
             return await ask()
         except DatabaseError as error:
-            if not (error.retryable and is_outage(error)):
+            if not (error.retryable and (is_outage(error) or isinstance(error, TooManyConnections))):
                 raise
         await asyncio.sleep(LOOKS.pause(failures))
         failures += 1
