@@ -11,6 +11,7 @@ from tasker.errors import BackendUnavailable
 
 _OWN = ("queues", "hints", "messages")
 _QUOTE = "$pgmq_install$"
+_SCHEMA = "IF to_regnamespace('pgmq') IS NULL THEN CREATE SCHEMA pgmq; END IF;"
 
 
 def install_scripts() -> list[tuple[str, str]]:
@@ -43,5 +44,7 @@ def _pgmq_text() -> str:
     for folder in (spec.submodule_search_locations or []) if spec else []:
         script = Path(folder) / "sql" / "pgmq.sql"
         if script.is_file():
-            return script.read_text("utf-8")
+            text = script.read_text("utf-8")
+            # needs the right to create schemas also where the schema is there
+            return text.replace("CREATE SCHEMA IF NOT EXISTS pgmq;", _SCHEMA)
     raise BackendUnavailable("the SQL of PGMQ was not found", hint="install it: pip install 'pgmq>=1.1.4'")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import logging
+import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.db.connection import is_lost
+from tasker.db.connection import LOCKED, is_lost
 from tasker.db.database import connect, conninfo, lost
 from tasker.db.limits import MIGRATION
 from tasker.db.schema import APPLIED, HERE, Difference, Recorded, Schema, Script, read_schema
@@ -30,6 +32,13 @@ if TYPE_CHECKING:
 
 UPGRADE_LOCK = 7_281_655_301  # one number, the same in every version
 LOCK_TIMEOUT_SECONDS = 30.0
+VIEW_LOCK_TIMEOUT_MS, VIEW_PAUSE_SECONDS = 1_000, 1.0
+READERS = """select distinct a.application_name, a.pid
+  from pg_locks l join pg_class c on c.oid = l.relation join pg_stat_activity a using (pid)
+  where c.relkind = 'v' and c.relnamespace = 'tasker'::regnamespace and l.granted
+    and l.database = (select oid from pg_database where datname = current_database()) and a.pid <> pg_backend_pid()
+  order by a.pid"""
+INSUFFICIENT_PRIVILEGE = "42501"
 UNCHECKED = "set local check_function_bodies = off"
 RECORD = """insert into tasker.schema_scripts as s (name, sha256, release) values (%s, %s, %s)
   on conflict (name) do update set sha256 = excluded.sha256, release = excluded.release,
@@ -137,18 +146,21 @@ def _applied(connection: Connection) -> dict[str, Recorded]:
         return {name: Recorded(sha256, release) for name, sha256, release in connection.execute(APPLIED)}
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return {}
+    except psycopg.errors.InsufficientPrivilege as error:
+        said = f"the record of the schema cannot be read: {error.diag.message_primary}"
+        raise DatabaseError(said, hint=_hint(connection, error)) from error
 
 
 def _upgrade(url: str, schema: Schema, root: Path, lock_timeout_seconds: float) -> Difference:
     """Apply what is missing and record it; what was missing."""
     with _transaction(url) as (bound, connection):
         _lock(connection, lock_timeout_seconds)
-        connection.execute(_bootstrap())
+        _run(connection, Script("bootstrap", _bootstrap()))
         difference = schema.difference(_applied(connection))  # again: somebody may have been quicker
         difference.refuse_foreign()
         if difference.pending:
-            _migrate(bound, root)
-        _replace(connection, difference.outdated)
+            _migrate(bound, connection, root)
+        _replace(connection, difference.outdated, lock_timeout_seconds)
         ours = (*difference.pending, *difference.outdated, *difference.unchanged)
         records = [(script.name, script.sha256, schema.release) for script in ours]
         connection.cursor().executemany(RECORD, records)
@@ -181,7 +193,7 @@ def _lock(connection: Connection, timeout_seconds: float) -> None:
         ) from None
 
 
-def _migrate(bound: sqlalchemy.Connection, root: Path) -> None:
+def _migrate(bound: sqlalchemy.Connection, connection: Connection, root: Path) -> None:
     import psycopg
     from alembic import command
     from sqlalchemy.exc import DBAPIError
@@ -190,7 +202,9 @@ def _migrate(bound: sqlalchemy.Connection, root: Path) -> None:
         command.upgrade(alembic_config(root, connection=bound), "head")
     except DBAPIError as error:
         cause = error.orig
-        raise DatabaseError(f"a migration failed: {cause}") from (cause if isinstance(cause, psycopg.Error) else error)
+        if not isinstance(cause, psycopg.Error):
+            raise DatabaseError(f"a migration failed: {cause}") from error
+        raise DatabaseError(f"a migration failed: {cause}", hint=_hint(connection, cause)) from cause
 
 
 def alembic_config(
@@ -208,15 +222,40 @@ def alembic_config(
     return config
 
 
-def _replace(connection: Connection, scripts: Sequence[Script]) -> None:
+def _replace(connection: Connection, scripts: Sequence[Script], lock_timeout_seconds: float) -> None:
     """Functions may call each other in any order: made unchecked, then once more with their bodies checked."""
-    functions = [script for script in scripts if script.is_function]
+    others = [script for script in scripts if not script.is_view]
     connection.execute(UNCHECKED)
-    for script in functions:
-        _run(connection, script)
+    for script in others:
+        if script.is_function:
+            _run(connection, script)
+    _replace_views(connection, [script for script in scripts if script.is_view], lock_timeout_seconds)
     connection.execute("set local check_function_bodies = on")
-    for script in scripts:
+    for script in others:
         _run(connection, script)
+
+
+def _replace_views(connection: Connection, scripts: Sequence[Script], lock_timeout_seconds: float) -> None:
+    """Replace all of them or none, and give way: those who read a view meanwhile wait for this only for a moment."""
+    deadline, attempts = time.monotonic() + lock_timeout_seconds, 0
+    while scripts:
+        try:
+            with connection.transaction():
+                connection.execute("select set_config('lock_timeout', %s, true)", [f"{VIEW_LOCK_TIMEOUT_MS}ms"])
+                for script in scripts:
+                    _run(connection, script)
+            return
+        except DatabaseError as error:
+            if getattr(error.__cause__, "sqlstate", None) != LOCKED:
+                raise
+            readers = ", ".join(f"{name or 'a session'} (pid {pid})" for name, pid in connection.execute(READERS))
+            if time.monotonic() >= deadline:
+                hint = "end these transactions, then run the command again"
+                raise DatabaseError(f"views are in use by {readers}", hint=hint) from error
+            attempts += 1
+            if attempts == 1:
+                _log.warning("views_in_use by=%r: trying again for %g s", readers, lock_timeout_seconds)
+            time.sleep(VIEW_PAUSE_SECONDS)
 
 
 def _run(connection: Connection, script: Script) -> None:
@@ -228,7 +267,22 @@ def _run(connection: Connection, script: Script) -> None:
         position = int(error.diag.statement_position or 1)
         line = script.sql.count("\n", 0, position - 1) + 1
         said = error.diag.message_primary or str(error)
-        raise DatabaseError(f"{script.name}, line {line}: {said}", hint=error.diag.message_hint) from error
+        raise DatabaseError(f"{script.name}, line {line}: {said}", hint=_hint(connection, error)) from error
+
+
+def _hint(connection: Connection, error: psycopg.Error) -> str | None:
+    """The server's hint, or the grant that the role lacks."""
+    if error.sqlstate != INSUFFICIENT_PRIVILEGE:
+        return error.diag.message_hint
+    user, message = connection.info.user, error.diag.message_primary or ""
+    if denied := re.search(r"permission denied for schema (\S+)", message):
+        return f"as the schema's owner run: grant usage, create on schema {denied[1]} to {user}"
+    if "permission denied for database" in message:
+        return (
+            f"run: grant create on database {connection.info.dbname} to {user}; or create the schema for it: "
+            f"create schema NAME authorization {user}"
+        )
+    return "use the role that owns the schema tasker"
 
 
 def _bootstrap() -> str:

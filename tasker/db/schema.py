@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from tasker.db.release import release_order
 from tasker.errors import SchemaOutdated
 from tasker.version import DISTRIBUTION, __version__
 
+_VIEW = re.compile(r"(?m)^(?:--.*\n)*create or replace view tasker\.(\w+)")
 HERE = Path(__file__).parent
 """Holds `sql/` (the files) and `migrations/` (Alembic's side of them)."""
 
@@ -43,6 +45,11 @@ class Script:
     def is_function(self) -> bool:
         """True for a file of `sql/functions`."""
         return self.name.startswith("functions/")
+
+    @property
+    def is_view(self) -> bool:
+        """True for what replaces a view, which waits for every transaction that has read it."""
+        return _VIEW.search(self.sql) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +140,7 @@ class Difference:
 def read_schema(extra_scripts: Sequence[tuple[str, str]] = (), root: Path = HERE, release: str = __version__) -> Schema:
     """The schema of `release` from `root/sql`, and the (name, SQL) scripts that a messaging backend adds to it."""
     migrations = _read(root / "sql" / "migrations", "up/*.sql")
-    functions = _read(root / "sql" / "functions", "*.sql")
+    functions = tuple(part for script in _read(root / "sql" / "functions", "*.sql") for part in _views_apart(script))
     backend = tuple(Script(f"backend/{name}", sql) for name, sql in extra_scripts)
     return Schema(migrations, functions + backend, release)
 
@@ -143,3 +150,18 @@ def _read(folder: Path, pattern: str) -> tuple[Script, ...]:
         Script(f"{folder.name}/{path.stem}", path.read_text(encoding="utf-8"))
         for path in sorted(folder.rglob(pattern), key=lambda path: path.name)
     )
+
+
+def _views_apart(script: Script) -> list[Script]:
+    """Each view of a file as a script of its own, so that one that stays the same is not replaced."""
+    views = [*_VIEW.finditer(script.sql)]
+    ends = [view.start() for view in views[1:]] + [len(script.sql)]
+    parts = (
+        [
+            Script(f"{script.name}/{view[1]}", script.sql[view.start() : end])
+            for view, end in zip(views, ends, strict=True)
+        ]
+        if views
+        else []
+    )
+    return parts or [script]

@@ -17,6 +17,7 @@ from tasker.db import migrate
 from tasker.db.awaited import with_database
 from tasker.db.schema import read_schema
 from tasker.errors import DatabaseError, DatabaseUnavailable, SchemaOutdated, UsageError
+from tests.support.waiting import until
 
 VERSION_FILE = """
 from tasker.db.migrations.run_sql import run_sql
@@ -251,3 +252,60 @@ def test_an_unreachable_server_is_named_without_its_password() -> None:
 def test_a_url_of_another_database_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="does not name a PostgreSQL database"):
         migrate.upgrade("mysql://localhost/x")
+
+
+VIEWS = """-- The first.
+create or replace view tasker.first_view as select {first} as value;
+
+-- The second.
+create or replace view tasker.second_view as select {second} as value, (select value from tasker.first_view) as first;
+"""
+
+
+def test_upgrade_replaces_only_the_views_that_changed(empty_database_url: str, source: Source) -> None:
+    file = source.root / "sql/functions/zz_views.sql"
+    file.write_text(VIEWS.format(first=1, second=1))
+    migrate.upgrade(empty_database_url, root=source.root)
+    file.write_text(VIEWS.format(first=1, second=2))
+    with psycopg.connect(empty_database_url) as reader:
+        reader.execute("select * from tasker.first_view")
+        applied = migrate.upgrade(empty_database_url, root=source.root)
+
+    assert applied == ["functions/zz_views/second_view"]
+    assert rows(empty_database_url, "select * from tasker.second_view") == [(2, 1)]
+
+
+def test_upgrade_gives_way_to_a_reader_of_a_view_and_blocks_no_other(
+    empty_database_url: str, source: Source, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = source.root / "sql/functions/zz_views.sql"
+    file.write_text(VIEWS.format(first=1, second=1))
+    migrate.upgrade(empty_database_url, root=source.root)
+    file.write_text(VIEWS.format(first=2, second=2))
+    applied: list[str] = []
+    thread = threading.Thread(target=lambda: applied.extend(migrate.upgrade(empty_database_url, root=source.root)))
+    with psycopg.connect(empty_database_url) as reader, caplog.at_level("INFO", "tasker.db"):
+        reader.execute("select * from tasker.second_view")
+        thread.start()
+        until(lambda: "views_in_use" in caplog.text, "the upgrade gives way")
+        with psycopg.connect(empty_database_url, options="-c lock_timeout=20s") as other:
+            assert other.execute("select * from tasker.second_view").fetchall() == [(1, 1)]
+        assert not applied
+    thread.join()
+
+    assert applied == ["functions/zz_views/first_view", "functions/zz_views/second_view"]
+    assert caplog.text.count("views_in_use") == 1
+    assert rows(empty_database_url, "select * from tasker.second_view") == [(2, 2)]
+
+
+def test_upgrade_that_cannot_have_its_views_names_who_reads_them(empty_database_url: str, source: Source) -> None:
+    file = source.root / "sql/functions/zz_views.sql"
+    file.write_text(VIEWS.format(first=1, second=1))
+    migrate.upgrade(empty_database_url, root=source.root)
+    file.write_text(VIEWS.format(first=2, second=2))
+    with psycopg.connect(empty_database_url, application_name="report") as reader:
+        reader.execute("select * from tasker.second_view")
+        with pytest.raises(DatabaseError, match=f"in use by report \\(pid {reader.info.backend_pid}\\)"):
+            migrate.upgrade(empty_database_url, root=source.root, lock_timeout_seconds=0.1)
+
+    assert rows(empty_database_url, "select * from tasker.second_view") == [(1, 1)]

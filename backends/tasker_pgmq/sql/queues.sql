@@ -1,5 +1,9 @@
 -- Queues: their names, their creation on first use, and the two functions that each of them gets.
-create schema if not exists tasker_pgmq;
+do $$ begin
+  if pg_catalog.to_regnamespace('tasker_pgmq') is null then
+    create schema tasker_pgmq;
+  end if;
+end $$;
 
 -- The namespace that a queue name carries. Same rules as tasker.messaging.queues.namespace_of (B-15, F-73).
 create or replace function tasker_pgmq.extract_queue_namespace(queue text) returns text

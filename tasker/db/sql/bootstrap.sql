@@ -1,6 +1,17 @@
 -- What an upgrade needs before the first migration: the schema itself, and the record of every script applied to it.
 -- Safe to run again.
-create schema if not exists tasker;
+-- A schema that is there needs no right to create schemas: `create schema if not exists` would ask for it all the same.
+do $$ begin
+  if pg_catalog.current_setting('server_encoding') <> 'UTF8' then
+    raise exception 'the encoding of this database is %, which cannot hold every character of a result',
+        pg_catalog.current_setting('server_encoding')
+      using hint = pg_catalog.format(
+        'use one in UTF8: create database %I encoding ''UTF8'' template template0', pg_catalog.current_database());
+  end if;
+  if pg_catalog.to_regnamespace('tasker') is null then
+    create schema tasker;
+  end if;
+end $$;
 
 create table if not exists tasker.schema_scripts (
   name        text primary key,
