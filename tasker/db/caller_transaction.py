@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
@@ -204,9 +206,23 @@ def guarded(transaction: CallerTransaction, lock_timeout: float) -> Iterator[Non
 
 def call_in(transaction: CallerTransaction, expression: str, args: str) -> dict[str, Any]:
     """Call a function that answers jsonb, e.g. `tasker.submit_v1(cast({} as jsonb))`. `args` is JSON text."""
-    answer = transaction.value(f"select cast({expression} as text)", args)
-    found: dict[str, Any] = json.loads(answer)
+    found: dict[str, Any] = portable(transaction.value(f"select {as_portable(expression)}", _ascii(args)))
     return found
+
+
+def as_portable(expression: str) -> str:
+    """The SQL of a jsonb value as text that every `client_encoding` of a caller can carry; `portable` reads it."""
+    return f"pg_catalog.encode(pg_catalog.convert_to(cast({expression} as text), 'UTF8'), 'base64')"
+
+
+def portable(text: str) -> Any:
+    """Return the JSON value behind the answer to `as_portable`."""
+    return json.loads(b64decode(text))
+
+
+def _ascii(text: str) -> str:
+    """The same JSON for an encoding that lacks some of its characters."""
+    return text if text.isascii() else re.sub(r"[^\x00-\x7f]", lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def _limit_locks(transaction: CallerTransaction, value: str) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from tasker.db.limits import NETWORK, SEARCH_PATH, SESSION
+from tasker.db.limits import ENCODING, FIXED, NETWORK, SESSION
 from tasker.errors import DatabaseUnavailable, SessionRefused, TooManyConnections, UsageError
 from tasker.settings.redaction import ENCODE, is_clear, without_password
 
@@ -69,9 +69,9 @@ def host_and_port(url: str) -> str:
     return f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}"
 
 
-def conninfo(url: str, *, settings: str = "", session: Mapping[str, int] = SESSION, **options: Any) -> str:
-    """What the driver connects with: `NETWORK` and `session` unless the URL says otherwise, `options` in any case. The
-    search path is fixed, whatever the URL says: all SQL of the engine names its schemas.
+def conninfo(url: str, *, settings: str = "", session: Mapping[str, int | str] = SESSION, **options: Any) -> str:
+    """What the driver connects with: `NETWORK` and `session` unless the URL says otherwise, `options`, `FIXED` and the
+    encoding in any case.
 
     `settings` are more of the session's, as `-c name=value`. A server that refuses such settings is not sent any.
     """
@@ -79,10 +79,13 @@ def conninfo(url: str, *, settings: str = "", session: Mapping[str, int] = SESSI
 
     parts = _parts(url)
     given = parts.pop("options", None) or os.environ.get("PGOPTIONS", "")
-    ours = " ".join(f"-c {name}={value}" for name, value in session.items())
-    fixed = f"-c search_path={SEARCH_PATH}"
-    asked = {} if host_and_port(url) in _PLAIN else {"options": f"{ours} {given} {settings} {fixed}"}
-    return make_conninfo("", **{**NETWORK, **parts, **asked, **options})
+    chosen = {"options": f"{_options(session)} {given} {settings} {_options(FIXED)}"}
+    asked = {} if host_and_port(url) in _PLAIN else chosen
+    return make_conninfo("", **{**NETWORK, **parts, **asked, **options, "client_encoding": ENCODING})
+
+
+def _options(settings: Mapping[str, int | str]) -> str:
+    return " ".join(f"-c {name}={str(value).replace(' ', chr(92) + ' ')}" for name, value in settings.items())
 
 
 def refuses_settings(url: str, error: Exception) -> bool:
@@ -96,13 +99,15 @@ def refuses_settings(url: str, error: Exception) -> bool:
     _PLAIN.add(where)
     _log.warning(
         "session_settings_refused server=%s: a pooler? Give the role its time-outs: "
-        "alter role ... set statement_timeout = '30s', lock_timeout = '5s', tcp_user_timeout = '30s'",
+        "alter role ... set statement_timeout = '30s', lock_timeout = '5s', tcp_user_timeout = '30s', jit = off",
         where,
     )
     return True
 
 
-def connect(url: str, *, session: Mapping[str, int] = SESSION, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
+def connect(
+    url: str, *, session: Mapping[str, int | str] = SESSION, **options: Any
+) -> psycopg.Connection[tuple[Any, ...]]:
     """A connection in autocommit mode. Raises `DatabaseUnavailable`, saying what the server answered."""
     import psycopg
 
@@ -147,11 +152,17 @@ def ensure_database(url: str) -> bool:
     from psycopg import sql
 
     name = _parts(url)["dbname"]
+    with suppress(DatabaseUnavailable):  # a role may be allowed to connect to this database alone
+        connect(url).close()
+        return False
     with connect(url, dbname=MAINTENANCE_DATABASE) as connection:
         if connection.execute("select 1 from pg_database where datname = %s", [name]).fetchone():
             return False
+        template = "select pg_encoding_to_char(encoding) = 'UTF8' from pg_database where datname = 'template1'"
+        is_utf8 = connection.execute(template).fetchone() == (True,)
+        options = sql.SQL("" if is_utf8 else "encoding 'UTF8' template template0")
         try:
-            connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+            connection.execute(sql.SQL("create database {} {}").format(sql.Identifier(name), options))
         except (psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):
             return False  # somebody else was quicker
         except psycopg.Error as error:

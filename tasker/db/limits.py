@@ -25,26 +25,48 @@ NETWORK: Mapping[str, int] = {
 }
 """A server that is gone without a word is noticed within a minute (seconds; the last one milliseconds)."""
 
-SESSION: Mapping[str, int] = {
+SESSION: Mapping[str, int | str] = {
     "statement_timeout": STATEMENT_TIMEOUT_MS,
     "lock_timeout": 5_000,
     "idle_in_transaction_session_timeout": 60_000,
+    "idle_session_timeout": 0,
     "tcp_keepalives_idle": 30,
     "tcp_keepalives_interval": 10,
     "tcp_keepalives_count": 3,
     "tcp_user_timeout": 30_000,
+    "jit": "off",
 }
 """How long the server bears with a session whose client hangs, is frozen or gone: others wait for its locks no longer.
 
 `statement_timeout` does not reach a session that waits for its client to read a large answer; `tcp_user_timeout` does,
-and where there is no TCP, a sweep (`queries/sessions.sql`).
+and where there is no TCP, a sweep (`queries/sessions.sql`). JIT compilation costs more than
+any statement here gains by it.
 """
 
-SEARCH_PATH = "pg_catalog,pg_temp"
-"""Whatever a user's schema holds, none of it is taken for a function, operator or table of the server's. Functions that
-are called in sessions that are not ours (a pooler's, a caller's) set the same path themselves."""
+FIXED: Mapping[str, str] = {
+    "search_path": "pg_catalog,pg_temp",
+    "default_transaction_isolation": "read committed",
+    "DateStyle": "ISO,MDY",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+    "backslash_quote": "safe_encoding",
+    "array_nulls": "on",
+    "transform_null_equals": "off",
+    "gin_fuzzy_search_limit": "0",
+}
+"""What statements and the driver rely on, whatever the URL, the role or the database says.
 
-MIGRATION: Mapping[str, int] = {**SESSION, "statement_timeout": 0, "lock_timeout": 0}
+With this search path nothing in a user's schema is taken for a function, operator or table of the server's. Functions
+that are called in sessions that are not ours (a pooler's, a caller's) set the same path themselves.
+"""
+
+ENCODING = "UTF8"
+"""The `client_encoding` of every session; poolers take it at the start of a connection."""
+
+MIGRATION: Mapping[str, int | str] = {**SESSION, "statement_timeout": 0, "lock_timeout": 0}
 """A migration may take as long as it takes."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tasker.contracts.messaging import Backend, TransactionalBackend
 from tasker.contracts.plan import Plan
-from tasker.db.caller_transaction import CallerTransaction, call_in, guarded
+from tasker.db.caller_transaction import CallerTransaction, as_portable, call_in, guarded, portable
 from tasker.errors import DuplicateTask, UsageError
 from tasker.messaging.registry import load_backend
 from tasker.services.engine.answers import SubmitAnswer
@@ -24,7 +24,7 @@ Hints = Sequence[Mapping[str, Any]]
 Send = Callable[[str, Hints], None]
 """Gets the transaction's id and the hints when it is about to be committed: sends them once it is."""
 
-_FIND = FIND.format(found="cast(t.plan as text)", namespace="{}", name="{}", version="{}")
+_FIND = FIND.format(found=as_portable("t.plan"), namespace="{}", name="{}", version="{}")
 
 EXISTING = """select cast(jsonb_build_array(t.task_uuid, t.state, t.total) as text)
   from tasker.task_details d join tasker.tasks t using (task_uuid) where d.identity_hash = {}"""
@@ -135,4 +135,4 @@ def registered_plan(transaction: CallerTransaction, namespace: str, name: str, v
         text = transaction.value(_FIND, namespace, name, version or "")
     if text is None:
         raise not_registered(namespace, name, version)
-    return stored_plan(json.loads(text))
+    return stored_plan(portable(text))

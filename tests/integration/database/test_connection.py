@@ -12,7 +12,7 @@ import pytest
 
 from tasker.db.connection import Connection, DataRefused, open_connection
 from tasker.db.database import connect, lost, with_statement_timeout
-from tasker.db.limits import MIGRATION, SESSION
+from tasker.db.limits import ENCODING, FIXED, MIGRATION, SESSION
 from tasker.db.migrate import upgrade
 from tasker.errors import DatabaseUnavailable, LockTimeout, StatementTimeout, UsageError
 from tests.support.servers.pooler import transaction_pooler
@@ -59,17 +59,17 @@ async def test_what_the_driver_refuses_for_its_value_is_not_called_retryable(con
     assert await connection.execute("select 1") == [(1,)]
 
 
-async def test_every_session_has_the_time_outs(database_url: str) -> None:
-    names = sorted(SESSION)
-    query = "select name, setting from pg_settings where name = any (%s)"
+async def test_every_session_has_the_chosen_settings(database_url: str) -> None:
+    chosen = {**SESSION, **FIXED, "client_encoding": ENCODING}
+    query = "select name, replace(setting, ', ', ',') from pg_settings where name = any (%s)"
     asynchronous = Connection(database_url)
-    found = dict(await asynchronous.execute(query, (names,)))
+    found: dict[str, str] = dict(await asynchronous.execute(query, (list(chosen),)))
     await asynchronous.close()
     with connect(database_url) as synchronous:
-        assert dict(synchronous.execute(query, [names])) == found
+        assert dict(synchronous.execute(query, [list(chosen)])) == found
 
-    on_tcp = [name for name in names if not name.startswith("tcp_") or "host=" not in database_url]
-    assert {name: found[name] for name in on_tcp} == {name: str(SESSION[name]) for name in on_tcp}
+    on_tcp = [name for name in chosen if not name.startswith("tcp_") or "host=" not in database_url]
+    assert {name: found[name] for name in on_tcp} == {name: str(chosen[name]) for name in on_tcp}
 
 
 async def test_the_statement_timeout_of_the_settings_counts_and_what_the_url_says_counts_more(
