@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import Item, Lab, new_step, ok, operator, verdict
-from tests.support.random_plans import Spec, StepType, build_plan
+from tests.support.random_plans import Spec, StepType, build_plan, create_steps
 
 DECISION, DEFERRED = StepType.DECISION, StepType.DEFERRED
 
@@ -217,3 +218,17 @@ def test_a_new_step_does_not_wait_for_a_parent_that_a_person_resolved(lab: Lab) 
     assert (lab.states(task)["a"], lab.steps(task)["a"].unmet) == ("enqueued", 0)
     assert lab.one.run_all() == 1
     assert lab.task(task).state == "complete"
+
+
+async def test_decision_beyond_the_steps_that_a_task_can_have_fails_with_the_limit(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    task, claims = lab.running(plan := two_decisions(lab))
+    lab.observer.execute("update tasker.tasks set next_seq = 16777215 where task_uuid = %s", task)
+
+    await orchestra.process(result_of(plan, claims["left"], create_steps("a")))
+    await orchestra.process(result_of(plan, claims["right"], create_steps("b")))
+
+    assert lab.states(task) | {"a": "-"} == {"left": "complete", "right": "error", "a": "-"}
+    error = lab.observer.value("select error from tasker.step_failures where task_uuid = %s", task)
+    assert (error["error_type"], error["retryable"]) == ("not_storable", False)
+    assert "a task has at most 16777215 steps" in error["message"]

@@ -21,6 +21,9 @@ declare
 begin
   update tasker.tasks set next_seq = next_seq + v_count, total = total + v_count, graph_version = graph_version + 1
   where task_uuid = p_task returning next_seq - v_count, template_id, namespace_id into v_seq, v_template, v_namespace;
+  if v_seq + v_count > 16777216 then   -- 24 bits of a step's identifier are its number
+    raise exception 'a task has at most 16777215 steps' using errcode = 'program_limit_exceeded';
+  end if;
 
   with given as materialized (
     select tasker.step_uuid(p_task, v_seq + x.i::int - 1) as uuid, x.step->>'name' as name, x.step->'parents' as parents,

@@ -3,6 +3,7 @@ create or replace function tasker.store_template(p_hash text, p_plan jsonb, p_na
 language plpgsql
 set enable_seqscan to off      -- whatever old statistics say of small templates
 set enable_nestloop to off
+set jit to off                 -- it takes the price of what is disabled for work
 as $$
 declare
   v_prefix constant text := (p_plan->>'namespace') || '.' || (p_plan->>'name') || '.';

@@ -149,7 +149,7 @@ create table tasker.task_details (
   tags                  text[] not null default '{}',
   requested_at          timestamptz not null,
   cancel_reason         text
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 create unique index idx_tasks_identity_hash on tasker.task_details (identity_hash);      -- duplicate submissions
 create index idx_tasks_correlation_id on tasker.task_details (correlation_id);           -- look-up by correlation
 -- for lists, in their order; a task without such a word costs nothing here
@@ -198,13 +198,13 @@ create table tasker.dynamic_edges (
   name           text not null default 'dependency',
   primary key (task_uuid, from_step_uuid, to_step_uuid),
   check (from_step_uuid <> to_step_uuid)
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 
 -- Written once each.
 create table tasker.step_inputs (
   workflow_step_uuid uuid primary key,
   inputs             jsonb not null
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 
 create table tasker.step_results (
   task_uuid          uuid not null,
@@ -215,7 +215,7 @@ create table tasker.step_results (
   metadata           jsonb,
   created_at         timestamptz not null,
   primary key (task_uuid, ordinal, workflow_step_uuid)     -- claim reads the ancestors' results by ordinal
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 
 create table tasker.step_failures (
   failure_id         bigint generated always as identity primary key,
@@ -226,7 +226,7 @@ create table tasker.step_failures (
   worker_uuid        uuid,
   error              jsonb not null,
   created_at         timestamptz not null
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 create index step_failures_of_step on tasker.step_failures (task_uuid, workflow_step_uuid);   -- attempt history
 create index step_failures_by_time on tasker.step_failures (created_at);                 -- failure storms
 
@@ -248,7 +248,7 @@ create table tasker.task_moves (
   sort_key       int not null,
   path           text not null,
   metadata       jsonb
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 create index task_moves_of_task on tasker.task_moves (task_uuid);                        -- history of a task
 
 create table tasker.step_moves (
@@ -261,7 +261,7 @@ create table tasker.step_moves (
   attempt            int not null,
   path               text not null,
   metadata           jsonb
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 create index step_moves_of_step on tasker.step_moves (workflow_step_uuid);               -- history of a step
 
 -- Refused results, kept as evidence (verdict other than accepted).

@@ -19,7 +19,7 @@ create table tasker.tasks_dlq (
   metadata          jsonb,
   created_at        timestamptz not null default tasker.now(),
   updated_at        timestamptz not null default tasker.now()
-);
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 10);
 create unique index idx_dlq_unique_pending_task on tasker.tasks_dlq (task_uuid) where resolution_status = 'pending';
 create index tasks_dlq_of_task on tasker.tasks_dlq (task_uuid, dlq_timestamp desc);      -- the newest entry of a task
 create index tasks_dlq_by_time on tasker.tasks_dlq (dlq_timestamp desc);                 -- lists

@@ -42,7 +42,7 @@ create table tasker.domain_events (
   metadata           jsonb,                     -- what a publisher added
   withheld           text,
   check ((payload is null) = (withheld is not null))
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 create unique index domain_events_of_move on tasker.domain_events (workflow_step_uuid, sort_key, number);  -- never twice
 create unique index domain_events_by_id on tasker.domain_events (event_uuid);                              -- one event
 create unique index domain_events_placed on tasker.domain_events (position) where position is not null;    -- events_v1

@@ -11,7 +11,7 @@ create table tasker.step_logs (
   message            text not null,
   fields             jsonb,
   primary key (workflow_step_uuid, claim_token, line)
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 create index step_logs_of_task on tasker.step_logs (task_uuid, logged_at);
 
 -- How far the claim is that reported last: it holds for a step that runs under this token, and for no other.
