@@ -54,7 +54,9 @@ class Status:
     """`empty`, `current`, `outdated`, `newer` or `edited`."""
     applied: tuple[str, ...]
     pending: tuple[str, ...]
+    """Never applied."""
     outdated: tuple[str, ...]
+    """Applied with another content."""
     edited: tuple[str, ...]
     unknown: tuple[str, ...]
     superseded: tuple[str, ...]
@@ -101,13 +103,14 @@ def status(
     with connect(url) as connection:
         applied = _applied(connection)
     difference = read_schema(extra_scripts, root, release).difference(applied)
+    missing = [script for script in difference.outdated if script.name not in applied]
     states = {"newer": bool(difference.unknown), "edited": bool(difference.edited), "empty": not applied}
     otherwise = "current" if difference.is_empty else "outdated"
     return Status(
         state=next((state for state, holds in states.items() if holds), otherwise),
         applied=tuple(sorted(applied)),
-        pending=tuple(script.name for script in difference.pending),
-        outdated=tuple(script.name for script in difference.outdated),
+        pending=tuple(script.name for script in (*difference.pending, *missing)),
+        outdated=tuple(script.name for script in difference.outdated if script not in missing),
         edited=difference.edited,
         unknown=tuple(difference.unknown),
         superseded=tuple(difference.superseded),

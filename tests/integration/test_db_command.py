@@ -39,6 +39,18 @@ def test_an_upgrade_makes_the_database_current(empty_database_url: str) -> None:
     assert (after.exit_code, json.loads(after.output)["state"]) == (0, "current")
 
 
+def test_status_of_an_empty_database_is_two_lines_and_calls_nothing_outdated(empty_database_url: str) -> None:
+    where = ("--database-url", empty_database_url)
+    said = db("status", *where)
+    found = json.loads(db("status", *where, "--format", "json").stdout)
+    applied = json.loads(db("upgrade", *where, "--format", "json").stdout)["applied"]
+
+    first, second = said.output.splitlines()
+    assert first.endswith(f": empty, {len(applied)} scripts to apply")
+    assert second == "Run `tasker db upgrade` with the same options."
+    assert (found["pending"], found["outdated"]) == (applied, [])
+
+
 def test_an_upgrade_as_json_names_what_was_applied(empty_database_url: str) -> None:
     where = ("--database-url", empty_database_url, "--format", "json")
     first, second = (json.loads(db("upgrade", *where).stdout) for _ in range(2))

@@ -139,10 +139,13 @@ def _upgraded_text(done: dict[str, Any]) -> str:
 
 
 def _print_status(where: str, found: migrate.Status) -> None:
-    click.echo(f"{where}: {found.state}")
-    for title in ("pending", "outdated", "edited", "unknown", "superseded"):
-        for name in getattr(found, title):
-            click.echo(f"  {title:<10} {name}")
+    if found.state == "empty":
+        click.echo(f"{where}: empty, {len(found.pending)} scripts to apply")
+    else:
+        click.echo(f"{where}: {found.state}")
+        for title in ("pending", "outdated", "edited", "unknown", "superseded"):
+            for name in getattr(found, title):
+                click.echo(f"  {title:<10} {name}")
     if found.state in ("empty", "outdated"):
         click.echo("Run `tasker db upgrade` with the same options.")
     if found.superseded:
