@@ -59,7 +59,7 @@ class Pool(Statements, Generic[C]):
         self._timer: asyncio.TimerHandle | None = None
         self._slow = SlowWaits()
         self.counts: Counter[str] = Counter()
-        """`acquires`, `slow_acquires` and `exhausted` since the start (G-61)."""
+        """`acquires`, `slow_acquires`, `exhausted` and `answered` since the start (G-61)."""
         self._waits = Histogram(
             "tasker_db_pool_wait_duration_milliseconds", "A wait for a connection of this process.", WAIT_BOUNDS_MS
         )
@@ -89,6 +89,7 @@ class Pool(Statements, Generic[C]):
                 if connection.ended or connection.age > self.settings.max_lifetime:
                     await connection.close()
                 answer = await use(connection)
+                self.counts["answered"] += 1
                 if is_trial:
                     self._refusals, self._grow_at = 0, 0.0
                 return answer

@@ -27,7 +27,7 @@ NEEDED = ("web_database", "circuit_breaker")
 async def health(request: Request) -> Json:
     """Whether database and messaging answer (A-86)."""
     found = await program_of(request).health.checks()
-    database, messaging = (found[name].status == HEALTHY for name in ("database", "messaging"))
+    database, messaging = (found[name].status != UNHEALTHY for name in ("database", "messaging"))
     return Json(
         {
             "status": HEALTHY if database and messaging else UNHEALTHY,

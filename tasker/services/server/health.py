@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.metrics import Histogram
-from tasker.errors import TaskerError
+from tasker.errors import PoolExhausted, TaskerError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import DepthLimits, Level
 from tasker.resilience.guard import Guard
@@ -21,6 +22,9 @@ FRESH_SECONDS = 1.0
 """What was found counts for so long: those who ask often do not burden what is ill."""
 LOOK_SECONDS = 3.0
 """What has not answered by then counts as ill: those who ask wait no longer for what hangs than for what is down."""
+NO_ANSWER, BUSY = "no answer", "busy: no connection became free"
+NO_CONNECTION = (NO_ANSWER, PoolExhausted.error_type)
+"""Of a database that hangs, or of one that answers others while the look waits for a connection."""
 Answer = tuple[str, str | None]
 
 
@@ -79,8 +83,12 @@ class ServerHealth:
                     "queues": self._queues,
                     "fleet": self._fleet,
                 }
-                found = await asyncio.gather(*map(_timed, looks.values()))
-                self._found = (time.monotonic(), dict(zip(looks, found, strict=True)))
+                counts = self._connection.pool.counts
+                answered = counts["answered"]
+                found = dict(zip(looks, await asyncio.gather(*map(_timed, looks.values())), strict=True))
+                if found["database"].message in NO_CONNECTION and counts["answered"] > answered:
+                    found["database"] = replace(found["database"], status=DEGRADED, message=BUSY)
+                self._found = (time.monotonic(), found)
             return self._found[1]
 
     async def _database(self) -> Answer:
@@ -119,7 +127,7 @@ async def _timed(look: Callable[[], Awaitable[Answer]]) -> Check:
     looking = asyncio.ensure_future(_answer(look))
     try:
         await asyncio.wait([looking], timeout=LOOK_SECONDS)
-        status, message = looking.result() if looking.done() else (UNHEALTHY, "no answer")
+        status, message = looking.result() if looking.done() else (UNHEALTHY, NO_ANSWER)
     finally:
         looking.cancel()  # not awaited: to end a statement takes as long as the server likes
     return Check(status, message, round((time.monotonic() - began) * 1000))

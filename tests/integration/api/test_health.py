@@ -10,6 +10,7 @@ import pytest
 import tasker
 from tasker.api.shapes.health import DetailedHealthResponse, HealthResponse, PoolDetail, ReadinessResponse
 from tasker.db.connection import Connection
+from tasker.db.limits import PoolSettings
 from tasker.db.pool import Pool
 from tasker.services.server import health as looking
 from tests.support.servers.silent import silent_server
@@ -82,3 +83,23 @@ async def test_a_database_that_hangs_counts_as_one_that_is_away(
 
     assert refused.status_code == 503
     assert refused.json()["checks"]["web_database"]["message"] == "no answer"
+
+
+async def test_busy_pool_whose_database_answers_stays_ready(
+    app: tasker.App, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "LOOK_SECONDS", 0.2)
+    url = app.database_url
+    await app._connection.close()
+    app._connection.pool = pool = Pool(lambda: Connection(url), PoolSettings(max_connections=1))
+    asked = [asyncio.create_task(pool.execute("select pg_sleep(0.05)")) for _ in range(40)]
+    await asyncio.sleep(0)
+    ready, health = await client.get("/ready"), await client.get("/health")
+    for task in asked:
+        task.cancel()
+    await asyncio.gather(*asked, return_exceptions=True)
+
+    assert ready.status_code == 200
+    database = ready.json()["checks"]["web_database"]
+    assert (database["status"], database["message"]) == ("degraded", "busy: no connection became free")
+    assert health.json()["database"] == "connected"
