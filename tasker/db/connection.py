@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from tasker.db.database import connect, conninfo, lost, refuses_settings, unavailable
+from tasker.db.database import connect, conninfo, lost, refuses_settings, unavailable, unreadable
 from tasker.db.pace import Pace, fullness_of, outage_of
 from tasker.db.session import Params, Rows, Session
 from tasker.errors import ConnectionLost, DatabaseError, DatabaseUnavailable, LockTimeout, StatementTimeout
@@ -214,6 +214,9 @@ async def open_connection(
     info = conninfo(url, settings=settings, application_name=application_name)
     try:
         connection = await psycopg.AsyncConnection.connect(info, autocommit=True, prepare_threshold=prepare_threshold)
+        if refused := unreadable(url, connection.info):
+            await connection.close()
+            raise refused
         if prepare_threshold is not None:
             await _prepare_only_in_its_own_session(connection)
         return connection

@@ -113,11 +113,28 @@ def connect(
 
     try:
         # prepares nothing: behind a pooler a prepared statement may be somebody else's
-        return psycopg.connect(conninfo(url, session=session, **options), autocommit=True, prepare_threshold=None)
+        info = conninfo(url, session=session, **options)
+        connection = psycopg.connect(info, autocommit=True, prepare_threshold=None)
     except psycopg.OperationalError as error:
         if not refuses_settings(url, error):
             raise unavailable(url, error) from None
-    return connect(url, session=session, **options)
+        return connect(url, session=session, **options)
+    if refused := unreadable(url, connection.info):
+        connection.close()
+        raise refused
+    return connection
+
+
+def unreadable(url: str, info: psycopg.ConnectionInfo) -> DatabaseUnavailable | None:
+    """The error for a session in which the driver cannot read dates: a pooler has not passed the settings on."""
+    style = info.parameter_status("DateStyle") or "ISO"
+    if style.startswith("ISO"):
+        return None
+    return DatabaseUnavailable(
+        f"the sessions of {describe_url(url)} have the DateStyle '{style}', expected ISO",
+        retryable=False,
+        hint=f"a pooler leaves the settings of a session out; run: alter role {info.user} set datestyle = 'ISO, MDY'",
+    )
 
 
 def lost(url: str, error: Exception) -> str:

@@ -99,6 +99,20 @@ async def test_a_pooler_that_takes_no_settings_is_connected_to_without_and_that_
     assert "alter role" in line
 
 
+async def test_sessions_of_a_pooler_whose_dates_cannot_be_read_are_refused_with_the_remedy(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        user, database = admin.info.user, admin.info.dbname
+        admin.execute(f"alter role {user} in database {database} set datestyle = 'SQL, DMY'".encode())
+    with transaction_pooler(database_url) as pooler:
+        with pytest.raises(DatabaseUnavailable, match="DateStyle 'SQL, DMY', expected ISO") as caught:
+            await Connection(pooler).execute("select 1")
+        with pytest.raises(DatabaseUnavailable, match="DateStyle 'SQL, DMY', expected ISO"):
+            connect(pooler)
+
+    assert not caught.value.retryable
+    assert f"alter role {user} set datestyle = 'ISO, MDY'" in str(caught.value.hint)
+
+
 def test_migrations_have_no_statement_timeout(database_url: str) -> None:
     with connect(database_url, session=MIGRATION) as connection:
         assert connection.execute("show statement_timeout").fetchone() == ("0",)
