@@ -18,7 +18,12 @@ from tasker.registry.handler_object import is_made_here
 from tasker.registry.invocation import ResolvedHandler, resolved
 from tasker.registry.known_handlers import KnownHandlers
 from tasker.registry.resolver_chain import ResolverChain
-from tasker.registry.resolvers import ClassLookupResolver, ExplicitMappingResolver, ModuleNamesResolver
+from tasker.registry.resolvers import (
+    ClassLookupResolver,
+    EntryPointResolver,
+    ExplicitMappingResolver,
+    ModuleNamesResolver,
+)
 from tasker.registry.shared_instance import SharedInstance
 from tasker.registry.workflow_handlers import Neighbours, WorkflowHandlers, refuse_unclear
 from tasker.step_handler.base import StepHandler
@@ -52,6 +57,7 @@ class HandlerRegistry(SharedInstance):
         self._workflows = WorkflowHandlers()
         self._places: dict[str, str] = {}
         self._known = KnownHandlers()
+        self._used: set[str] = set()
         self._revision = 0
 
     @classmethod
@@ -85,6 +91,7 @@ class HandlerRegistry(SharedInstance):
         """Forget a name; False when it was not registered."""
         self._places.pop(name, None)
         known = self._explicit.unregister(name)
+        self._used.discard(name)
         self._changed()
         return known
 
@@ -127,6 +134,7 @@ class HandlerRegistry(SharedInstance):
         found = self._chain.find(definition, definition.initialization, [*first, *self._chain.resolvers])
         if found is None:
             raise self.not_found(definition.callable, step, template)
+        self._note_use(definition.callable)
         return resolved(self._chain.made(found, definition), definition, fresh, made_here=is_made_here(found))
 
     def not_found(self, callable_name: str, step: str = "", template: TemplateId | None = None) -> HandlerNotFound:
@@ -199,12 +207,33 @@ class HandlerRegistry(SharedInstance):
         return [neighbours.folder for neighbours in self._workflows.of(template) if neighbours.stamp is None]
 
     def served_handlers(self) -> list[str]:
-        """The registered names and those beside every workflow, sorted."""
-        return sorted({*self.list_handlers(), *self._workflows.names})
+        """Every name by which steps get a handler here, sorted: registered, beside any workflow, of installed packages
+        (see `load_installed`), of other resolvers; second names and import paths once a step has used them."""
+        names = {*self.list_handlers(), *self._workflows.names, *self._used}
+        for resolver in self._chain.resolvers:
+            if isinstance(resolver, EntryPointResolver):
+                names |= resolver.handler_names
+            elif resolver is not self._aliases:
+                names.update(resolver.registered_callables())
+        return sorted(names)
+
+    def load_installed(self) -> None:
+        """Import the handlers of installed packages, to list them; a package that does not import is logged."""
+        for resolver in self._chain.resolvers:
+            if isinstance(resolver, EntryPointResolver):
+                resolver.load()
+                for name, error in resolver.broken.items():
+                    log.warning("handlers_unavailable entry_point=%s: %s", name, error)
+        self._revision += 1
+
+    def _note_use(self, name: str) -> None:
+        if name not in self._used:
+            self._used.add(name)
+            self._revision += 1
 
     @property
     def revision(self) -> int:
-        """Grows whenever a handler comes or goes."""
+        """Grows whenever a handler comes or goes, or is listed for the first time."""
         return self._revision
 
     def handler_count(self) -> int:
@@ -217,6 +246,7 @@ class HandlerRegistry(SharedInstance):
         self._aliases.clear()
         self._workflows.clear()
         self._places.clear()
+        self._used.clear()
         self._changed()
 
     def discover_handlers(self, package_name: str, base_class: type[StepHandler] | None = None) -> int:

@@ -183,6 +183,7 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
         force=service.force,
         rules=rules_of(plugins_of(service.configuration.plugins)),
     )
+    registry.load_installed()
     runtime.namespaces.extend(found.namespaces)
     if service.shutdown_seconds is None:  # who gives it by hand knows what it cuts off
         tell_short_grace(found.plans, service.stop_limit)

@@ -88,6 +88,7 @@ class Runtime:
         listeners = self.events.follow(self._sources(), self._look_again)
         await self._membership.join(self.fenced)
         working = [*self.execution.services(), self.upkeep.run, self._context.engines.notices.run, self._watch]
+        working.append(self._membership.keep_listed)
         self.supervisor.start([*working, *self.actors.services(), *listeners])
 
     def _sources(self) -> list[Source]:

@@ -227,6 +227,7 @@ class AppLifecycle:
         from tasker.app.assembly.worker import worker_process
         from tasker.execution.attempt.runner import AttemptRunner
 
+        self._load_installed()
         return worker_process(
             self._resources.url,
             self._resources.messaging,
@@ -241,6 +242,9 @@ class AppLifecycle:
             waiter=waiter,
             plugins=self._plugins,
         )
+
+    def _load_installed(self) -> None:
+        self.registry.load_installed()
 
     def prepare(self) -> Resources:
         """The database with its schema, and the provider; blocks for as long as it takes."""

@@ -1,4 +1,4 @@
-"""The app of a command that does one thing and ends."""
+"""The apps of commands that do one thing and end."""
 
 from __future__ import annotations
 
@@ -16,4 +16,11 @@ class ShortApp(App):
     _targets = WhenAsked(App._targeted)
 
     def _load(self) -> None:
+        pass
+
+
+class OneTaskApp(App):
+    """Works on one task: handlers of installed packages are imported when it needs them, not to list them."""
+
+    def _load_installed(self) -> None:
         pass

@@ -91,11 +91,11 @@ async def _with_others(app: App, begun: Begun, prepared: Prepared) -> Begun:
 
 def _app(order: RunOrder, prepared: Prepared) -> App:
     with nothing_is_garbage():
-        from tasker.app import App
         from tasker.app.assembly import worker as _worker  # noqa: F401  # which the app will import when it starts
+        from tasker.app.embedded.short import OneTaskApp
 
     worker = prepared.configuration.worker
-    return App(
+    return OneTaskApp(
         registry=prepared.registry,
         environment=order.environment,
         data_dir=order.database.data_dir,

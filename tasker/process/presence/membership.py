@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from tasker.contracts.clock import Clock
-from tasker.errors import DatabaseUnavailable
+from tasker.errors import DatabaseError, DatabaseUnavailable
 from tasker.execution.lease import LeaseKeeper
 from tasker.execution.worker import Worker
 from tasker.handler import HandlerRegistry
@@ -21,6 +21,8 @@ from tasker.services.engine.process_registry import ProcessRegistry, Registratio
 
 GIVE_UP_SECONDS = 5.0
 """How long handlers that were told to stop are waited for; one that does not come back is left to itself."""
+LIST_SECONDS = 1.0
+"""Pause between two comparisons of the handlers with those that the registry has."""
 _log = logging.getLogger("tasker.worker")
 
 
@@ -61,6 +63,14 @@ class Membership:
     async def update(self) -> None:
         """Tell the registry of namespaces and handlers that came since."""
         await self._tell(self._registry.serve)
+
+    async def keep_listed(self) -> None:
+        """Tell the registry of handlers that came since, or were used by a second name, until cancelled."""
+        while True:
+            await asyncio.sleep(LIST_SECONDS)
+            if not self.up_to_date:
+                with contextlib.suppress(DatabaseError):
+                    await self.update()
 
     async def drain(self) -> None:
         """Tell the registry that the worker takes on nothing more."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, TypeAlias
 
 from tasker.errors import HandlerLoadError
+from tasker.installed import offered
 from tasker.registry.base_resolver import BaseResolver
-from tasker.registry.discovery import handlers_in_package
+from tasker.registry.discovery import FoundHandler, handlers_in_package
 from tasker.registry.handler_definition import HandlerDefinition
 from tasker.registry.module_loading import loading
 
@@ -20,7 +21,7 @@ Claim: TypeAlias = tuple[EntryPoint, Any]
 
 
 class EntryPointResolver(BaseResolver):
-    """Finds handlers that packages declare, and imports only the package that is needed.
+    """Finds handlers that packages declare, and imports a package when it is needed.
 
         [project.entry-points."tasker.handlers"]
         charge_card = "shop.payment:ChargeCard"     # one handler, by name
@@ -48,17 +49,35 @@ class EntryPointResolver(BaseResolver):
         name = definition.callable
         if name in self._single:
             return _load(_only(name, self._single[name])[0])
-        claims = self._in_modules.get(name, [])
-        return _only(name, claims)[1] if claims else None
+        if claims := self._in_modules.get(name, []):
+            return _only(name, claims)[1]
+        for error in self.broken.values():
+            raise error
+        return None
 
     def registered_callables(self) -> list[str]:
         """The declared names; names inside declared modules are known once they were needed."""
         inside = self.__dict__.get("_in_modules", {})
         return sorted({*self._single, *inside})
 
+    def load(self) -> None:
+        """Import the declared modules, so that the names of their handlers are known."""
+        self._in_modules  # noqa: B018  # read once, then cached
+
+    @property
+    def handler_names(self) -> set[str]:
+        """The declared names, and those of the handlers in the modules that are loaded, without their second names."""
+        modules = self.__dict__.get("_handlers", {})
+        return {*self._single, *(handler.key for found in modules.values() for handler in found)}
+
     @cached_property
-    def _declared(self) -> list[EntryPoint]:
-        return list({(e.name, e.value): e for e in entry_points(group=GROUP)}.values())
+    def broken(self) -> dict[str, HandlerLoadError]:
+        """The error of each declared module that was loaded and does not import, by the entry point's name."""
+        return {}
+
+    @cached_property
+    def _declared(self) -> tuple[EntryPoint, ...]:
+        return offered(GROUP)
 
     @cached_property
     def _single(self) -> dict[str, list[Claim]]:
@@ -73,10 +92,20 @@ class EntryPointResolver(BaseResolver):
         return [declared for declared in self._declared if not declared.attr]
 
     @cached_property
+    def _handlers(self) -> dict[EntryPoint, list[FoundHandler]]:
+        found: dict[EntryPoint, list[FoundHandler]] = {}
+        for declared in self._modules:
+            try:
+                found[declared] = handlers_in_package(declared.module)
+            except HandlerLoadError as error:
+                self.broken[declared.name] = error
+        return found
+
+    @cached_property
     def _in_modules(self) -> dict[str, list[Claim]]:
         found: dict[str, list[Claim]] = defaultdict(list)
-        for declared in self._modules:
-            for handler in handlers_in_package(declared.module):
+        for declared, handlers in self._handlers.items():
+            for handler in handlers:
                 for name in handler.names:
                     found[name].append((declared, handler.target))
         return dict(found)

@@ -205,7 +205,7 @@ def test_a_handler_that_cannot_be_made_is_an_error() -> None:
 
 def declared(monkeypatch: pytest.MonkeyPatch, **points: str) -> EntryPointResolver:
     made = [EntryPoint(name.rstrip("_"), value, entry_points.GROUP) for name, value in points.items()]
-    monkeypatch.setattr(entry_points, "entry_points", lambda group: made)
+    monkeypatch.setattr(entry_points, "offered", lambda group: tuple(made))
     return EntryPointResolver()
 
 

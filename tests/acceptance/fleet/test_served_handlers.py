@@ -1,0 +1,93 @@
+"""What a worker serves is the same everywhere: in its runs, in lists, over HTTP, and in the check of a template."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import tasker
+from tasker.api.application import application
+from tests.support.command_line import invoke
+from tests.support.fleets.fleet import Fleet
+from tests.support.fleets.oracle import Oracle
+from tests.support.fleets.submitting import submit_folder
+from tests.support.strangers import write_distribution
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.slow
+
+TEMPLATE = """
+name: greeting
+namespace: shop
+version: 1.0.0
+steps:
+  - {name: greet, handler: shop.greet}
+  - {name: part, handler: shop_handlers.Part, dependencies: [greet]}
+"""
+HANDLERS = """
+from tasker.step_handler import StepHandler, step_handler
+
+@step_handler("shop.greet")
+def greet():
+    return {"text": "Hello!"}
+
+@step_handler("shop.wave")
+def wave():
+    return {}
+
+class Part(StepHandler):
+    handler_name = "shop.part"
+
+    def call(self, context):
+        return self.success({"text": "Bye!"})
+"""
+BROKEN = "raise RuntimeError('not on this machine')"
+
+
+def test_installed_handlers_are_served_visibly(database_url: str, fleet: Fleet, oracle: Oracle, tmp_path: Path) -> None:
+    folder = tmp_path / "greeting"
+    folder.mkdir()
+    (folder / "workflow.yaml").write_text(TEMPLATE)
+    roots = [
+        write_distribution(tmp_path, "shop_dist", "tasker.handlers", "shop", "shop_handlers", HANDLERS),
+        write_distribution(tmp_path, "broken_dist", "tasker.handlers", "broken", "broken_handlers", BROKEN),
+    ]
+    path = os.pathsep.join([*map(str, roots), os.environ.get("PYTHONPATH", "")])
+    task = submit_folder(database_url, folder)
+
+    fleet.worker("one", "--namespace", "shop", environment={"PYTHONPATH": path})
+
+    (row,) = json.loads(invoke("worker", "list", "--format", "json", database=database_url).output)
+    assert [name for name in row["callables"] if name.startswith("shop.")] == ["shop.greet", "shop.part", "shop.wave"]
+    assert "handlers_unavailable entry_point=broken" in fleet.log("one")
+    oracle.wait_for_the_end([task])
+    assert listed_over_http(database_url) >= {"shop.greet", "shop.part", "shop.wave"}
+    until(lambda: problems_over_http(database_url) == [], "what a template names by another name is served, too")
+
+
+def listed_over_http(url: str) -> set[str]:
+    return {each["name"] for each in over_http(url, "GET", "/v1/handlers/shop")["handlers"]}
+
+
+def problems_over_http(url: str) -> list[str]:
+    found: list[str] = over_http(url, "POST", "/v1/templates/shop/greeting/1.0.0/validate")["errors"]
+    return found
+
+
+def over_http(url: str, method: str, path: str) -> dict[str, Any]:
+    """What a server on this database answers."""
+
+    async def answered() -> dict[str, Any]:
+        async with tasker.App(url, work=False) as app:
+            transport = httpx.ASGITransport(app=application(app))
+            async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as client:
+                answer: dict[str, Any] = (await client.request(method, path)).json()
+                return answer
+
+    return asyncio.run(answered())
