@@ -126,9 +126,9 @@ def _register_templates(app: SyncApp, configured: Configured) -> list[Plan]:
     for file in find_templates(folder) if folder and _has_templates(folder) else []:
         workflows = load_workflows(file, configured.environment, rules)
         add_handlers_beside(app.original.registry, workflows)
-        for plan, _ in workflows:
-            app.plans.register(plan)
-            plans.append(plan)
+        for workflow in workflows:
+            app.plans.register(workflow.plan)
+            plans.append(workflow.plan)
     return plans
 
 

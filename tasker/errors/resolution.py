@@ -48,7 +48,7 @@ class HandlerNotFound(ResolutionError):
 
 
 class HandlerMismatch(ResolutionError):
-    """Handlers read results or inputs that their steps cannot have; each would be `None` while a task runs."""
+    """Handlers are of another kind than their steps, or read results or inputs that these cannot have."""
 
     error_type = "handler_mismatch"
 

@@ -14,6 +14,8 @@ from tasker.step_handler.function_handler import FunctionHandler, handler_class
 class ContextFunction(FunctionHandler):
     """A plain function of one parameter, which is the step's context."""
 
+    handler_role = None
+
     def readers(self) -> Mapping[str, Reader]:
         """Fills the parameter, whatever its name."""
         return {next(iter(inspect.signature(self.function).parameters), "context"): lambda context: context}

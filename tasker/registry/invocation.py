@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasker.contracts.dataclasses import dataclass
+from tasker.contracts.handler_roles import HandlerRole
 from tasker.contracts.plan import StepPlan, TemplateId
 from tasker.errors import HandlerLoadError
 from tasker.registry.handler_definition import HandlerDefinition
@@ -68,6 +69,12 @@ class ResolvedHandler:
     source: HandlerSource
     made_here: bool = True
     """False for an object with something in it that was registered or resolved: no other process can know what."""
+    role: HandlerRole | None = None
+    """What its declaration says that it does; None for a class, which may do anything."""
+
+    def problem(self, step: StepPlan) -> tuple[str, str] | None:
+        """What is wrong with the handler on a step of this type, and the fix; None where it fits."""
+        return None if self.role is None else self.role.problem(step.name, step.type)
 
 
 def resolve_for(plan_step: StepPlan, registry: HandlerRegistry, template: TemplateId | None = None) -> ResolvedHandler:
@@ -92,7 +99,8 @@ def resolved(
     source = _source(target, method)
     call = entry if getattr(target, "reuse_instance", True) else _call_fresh(fresh)
     name = f"{source.file or source.module}:{source.qualname}.{method}"
-    return ResolvedHandler(_kind(entry), call, name, source, made_here)
+    role = getattr(target, "handler_role", None) if method == "call" else None
+    return ResolvedHandler(_kind(entry), call, name, source, made_here, role)
 
 
 def _kind(entry: Callable[..., Any]) -> HandlerKind:

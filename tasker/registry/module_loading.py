@@ -6,12 +6,15 @@ import hashlib
 import importlib
 import importlib.util
 import re
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from tasker.errors import HandlerLoadError, TaskerError
 
@@ -75,9 +78,13 @@ def _package(folder: Path) -> str:
 
 @contextmanager
 def loading(what: str, path: Path | None = None) -> Iterator[None]:
-    """Turn whatever an import raises into a `HandlerLoadError` that names the line."""
+    """Turn whatever an import raises into a `HandlerLoadError` that names the line.
+
+    A signal handler of ours that the import has replaced comes back: without it a process would not stop in good order.
+    """
     try:
-        yield
+        with _our_signal_handlers():
+            yield
     except HandlerLoadError:
         raise
     except (Exception, SystemExit) as error:
@@ -85,6 +92,25 @@ def loading(what: str, path: Path | None = None) -> Iterator[None]:
         raise HandlerLoadError(
             f"{what} cannot be loaded: {_place(error, path)}{kind}{error}", hint=_hint(error, path)
         ) from error
+
+
+@contextmanager
+def _our_signal_handlers() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # signal handlers are set in the main thread only
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    ours = {number: each for number, each in handlers.items() if _is_ours(each)}
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            if signal.getsignal(number) is not handler:
+                signal.signal(number, handler)
+
+
+def _is_ours(handler: Any) -> bool:
+    return str(getattr(handler, "__module__", "")).startswith("tasker.")
 
 
 def _place(error: BaseException, path: Path | None) -> str:

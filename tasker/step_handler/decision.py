@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from tasker.contracts.handler_roles import HandlerRole
 from tasker.step_handler.base import StepHandler
 from tasker.step_handler.mixins.decision import DecisionMixin
 
 
 class DecisionHandler(DecisionMixin, StepHandler):
     """`StepHandler` with `DecisionMixin`."""
+
+    handler_role: ClassVar[HandlerRole] = HandlerRole.DECISION
 
     @property
     def capabilities(self) -> list[str]:

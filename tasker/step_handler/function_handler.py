@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
+from tasker.contracts.handler_roles import HandlerRole
 from tasker.step_handler.base import StepHandler
 from tasker.step_handler.binding import Reader, bind
 from tasker.step_handler.outcome import result_from_exception, to_result
@@ -20,6 +21,8 @@ class FunctionHandler(StepHandler):
     """Calls a function with its arguments by name and turns what it returns into a result."""
 
     function: ClassVar[Callable[..., Any]]
+    handler_role: ClassVar[HandlerRole | None] = HandlerRole.STEP
+    """None for one that fits every step."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from tasker.batch_processing.aggregation import BatchAggregationScenario, Batches
 from tasker.batch_processing.cursors import ranges_by_size, whole_number
 from tasker.batch_processing.results import analysis_result, no_op_result, worker_result
+from tasker.contracts.handler_roles import HandlerRole
 from tasker.errors import PermanentError
 from tasker.step_handler.binding import Reader, adapter_of, validated
 from tasker.step_handler.decisions import BatchConfig, Decision
@@ -33,6 +34,8 @@ from tasker.types.printable import described
 class DecisionFunction(FunctionHandler):
     """A function that returns a `Decision`."""
 
+    handler_role = HandlerRole.DECISION
+
     def convert(self, value: Any) -> StepHandlerResult:
         """The decision as a result."""
         if isinstance(value, StepHandlerResult):
@@ -46,6 +49,7 @@ class DecisionFunction(FunctionHandler):
 class BatchAnalyzerFunction(FunctionHandler):
     """A function that returns a `BatchConfig`."""
 
+    handler_role = HandlerRole.ANALYZER
     worker_template: ClassVar[str]
 
     def convert(self, value: Any) -> StepHandlerResult:
@@ -62,6 +66,8 @@ class BatchAnalyzerFunction(FunctionHandler):
 
 class BatchWorkerFunction(FunctionHandler):
     """A function that does one batch; the placeholder of an empty analysis never reaches it (C-77)."""
+
+    handler_role = HandlerRole.WORKER
 
     def readers(self) -> Mapping[str, Reader]:
         """Fills `batch_context`."""
@@ -84,6 +90,7 @@ class BatchWorkerFunction(FunctionHandler):
 class BatchAggregatorFunction(FunctionHandler):
     """A function that puts the results of batch workers together."""
 
+    handler_role = HandlerRole.AGGREGATOR
     analyzer: ClassVar[str]
     worker_template: ClassVar[str]
     model: ClassVar[type | None]

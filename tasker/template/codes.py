@@ -41,7 +41,7 @@ ERRORS = {
     "T034": "Unknown retry profile",
     "T035": "A handler that cannot be resolved",
     "T036": "Two settings for one circuit breaker",
-    "T037": "A handler that reads what its step cannot have",
+    "T037": "A handler that does not fit its step",
     "T038": "A limit of memory without a process",
     "T039": "Two events of one name",
     "T040": "Unknown dependency",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasker.contracts.handler_roles import HandlerRole
 from tasker_core.step_handler.base import StepHandler
 from tasker_core.step_handler.mixins.decision import DecisionMixin
 
@@ -10,6 +11,8 @@ __all__ = ["DecisionHandler"]
 
 class DecisionHandler(DecisionMixin, StepHandler):
     """`StepHandler` with `DecisionMixin`."""
+
+    handler_role = HandlerRole.DECISION
 
     @property
     def capabilities(self) -> list[str]:

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from tasker.contracts.handler_roles import HandlerRole
 from tasker.errors import PermanentError, RetryableError, TaskerError
 from tasker.step_handler.binding import CONTEXT_NAMES, bind, declared_dependencies, declared_inputs
 from tasker.step_handler.decisions import BatchConfig
@@ -64,6 +65,8 @@ class AsyncCall(FunctionHandler):
 class DecisionFunction(DecisionMixin, FunctionHandler):
     """A function that returns a `Decision`."""
 
+    handler_role = HandlerRole.DECISION
+
     def converted(self, value: Any) -> StepHandlerResult:
         """The decision as a result."""
         from tasker_core.step_handler.functional import Decision
@@ -79,6 +82,7 @@ class DecisionFunction(DecisionMixin, FunctionHandler):
 class BatchAnalyzerFunction(Batchable, FunctionHandler):
     """A function that returns a `BatchConfig`."""
 
+    handler_role = HandlerRole.ANALYZER
     worker_template: ClassVar[str]
 
     def converted(self, value: Any) -> StepHandlerResult:

@@ -86,7 +86,7 @@ def prepare_order(order: RunOrder) -> Prepared:
     registry = load_handlers(order.handlers if order.resume is None else (), configuration.importable)
     if workflow is not None:
         add_handlers_beside(registry, [workflow])
-        require_handlers(registry, workflow.plan)
+        require_handlers(registry, workflow.plan, workflow.lines)
         require_fitting(workflow.plan, task_input)
     tags = _tags(workflow.folder if workflow else None, order.handlers)
     return Prepared(registry, task_input, tags, configuration, workflow.plan if workflow else None)

@@ -27,7 +27,7 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     entered = _enter(attempt, events)
     try:
         value = await handler.call(context_of(attempt, events))
-        ending: Ending = settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
+        ending: Ending = _settled(value, attempt, handler)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # SystemExit too: a handler must not end the worker (B-146)
@@ -46,13 +46,18 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
         if handler.kind == "async":
             return _on_a_loop_of_its_own(call_async(attempt, handler))
         value = handler.call(context_of(attempt, events))
-        ending: Ending = settle(value, attempt.step, handler.name, attempt.result_limit_bytes)
+        ending: Ending = _settled(value, attempt, handler)
     except BaseException as error:
         ending = left_by(error, handler.name)
     finally:
         _leave(attempt, entered)
         end_copy(process, handler.name)
     return with_events(ending, events.taken())
+
+
+def _settled(value: Any, attempt: Attempt, handler: ResolvedHandler) -> Ending:
+    limit, above = attempt.result_limit_bytes, attempt.dependency_results
+    return settle(value, attempt.step, handler.name, limit, above)
 
 
 class _NotWaitedFor(ThreadPoolExecutor):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.contracts.execution import Failure, Success
+from tasker.contracts.expansion.outcome_forms import BATCH_KEY, DECISION_KEY
 from tasker.contracts.plan import StepPlan
-from tasker.errors import NotStorable
+from tasker.contracts.step_types import Creates, StepType
+from tasker.errors import HandlerMismatch, NotStorable
 from tasker.execution.attempt.storable_failure import storable
 from tasker.execution.attempt.values import Checkpoint, Ending
 from tasker.lifecycle.storable import as_stored, encode
@@ -18,11 +22,24 @@ from tasker.step_handler.outcome import failure_from_exception, failure_from_res
 
 CRASH = "handler_crash"
 NOT_IMPORTABLE = "handler_not_importable"
+ROLE_MISMATCH = HandlerMismatch.error_type
+_OUTCOMES = (
+    (DECISION_KEY, Creates.BRANCHES, StepType.DECISION),
+    (BATCH_KEY, Creates.BATCHES, StepType.BATCHABLE),
+)
 TOLD_TO_STOP = (f"exited with status {128 + signal.SIGTERM}", "was killed by SIGTERM")
 
 
-def settle(value: Any, step: StepPlan, handler: str, limit_bytes: int = VALUE_LIMIT_BYTES) -> Success | Failure:
-    """What the handler returned: a success that can be stored and fits the step's `result_schema`, or a failure."""
+def settle(
+    value: Any,
+    step: StepPlan,
+    handler: str,
+    limit_bytes: int = VALUE_LIMIT_BYTES,
+    passed_on: Mapping[str, Any] = MappingProxyType({}),
+) -> Success | Failure:
+    """What the handler returned: a success that can be stored and fits the step's type and `result_schema`, or a failure.
+
+    `passed_on` are the results of the step's dependencies."""
     result = to_result(value, handler)
     if not result.is_success:
         return storable(failure_from_result(result, handler))
@@ -32,6 +49,8 @@ def settle(value: Any, step: StepPlan, handler: str, limit_bytes: int = VALUE_LI
         metadata = _metadata(result.metadata) if result.metadata else {}
     except NotStorable as problem:
         return _not_storable("result", problem, handler)
+    if failure := unread_outcome(produced, passed_on, step, handler):
+        return failure
     if step.result_schema is not None and (failure := _against_schema(produced, step, handler)):
         return failure
     return Success(encoded, metadata)
@@ -101,6 +120,31 @@ def mode_mismatch(handler: str) -> Failure:
     message = f"the step says `execution: {{mode: async}}` and {handler} is a plain function"
     advice = "declare it with `async def`, or remove the mode to run it in a thread"
     return Failure(f"{message}: {advice}", "execution_mode_mismatch", False, handler=handler)
+
+
+def role_mismatch(handler: str, problem: str, remedy: str) -> Failure:
+    """The handler is of another kind than the step's type needs: nothing of it has run."""
+    return storable(Failure(f"{handler} {problem}: {remedy}", ROLE_MISMATCH, False, handler=handler))
+
+
+def unread_outcome(
+    result: Mapping[str, Any], passed_on: Mapping[str, Any], step: StepPlan, handler: str
+) -> Failure | None:
+    """A failure for a decision or batches in the result of a step whose type reads none: its steps would all run.
+
+    None for an outcome of a step above that `passed_on`, the results of the dependencies, has.
+    """
+    for key, creates, kind in _OUTCOMES:
+        outcome = result.get(key)
+        if outcome is None or step.type.creates is creates:
+            continue
+        if outcome not in [above.get(key) for above in passed_on.values() if isinstance(above, Mapping)]:
+            message = (
+                f"{handler} returned a '{key}', and `{step.name}` is a step of type `{step.type}`, which reads none"
+            )
+            remedy = f"write `type: {kind}` for `{step.name}` in the template, or return a result without it"
+            return storable(Failure(f"{message}: {remedy}", ROLE_MISMATCH, False, handler=handler))
+    return None
 
 
 def not_in_process(handler: str, why: str, remedy: str = "move it to a module that can be imported") -> Failure:

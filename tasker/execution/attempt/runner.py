@@ -20,7 +20,7 @@ from tasker.execution.attempt.covering import Cover
 from tasker.execution.attempt.modes.copies import guard_loop
 from tasker.execution.attempt.modes.in_thread import ThreadMode
 from tasker.execution.attempt.modes.on_loop import run_async
-from tasker.execution.attempt.outcome import has_not_run, mode_mismatch, put_aside
+from tasker.execution.attempt.outcome import has_not_run, mode_mismatch, put_aside, role_mismatch
 from tasker.execution.attempt.placing import Places, Waits
 from tasker.execution.attempt.progress import Progress
 from tasker.execution.attempt.saving import save
@@ -162,6 +162,8 @@ class AttemptRunner:
             handler = self._registry.of_step(attempt.step, attempt.plan.id)
         except ResolutionError as error:  # another worker may have it (design rule 16)
             return Released(attempt.claim, str(error))
+        if problem := handler.problem(attempt.step):
+            return self._end(attempt, role_mismatch(handler.name, *problem), started)
         call, own = self._mode(attempt, handler), attempt.step.timeout_seconds
         limit = self._default_timeout if own is None else own
         ending: Ending | None = await call(attempt, handler, limit)

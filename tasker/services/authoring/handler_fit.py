@@ -30,9 +30,12 @@ class Misfit(NamedTuple):
 def misfits(plan: Plan, step: StepPlan, found: ResolvedHandler) -> Iterator[Misfit]:
     """Everything that the step's handler declares and cannot get in this plan."""
     handler = getattr(found.call, "__self__", None)
-    if not isinstance(handler, FunctionHandler):
+    function = type(handler).function if isinstance(handler, FunctionHandler) else None
+    if problem := found.problem(step):
+        yield Misfit(step.name, f"{found.name if function is None else where(function)} {problem[0]}", problem[1])
         return
-    function = type(handler).function
+    if not isinstance(handler, FunctionHandler) or function is None:
+        return
     problems = (
         *_of_dependencies(plan, step, function),
         *_of_inputs(plan, function),

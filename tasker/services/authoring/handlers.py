@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tasker.contracts.plan import Plan, StepPlan, TemplateId
@@ -23,6 +24,8 @@ class Workflow(NamedTuple):
 
     plan: Plan
     folder: Path
+    lines: Mapping[str, str] = MappingProxyType({})
+    """`file:line` of each step's handler in the template, where the template was read from a file."""
 
 
 def load_handlers(sources: Sequence[str | Path], importable: Sequence[str] = EVERYTHING) -> HandlerRegistry:
@@ -56,8 +59,8 @@ def add_handlers_beside(registry: HandlerRegistry, workflows: Iterable[Workflow]
     Raises `HandlerLoadError`, also for a template that lies in two folders with handlers.
     """
     templates: dict[Path, list[TemplateId]] = {}
-    for plan, folder in workflows:
-        templates.setdefault(folder, []).append(plan.id)
+    for workflow in workflows:
+        templates.setdefault(workflow.folder, []).append(workflow.plan.id)
     for folder, found in templates.items():
         registry.add_beside(folder, found)
 
@@ -70,9 +73,10 @@ def missing_callables(registry: HandlerRegistry, plan: Plan) -> list[MissingCall
     return [missing for step in plan.steps for missing in _missing(registry, step, plan.id)]
 
 
-def require_handlers(registry: HandlerRegistry, plan: Plan) -> None:
+def require_handlers(registry: HandlerRegistry, plan: Plan, lines: Mapping[str, str] = MappingProxyType({})) -> None:
     """Raise `HandlerNotFound` with every missing callable of the plan, if there are any, and `HandlerMismatch` for
-    handlers that read what their steps cannot have. A plan is checked once, until a handler comes or goes."""
+    handlers that do not fit their steps. A plan is checked once, until a handler comes or goes. `lines` are the places
+    of the steps' handlers in the template, for the errors."""
     checked = registry.checked  # of before the look: what comes or goes meanwhile has another set
     if plan.hash in checked:
         return
@@ -84,7 +88,7 @@ def require_handlers(registry: HandlerRegistry, plan: Plan) -> None:
             missing=missing,
             hint="; ".join([_why(registry, plan, names), *registry.import_hint(names)]),
         )
-    _require_fitting(registry, plan)
+    _require_fitting(registry, plan, lines)
     checked.add(plan.hash)
 
 
@@ -92,11 +96,14 @@ def _why(registry: HandlerRegistry, plan: Plan, names: Sequence[str]) -> str:
     return overlooked(names, registry.bare_folders(plan.id)) or registry.known_hint(plan.id)
 
 
-def _require_fitting(registry: HandlerRegistry, plan: Plan) -> None:
+def _require_fitting(registry: HandlerRegistry, plan: Plan, places: Mapping[str, str]) -> None:
     found = [misfit for step in plan.steps for misfit in misfits(plan, step, resolve_for(step, registry, plan.id))]
     if found:
-        lines = [f"  step {misfit.step!r}: {misfit.message}\n    {misfit.hint}" for misfit in found]
-        raise HandlerMismatch("a handler reads what its step cannot have:\n" + "\n".join(lines))
+        at = {step: f"{place}: " for step, place in places.items()}
+        lines = [
+            f"  {at.get(misfit.step, '')}step {misfit.step!r}: {misfit.message}\n    {misfit.hint}" for misfit in found
+        ]
+        raise HandlerMismatch("handlers do not fit their steps:\n" + "\n".join(lines))
 
 
 def _line(item: MissingCallable) -> str:

@@ -88,5 +88,5 @@ def _plans(compiled: Sequence[Workflow], registry: HandlerRegistry, only: Collec
     found = [workflow for workflow in compiled if not only or workflow.plan.namespace in only]
     add_handlers_beside(registry, found)
     for workflow in found:
-        require_handlers(registry, workflow.plan)
+        require_handlers(registry, workflow.plan, workflow.lines)
     return [workflow.plan for workflow in found]

@@ -58,7 +58,12 @@ def load_workflows(
 def workflows_of(result: CompileResult, root: Path) -> tuple[Workflow, ...]:
     """The plans of a result with their folders; `root` is what was compiled."""
     files = (Path(origins[plan.steps[0].name].file) for plan, origins in zip(result.plans, result.origins, strict=True))
-    return tuple(Workflow(plan, handlers_folder(file, root)) for plan, file in zip(result.plans, files, strict=True))
+    return tuple(
+        Workflow(
+            plan, handlers_folder(file, root), {step: f"{at.file}:{at.callable[0]}" for step, at in origins.items()}
+        )
+        for plan, file, origins in zip(result.plans, files, result.origins, strict=True)
+    )
 
 
 def folder_of(plan: Plan, path: Path) -> Path:
@@ -70,7 +75,7 @@ def folder_of(plan: Plan, path: Path) -> Path:
     except UsageError:  # it has no templates either
         return path
     names = (plan.namespace, plan.name)
-    return next((folder for other, folder in found if (other.namespace, other.name) == names), path)
+    return next((each.folder for each in found if (each.plan.namespace, each.plan.name) == names), path)
 
 
 def require_environment(result: CompileResult, environment: str | None) -> None:

@@ -71,6 +71,54 @@ def test_installed_handlers_are_served_visibly(database_url: str, fleet: Fleet, 
     until(lambda: problems_over_http(database_url) == [], "what a template names by another name is served, too")
 
 
+ROUTED = """
+name: {name}
+namespace: shop
+version: 1.0.0
+steps:
+  - {{name: route, handler: shop.{name}}}
+  - {{name: pay, handler: shop.take, dependencies: [route]}}
+  - {{name: refuse, handler: shop.take, dependencies: [route]}}
+"""
+ROUTING = """
+from tasker.step_handler import Decision, DecisionMixin, StepHandler, decision_handler, step_handler
+
+@decision_handler("shop.decorated")
+def decorated():
+    return Decision.route(["refuse"])
+
+class Mixed(DecisionMixin, StepHandler):
+    handler_name = "shop.mixed"
+
+    def call(self, context):
+        return self.decision_success(["refuse"])
+
+@step_handler("shop.take")
+def take():
+    return {}
+"""
+
+
+@pytest.mark.parametrize("name", ["decorated", "mixed"])
+def test_a_worker_runs_no_branch_of_a_decision_that_its_step_cannot_make(
+    database_url: str, fleet: Fleet, oracle: Oracle, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "routed").mkdir()
+    (tmp_path / "routed" / "workflow.yaml").write_text(ROUTED.format(name=name))
+    (tmp_path / "routing.py").write_text(ROUTING)
+    task = submit_folder(database_url, tmp_path / "routed")
+
+    fleet.worker("one", "--namespace", "shop", "--handlers", str(tmp_path / "routing.py"))
+    oracle.wait_for_the_end([task])
+
+    shown = json.loads(invoke("task", "show", task, "--format", "json", database=database_url).output)
+    states = {step["name"]: (step["state"], step["attempts"]) for step in shown["steps"]}
+    assert states == {"route": ("error", 1), "pay": ("pending", 0), "refuse": ("pending", 0)}
+    (error,) = [step["error"] for step in shown["steps"] if step["name"] == "route"]
+    assert error["type"] == "handler_mismatch", error
+    assert "write `type: decision` for `route` in the template" in error["message"]
+
+
 def listed_over_http(url: str) -> set[str]:
     return {each["name"] for each in over_http(url, "GET", "/v1/handlers/shop")["handlers"]}
 

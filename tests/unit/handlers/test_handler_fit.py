@@ -60,7 +60,7 @@ def refused(folder: Path, handlers: str) -> str:
         require_handlers(loaded_beside(folder, plan), plan)
     found = [d for d in check_handlers(load_path(folder), folder, []) if d.code == "T037"]
     assert [d.message in str(caught.value) and (d.hint or "") in str(caught.value) for d in found] == [True]
-    assert f"({file}:" in found[0].message
+    assert f"{file}:" in found[0].message
     return f"line {found[0].line}: {found[0].message}: {found[0].hint}"
 
 
@@ -89,6 +89,64 @@ def test_a_model_of_the_inputs_must_fit_the_schema(shop: Path) -> None:
     )
     assert "reads the input `amuont`" in said
     assert "did you mean `amount`?" in said
+
+
+KINDS = """name: kinds
+namespace: tests
+version: 1.0.0
+steps:
+  - name: route
+    type: KIND
+    handler: route
+  - {name: pay, handler: cart, dependencies: [route]}
+  - {name: refuse, handler: cart, dependencies: [route]}
+"""
+BELOW = {"batchable": "  - {name: work, type: batch_worker, handler: cart, dependencies: [route]}\n"}
+DECIDE = '@decision_handler("route")\ndef route():\n    return Decision.route(["refuse"])\n'
+PLAIN = '@step_handler("route")\ndef route():\n    return {}\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "handlers", "says"),
+    [
+        ("standard", DECIDE, "write `type: decision` for `route` in the template, or declare the function with @step_"),
+        ("batchable", DECIDE, "or declare the function with @batch_analyzer and return a BatchConfig"),
+        ("decision", PLAIN, "declare the function with @decision_handler and return Decision.route([...])"),
+        ("batchable", PLAIN, "declare the function with @batch_analyzer and return a BatchConfig"),
+        ("standard", CUT.replace('"cut"', '"route"'), "write `type: batchable` for `route`"),
+        ("decision", CUT.replace('"cut"', '"route"'), "or declare the function with @decision_handler"),
+        ("standard", '@batch_worker("route")\ndef route(batch_context):\n    ...\n', "write `type: batch_worker` for"),
+        ("decision", '@batch_worker("route")\ndef route(batch_context):\n    ...\n', "write `type: batch_worker` for"),
+        (
+            "decision",
+            '@batch_aggregator("route", analyzer="a", worker_template="w")\ndef route(batches):\n    ...\n',
+            "and `route` is a step of type `decision`",
+        ),
+        (
+            "decision",
+            '@api_handler("route", base_url="https://x.test")\ndef route(api):\n    ...\n',
+            "@decision_handler",
+        ),
+        (
+            "standard",
+            "class Route(DecisionHandler):\n    handler_name = 'route'\n\n    def call(self, context): ...\n",
+            "write `type: decision` for `route`",
+        ),
+    ],
+)
+def test_kind_of_handler_fits_the_type_of_its_step(tmp_path: Path, kind: str, handlers: str, says: str) -> None:
+    (tmp_path / "workflow.yaml").write_text(KINDS.replace("KIND", kind) + BELOW.get(kind, ""))
+    said = refused(tmp_path, f"from tasker.step_handler import DecisionHandler\n{CART}{handlers}")
+    assert says in said
+    assert said.startswith("line 7: ")
+
+
+def test_run_refuses_a_decision_on_a_plain_step_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "workflow.yaml").write_text(KINDS.replace("KIND", "standard"))
+    (tmp_path / "handlers.py").write_text(f"{HEAD}{CART}{DECIDE}")
+    ran = invoke("run", tmp_path)
+    assert (ran.exit_code, f"{tmp_path / 'workflow.yaml'}:7: step 'route'" in ran.output) == (2, True), ran.output
+    assert "write `type: decision` for `route` in the template" in ran.output
 
 
 def test_an_analyzer_names_the_batch_worker_below_it(tmp_path: Path) -> None:

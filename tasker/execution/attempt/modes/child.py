@@ -159,5 +159,6 @@ def main() -> None:
     _end_with_parent(int(sys.argv[3]))
     connection = socket.socket(fileno=int(sys.argv[1]))
     connection.set_inheritable(False)
+    connection.settimeout(None)  # whatever the default is here
     log_as_parent()
     Child(connection).serve()

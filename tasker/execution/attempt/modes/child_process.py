@@ -8,7 +8,9 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
+import threading
 from typing import Any
 
 from tasker.contracts.reporting import LogLine, ProgressReport, Reporter
@@ -42,7 +44,7 @@ class ChildProcess:
     """One running child, which works on one request at a time. `exited` is done when it has gone."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.sent = SentValues()
         self._process = process
@@ -54,7 +56,7 @@ class ChildProcess:
         self._strange = False
         self._listening = asyncio.ensure_future(self._listen())
         self._listening.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-        self.exited = asyncio.ensure_future(process.wait())
+        self.exited = _exit_of(process)
         self.exited.add_done_callback(self._hang_up)
 
     @classmethod
@@ -62,10 +64,11 @@ class ChildProcess:
         """Start a child in a session of its own, so that a Ctrl-C at the terminal does not reach it."""
         ours, theirs = socket.socketpair()
         with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", BOOT, str(theirs.fileno()), json.dumps(importable()), str(os.getpid())),
+            theirs.setblocking(True)  # `socket.setdefaulttimeout` of a user's module makes new sockets non-blocking
+            process = subprocess.Popen(
+                [sys.executable, "-c", BOOT, str(theirs.fileno()), json.dumps(importable()), str(os.getpid())],
                 pass_fds=[theirs.fileno()],
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
         return cls(process, *await asyncio.open_connection(sock=ours))
@@ -160,6 +163,20 @@ class ChildProcess:
         """What the child started ends with it. Whoever left its session may keep the connection open: end it."""
         self._signal_group(signal.SIGKILL)
         asyncio.get_running_loop().call_later(LAST_WORDS, self._writer.transport.abort)
+
+
+def _exit_of(process: subprocess.Popen[bytes]) -> asyncio.Future[int]:
+    """The exit status, once there is one. asyncio would need a child watcher, which not every event loop policy has."""
+    loop = asyncio.get_running_loop()
+    exited: asyncio.Future[int] = loop.create_future()
+
+    def wait() -> None:
+        status = process.wait()
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(lambda: exited.done() or exited.set_result(status))
+
+    threading.Thread(target=wait, name=f"child-{process.pid}", daemon=True).start()
+    return exited
 
 
 def _described(status: int) -> str:

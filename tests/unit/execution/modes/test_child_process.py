@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import subprocess
+import subprocess
 import sys
 from pathlib import Path
 
@@ -106,7 +107,7 @@ class Heard:
 async def test_what_is_said_after_the_answer_is_nobodys() -> None:
     """A thread that the handler has left behind may say it."""
     ours, theirs = socket.socketpair()
-    process = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
+    process = subprocess.Popen(["sleep", "60"], start_new_session=True)
     child, heard = ChildProcess(process, *await asyncio.open_connection(sock=ours)), Heard()
     asking = asyncio.ensure_future(child.ask(CALL, b"", heard))
     await asyncio.sleep(0)
