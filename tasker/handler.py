@@ -27,6 +27,7 @@ from tasker.registry.resolvers import (
 from tasker.registry.shared_instance import SharedInstance
 from tasker.registry.workflow_handlers import Neighbours, WorkflowHandlers, refuse_unclear
 from tasker.step_handler.base import StepHandler
+from tasker.step_handler.installed_classifier import installed_classifier
 
 __all__ = ["HandlerRegistry", "HandlerSpec", "StepHandler"]
 
@@ -218,7 +219,11 @@ class HandlerRegistry(SharedInstance):
         return sorted(names)
 
     def load_installed(self) -> None:
-        """Import the handlers of installed packages, to list them; a package that does not import is logged."""
+        """Import the handlers of installed packages, to list them; a package that does not import is logged.
+
+        Raises `ConfigurationError` for an installed error classifier that cannot be used.
+        """
+        installed_classifier()
         for resolver in self._chain.resolvers:
             if isinstance(resolver, EntryPointResolver):
                 resolver.load()

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tasker.version import DISTRIBUTION
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -57,6 +59,20 @@ def _declarations(path: tuple[str, ...]) -> tuple[str, ...] | None:
         return None
     declared = [file for place in places for file in place.glob("*.*-info/entry_points.txt")]
     return tuple(file.read_text("utf-8", errors="replace") for file in declared)
+
+
+def install_command(extra: str, distribution: str = DISTRIBUTION) -> str:
+    """Return the `pip` command for what an extra of a distribution brings, by the names of the packages: those can be
+    installed wherever the distribution itself comes from."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        declared = requires(distribution) or []
+    except PackageNotFoundError:
+        declared = []
+    parts = [requirement.partition(";") for requirement in declared]
+    needed = [name.strip() for name, _, marker in parts if f"extra == '{extra}'" in marker.replace('"', "'")]
+    return f"pip install {' '.join(map(repr, needed or [f'{distribution}[{extra}]']))}"
 
 
 def installed_backends() -> list[str]:

@@ -72,7 +72,9 @@ class OpenTelemetry:
             from tasker_otel.sending import sender_of
             from tasker_otel.spans import Spans
         except ModuleNotFoundError as error:
-            raise RuntimeError(f"it needs {error.name!r}: pip install 'tasker-engine[otel]'") from None
+            raise RuntimeError(
+                f"it needs {error.name!r}: pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+            ) from None
         self._share, self._service = settings.share, settings.service_name
         self._spans = Spans(settings.share, messages=settings.messages)
         self._sender = sender_of(settings)

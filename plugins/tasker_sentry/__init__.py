@@ -32,7 +32,7 @@ class Sentry:
         try:
             from tasker_sentry.reporter import Reporter
         except ModuleNotFoundError as error:
-            raise RuntimeError(f"it needs {error.name!r}: pip install 'tasker-engine[sentry]'") from None
+            raise RuntimeError(f"it needs {error.name!r}: pip install sentry-sdk") from None
         self._reporter = Reporter(settings)
 
     @hookimpl

@@ -107,6 +107,7 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
             app.breakers.change(found.breakers)
 
         service.hangups.answer(Reloading(service.configuration, service.reread, change, LIVE))
+        service.status.answer_with(lambda: _status(server, app))
         ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}{_where(options, server)}")
         await stop.asked()
         _log.info("Initiating graceful shutdown: stopping the server on %s", server.address)
@@ -134,6 +135,12 @@ def authenticator_of(auth: AuthSettings) -> Authenticator | None:
 def tls_of(http: HttpSettings | PortSettings) -> TlsFiles | None:
     """What a process encrypts with; None where it does not. Raises `UsageError` for files that do not fit."""
     return tls_files(http.tls_certificate_path, http.tls_key_path)
+
+
+def _status(server: HttpServer, app: App) -> dict[str, object]:
+    """What it does now, for one line of the log."""
+    health = app.breakers.health()
+    return {"kind": "server", "pid": os.getpid(), "address": server.address, "health": health.message or health.status}
 
 
 def _who(authenticator: Authenticator | None) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from time import monotonic
 
 from tasker.api.process.observed import Buffer, EventCounts, Load, Observed
 from tasker.contracts.plan import Plan
 from tasker.execution.completion_buffer import BUFFER
 from tasker.handler import HandlerRegistry
+from tasker.lifecycle.deployment import HealthStatus
 from tasker.process.runtime import Runtime
 from tasker.services.authoring.handlers import missing_callables
 
@@ -38,6 +40,22 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
         lambda: _events(runtime),
         worker.plans.cache,
     )
+
+
+def status_of(observed: Observed) -> dict[str, object]:
+    """What a worker or an orchestrator does now, for one line of the log."""
+    load = observed.load()
+    areas = {name: area for name, area in observed.areas().items() if area.status is not HealthStatus.HEALTHY}
+    steps = {"busy": f"{load.busy}/{load.slots}", "waiting": load.waiting, "given_back": load.given_back}
+    return {
+        "kind": observed.kind,
+        "worker": observed.identity(),
+        "running": observed.running,
+        "up_seconds": round((datetime.now(UTC) - observed.started_at).total_seconds()),
+        "namespaces": ",".join(observed.namespaces()),
+        **(steps if load.slots else {}),
+        "health": "; ".join(f"{name}: {area.reason}" for name, area in areas.items()) or "healthy",
+    }
 
 
 def _busy_in(runtime: Runtime) -> dict[str, int]:

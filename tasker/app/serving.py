@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tasker.app.assembly.context import breakers_of
 from tasker.app.assembly.worker import worker_process
 from tasker.app.bootstrap import prepare, require_shared
 from tasker.app.configured import UNCONFIGURED, Configured
-from tasker.app.observing import observed_worker
+from tasker.app.observing import observed_worker, status_of
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db.awaited import Patient
@@ -26,6 +27,7 @@ from tasker.process.http import DEFAULT_ADDRESS, PortSettings
 from tasker.process.runtime import Runtime
 from tasker.process.serving import GracefulWorker, Patience, Server, Title, serve
 from tasker.process.supervision.reloading import Hangups, Reloading
+from tasker.process.supervision.status import StatusSignal
 from tasker.process.supervision.stopping import interrupted_at_once, tell_short_grace
 from tasker.resilience.registry import Breakers
 from tasker.services.authentication.settings import AuthSettings
@@ -54,6 +56,7 @@ class Service:
     reread: Callable[[], Configured] = lambda: UNCONFIGURED
     """Reads the configuration again."""
     hangups: Hangups = field(default_factory=Hangups)
+    status: StatusSignal = field(default_factory=StatusSignal)
 
     @property
     def stop_limit(self) -> float:
@@ -82,6 +85,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
         runtime.events.change(found.worker.events)
         breakers.change(found.breakers)
 
+    service.status.answer_with(partial(status_of, observed))
     await _serve(server, service, resources, title, ready, change, WORKER)
 
 
@@ -122,6 +126,7 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         auth=http.auth,
     )
     server, title, change_port = _with_port(orchestrator, title, service, observed, port, ORCHESTRATOR)
+    service.status.answer_with(partial(status_of, observed))
     await _serve(server, service, resources, title, ready, change, ORCHESTRATOR)
 
 
@@ -218,4 +223,5 @@ Serve = Callable[[Service, Callable[[str], None]], Coroutine[Any, Any, None]]
 def run(serve: Serve, service: Service, ready: Callable[[str], None]) -> None:
     """Serve in an event loop of its own."""
     service.hangups.listen()
+    service.status.listen()
     asyncio.run(serve(service, ready))

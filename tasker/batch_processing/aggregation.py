@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.expansion.outcome_forms import BATCH_KEY, BatchType, batch_id
+from tasker.contracts.readable import yes_or_no
 from tasker.errors import ValidationError
 from tasker.types.dependency_results import names_with_prefix, unwrap
 
@@ -53,6 +54,7 @@ class BatchAggregationScenario:
         expected = outcome.get("worker_count") or len(workers)
         return cls(False, batchable, workers, len(workers), expected, _missing(workers, batch_worker_prefix, expected))
 
+    @yes_or_no
     def no_batches(self) -> bool:
         """True when no worker processed any item."""
         return self.is_no_batches

@@ -18,7 +18,7 @@ from tasker.cli.worker.children import TASKER, TIED, end_with_parent, start_chil
 from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_to_stderr, no_config_option
 from tasker.cli.worker.supervising import supervise, without
 from tasker.errors import UsageError
-from tasker.version import DISTRIBUTION
+from tasker.installed import install_command
 
 LIBRARIES = ("cryptography", "fastapi", "httptools", "jwt", "uvicorn")
 """What the extra `api` installs."""
@@ -34,7 +34,7 @@ def require_libraries(use: str = "answering HTTP", libraries: Sequence[str] = LI
     if missing:
         raise UsageError(
             f"{use} needs {', '.join(missing)}, which this environment does not have",
-            hint=f"pip install '{DISTRIBUTION}[api]'",
+            hint=install_command("api"),
         )
 
 
@@ -74,7 +74,8 @@ def server(
     It runs no steps: start workers beside it. Without authentication it listens on this machine only;
     docs/security.md has how to turn it on.
 
-    SIGHUP makes it read its keys, and its certificate, again. It stops gracefully on SIGTERM or Ctrl-C: takes no new
+    SIGHUP makes it read its keys, and its certificate, again; SIGUSR1 makes it log one line about its state. It stops
+    gracefully on SIGTERM or Ctrl-C: takes no new
     connection, and answers what is under way.
 
     \b
@@ -94,6 +95,7 @@ def server(
     read = partial(configured_for, database, no_config=no_config)
     service = Service(configuration=chosen, data_dir=database.data_dir, shutdown_seconds=shutdown_timeout, reread=read)
     service.hangups.listen()
+    service.status.listen()
     authenticator, tls = authenticator_of(chosen.http.auth), tls_of(chosen.http)
     socket = listening_socket(chosen.http, host, port, inherited)
     if workers > 1:

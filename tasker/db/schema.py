@@ -126,9 +126,9 @@ class Difference:
             raise SchemaOutdated(
                 "the database is newer than this version of Tasker, which does not know "
                 f"{', '.join(self.unknown)}{f' (of {self.newest})' if self.newest else ''}",
-                hint=f"pip install '{DISTRIBUTION}>={self.newest}'"
+                hint=f"install {DISTRIBUTION} {self.newest} or newer"
                 if self.newest
-                else f"pip install --upgrade {DISTRIBUTION}",
+                else f"install the release of {DISTRIBUTION} that upgraded the database",
             )
         if self.edited:
             raise SchemaOutdated(

@@ -9,7 +9,7 @@ from typing import Any
 
 from tasker.contracts.messaging import Backend, BackendSettings
 from tasker.errors import BackendUnavailable
-from tasker.installed import BACKENDS_GROUP, installed_backends, offered
+from tasker.installed import BACKENDS_GROUP, install_command, installed_backends, offered
 from tasker.version import DISTRIBUTION
 
 
@@ -60,7 +60,7 @@ def _naming_what_is_missing(point: EntryPoint) -> Iterator[None]:
         raise BackendUnavailable(
             f"messaging backend {point.name!r} needs {error.name!r}, which is not installed",
             retryable=False,
-            hint=f"pip install '{_distribution(point)}[{point.name}]'",
+            hint=install_command(point.name, _distribution(point)),
         ) from error
 
 

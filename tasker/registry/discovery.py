@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
@@ -81,8 +82,38 @@ def _files(path: Path) -> list[Path]:
     if (path / "handlers.py").is_file():
         return [path / "handlers.py"]
     visible = [file for file in sorted(path.rglob("*.py")) if not _is_hidden(file.relative_to(path))]
-    LEFT_OUT.update(dict.fromkeys(file for file in visible if file.name.startswith(SKIPPED)))
-    return [file for file in visible if not file.name.startswith(SKIPPED)]
+    skipped = [file for file in visible if file.name.startswith(SKIPPED) and not _is_imported_by_its_package(file)]
+    LEFT_OUT.update(dict.fromkeys(skipped))
+    return [file for file in visible if file not in skipped]
+
+
+def _is_imported_by_its_package(file: Path) -> bool:
+    """True when the `__init__.py` beside the file imports it: then it belongs to the package, whatever its name."""
+    init = file.with_name("__init__.py")
+    return file != init and init.is_file() and file.stem in _imports_of(init)
+
+
+def _imports_of(init: Path) -> set[str]:
+    """The modules of its own folder that an `__init__.py` imports; none of one that cannot be read."""
+    try:
+        nodes = list(ast.walk(ast.parse(init.read_bytes())))
+    except (SyntaxError, ValueError, OSError):
+        return set()
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            found |= {node.module.partition(".")[0]} if node.module else {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found |= _below(init.parent.name, [f"{node.module}.{each.name}" for each in node.names])
+        elif isinstance(node, ast.Import):
+            found |= _below(init.parent.name, [each.name for each in node.names])
+    return found
+
+
+def _below(package: str, names: Sequence[str]) -> set[str]:
+    """What follows the package in dotted names: `shop.test_pay` and `our.shop.test_pay.pay` give `test_pay`."""
+    parts = [f".{name}".partition(f".{package}.")[2].partition(".")[0] for name in names]
+    return {part for part in parts if part}
 
 
 def _is_hidden(file: Path) -> bool:

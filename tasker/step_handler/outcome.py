@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.contracts.execution import Failure
-from tasker.errors import ErrorClassifier, TaskerError, get_classifier
+from tasker.errors import ErrorClassifier, TaskerError
+from tasker.step_handler.installed_classifier import installed_classifier
 from tasker.types import StepHandlerCallResult, StepHandlerResult
 from tasker.types.failure_fields import flag_of, mapping_of, text_of
 from tasker.types.invalid_result import INVALID_RESULT
@@ -76,9 +77,10 @@ def failure_from_exception(
     """A raised exception in the engine's form.
 
     A `TaskerError` says itself whether it is retryable, and keeps its code, delay, metadata and context; for any
-    other exception `classifier` decides. Class and traceback (its end) go into the metadata.
+    other exception `classifier` decides, by default the installed one. Class and traceback (its end) go into the
+    metadata.
     """
-    rules = classifier or get_classifier()
+    rules = classifier or installed_classifier()
     return Failure(
         message=printable(exc) or type(exc).__name__,
         error_type=text_of(rules.error_type(exc)) or "handler_error",

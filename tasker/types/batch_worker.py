@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from pydantic import ConfigDict, Field
 
 from tasker.contracts.own_copy import CopiedWhenRead
+from tasker.contracts.readable import yes_or_no
 from tasker.errors import ValidationError
 from tasker.types.cursor import CursorConfig, RustCursorConfig
 from tasker.types.model import Model
@@ -114,6 +115,7 @@ class BatchWorkerContext(Model):
         """What the last checkpoint carried along."""
         return self.checkpoint.get("accumulated_results")
 
+    @yes_or_no
     def has_checkpoint(self) -> bool:
         """True when an earlier run of this step yielded."""
         return bool(self.checkpoint)

@@ -16,6 +16,7 @@ from tasker.contracts.events.publishing import HandlerEvents
 from tasker.contracts.execution import Claim
 from tasker.contracts.own_copy import CopiedWhenRead, own_copy
 from tasker.contracts.plan import Plan, StepPlan
+from tasker.contracts.readable import yes_or_no
 from tasker.types.dependency_results import dig, names_with_prefix, unwrap, unwrap_all
 from tasker.types.legacy_event import FfiStepEvent, event_for, task_fields
 from tasker.types.model import Model
@@ -257,10 +258,12 @@ class StepContext(Telling, Resuming, Model):
         """A value of the template's `initialization`."""
         return self.step_config.get(key)
 
+    @yes_or_no
     def is_retry(self) -> bool:
         """True from the second execution on."""
         return self.retry_count > 0
 
+    @yes_or_no
     def is_last_retry(self) -> bool:
         """True when no execution follows this one."""
         return self.retry_count >= self.max_retries - 1

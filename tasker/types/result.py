@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import AliasChoices, Field, field_validator
 
 from tasker.contracts.execution import Failure
+from tasker.contracts.readable import Constructor, P, yes_or_no
 from tasker.types.failure_fields import flag_of, mapping_of, text_of
 from tasker.types.invalid_result import require_object
 from tasker.types.model import Model
@@ -47,6 +48,16 @@ Keyed: TypeAlias = dict[Any, Any]
 """A mapping from text. What cannot be stored, keys of another type among it, is found when it is (`not_storable`)."""
 
 
+class _Success(Constructor[P]):
+    def read(self, instance: Any) -> bool:
+        return bool(instance.is_success)
+
+
+class _Failure(Constructor[P]):
+    def read(self, instance: Any) -> bool:
+        return not instance.is_success
+
+
 class StepHandlerResult(Model):
     """The outcome of one call of a handler (D-115): made by `success(...)` or `failure(...)`."""
 
@@ -58,9 +69,10 @@ class StepHandlerResult(Model):
     retryable: bool = True
     metadata: Keyed = Field(default_factory=dict)
 
+    @_Success
     @classmethod
     def success(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> Self:
-        """The step is done; `result` is stored and given to the steps below.
+        """The step is done; `result` is stored and given to the steps below. On an instance: `is_success`.
 
         Raises `PermanentError` (`invalid_handler_result`) for a result or metadata that is no mapping.
         """
@@ -93,6 +105,7 @@ class StepHandlerResult(Model):
         setting(self, "__pydantic_private__", None)
         return self
 
+    @_Failure
     @classmethod
     def failure(
         cls,
@@ -103,6 +116,7 @@ class StepHandlerResult(Model):
         error_code: str | None = None,
     ) -> Self:
         """The attempt failed. `retryable=False` ends the step at once (D-119). `error_type` is a text, or enumerated.
+        On an instance: whether it is a failure.
 
         A number under `metadata["retry_after"]` asks for a delay of that many seconds. Fields of another type than
         these become text: a failure can always be made.
@@ -133,10 +147,12 @@ class StepHandlerResult(Model):
         """The same as `failure` (D-116)."""
         return cls.failure(message, error_type, retryable, metadata, error_code)
 
+    @yes_or_no
     def is_success_result(self) -> bool:
         """True for a success."""
         return self.is_success
 
+    @yes_or_no
     def is_failure_result(self) -> bool:
         """True for a failure."""
         return not self.is_success

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tasker.contracts.readable import yes_or_no
+
 
 class Resuming:
     """The part of a `StepContext` that takes its checkpoint apart."""
@@ -30,6 +32,7 @@ class Resuming:
         """What the last checkpoint carried along."""
         return (self.checkpoint or {}).get("accumulated_results")
 
+    @yes_or_no
     def has_checkpoint(self) -> bool:
         """True when an earlier run of this step yielded."""
         return self.checkpoint is not None

@@ -50,5 +50,12 @@ def test_the_package_runs_by_itself_and_by_the_command_line(environment: Environ
 def test_what_the_page_lists_is_what_tasker_looks_into() -> None:
     sources = (path.read_text("utf-8") for path in (ROOT / "tasker").rglob("*.py"))
     groups = {group for text in sources for group in re.findall(r'GROUP = "(tasker\.\w+)"', text)}
-    assert groups == {"tasker.handlers", "tasker.backends", "tasker.plugins", "tasker.optional_plugins"}
+    assert groups == {
+        "tasker.handlers",
+        "tasker.templates",
+        "tasker.error_classifiers",
+        "tasker.backends",
+        "tasker.plugins",
+        "tasker.optional_plugins",
+    }
     assert all(f"| `{group}` |" in PAGE for group in groups)

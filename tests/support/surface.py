@@ -98,11 +98,18 @@ def default(field: FieldInfo | dataclasses.Field[Any]) -> str:
 
 def member(value: Any) -> str:
     """A property, a method with its parameters, or an attribute with its value."""
+    if _is_readable(value):
+        value = value.__wrapped__
     if isinstance(value, property):
         return "property"
     if isinstance(value, (classmethod, staticmethod)):
         return f"{type(value).__name__} {signature(value.__func__)}"
     return signature(value) if inspect.isfunction(value) else f"= {text(value)}"
+
+
+def _is_readable(value: Any) -> bool:
+    """True for a method of ours that may be read as well as called."""
+    return any(cls.__module__ == "tasker.contracts.readable" for cls in type(value).__mro__)
 
 
 def signature(function: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from tasker.contracts.expansion.outcome_forms import BATCH_KEY
+from tasker.contracts.readable import yes_or_no
 from tasker.errors import ValidationError
 from tasker.types import BatchAggregationResult, NoBatchesOutcome, RustCursorConfig
 from tasker.types import BatchAnalyzerOutcome as EngineAnalysis
@@ -73,6 +74,7 @@ class BatchWorkerContext(EngineWorkerContext):
 
     cursor_config: CursorConfig  # type: ignore[assignment]
 
+    @yes_or_no
     def has_checkpoint(self) -> bool:
         """True when an earlier run of this step yielded at some cursor."""
         return self.checkpoint_cursor is not None

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
+from tasker.contracts.readable import yes_or_no
 from tasker.types import FfiStepEvent as EngineEvent
 from tasker.types import StepContext as EngineContext
 from tasker_core.models import TaskSequenceStepWrapper
@@ -53,6 +54,7 @@ class StepContext(EngineContext):
         """The results of the steps above whose names start with `prefix`."""
         return [found for found in super().get_all_dependency_results(prefix) if found is not None]
 
+    @yes_or_no
     def has_checkpoint(self) -> bool:
         """True when an earlier run of this step yielded at some cursor."""
         return self.checkpoint_cursor is not None

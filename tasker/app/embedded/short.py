@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tasker.app.embedded.app import App
 from tasker.app.embedded.started import WhenAsked
+from tasker.step_handler.installed_classifier import installed_classifier
 
 
 class ShortApp(App):
@@ -23,4 +24,4 @@ class OneTaskApp(App):
     """Works on one task: handlers of installed packages are imported when it needs them, not to list them."""
 
     def _load_installed(self) -> None:
-        pass
+        installed_classifier()  # a classifier that cannot be used is said now

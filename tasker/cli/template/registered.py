@@ -16,6 +16,7 @@ from tasker.cli.place.places import DatabasePlace, Place
 from tasker.cli.plugin import plugged_rules
 from tasker.cli.render.table import table
 from tasker.cli.render.values import date_time, one_line
+from tasker.errors import UsageError
 
 if TYPE_CHECKING:
     from tasker.app import App
@@ -32,13 +33,15 @@ def list_templates(form: str, place: Place) -> None:
 
 
 @click.command()
-@click.argument("path", type=WorkflowPath())
+@click.argument("paths", type=WorkflowPath(), nargs=-1)
 @click.option("--env", "environment", metavar="NAME", help="Apply the overrides of this environment.")
 @click.option("--force", is_flag=True, help="Replace a version that has other content; tasks in flight keep theirs.")
 @FORMAT
 @fleet_options
-def register(path: Path, environment: str | None, force: bool, form: str, place: Place) -> None:
-    """Register the templates of a file or folder, so that they can be run by name.
+def register(paths: tuple[Path, ...], environment: str | None, force: bool, form: str, place: Place) -> None:
+    """Register the templates of files and folders, so that they can be run by name.
+
+    Without a path: those of installed packages (entry points `tasker.templates`).
 
     \b
     Examples:
@@ -47,13 +50,23 @@ def register(path: Path, environment: str | None, force: bool, form: str, place:
     """
     from tasker.services.authoring.templates import load_plans
 
-    plans = load_plans(path, environment, plugged_rules(), named=True)
+    sources = paths or _installed()
+    rules = plugged_rules()
+    plans = [plan for path in sources for plan in load_plans(path, environment, rules, named=True)]
     if isinstance(place, DatabasePlace):
         connected(place.database, partial(_store, plans=plans, force=force), create=True, operates=True, several=True)
     else:
-        reached(place, partial(_send, path=path, environment=environment, force=force))
+        reached(place, partial(_send, paths=sources, environment=environment, force=force))
     done = [{"namespace": plan.namespace, "name": plan.name, "version": plan.version} for plan in plans]
     print_as(form, {"registered": done}, _registered_text)
+
+
+def _installed() -> list[Path]:
+    from tasker.services.authoring.template_search import installed_templates
+
+    if found := installed_templates():
+        return found
+    raise UsageError("PATHS is missing", hint="name a template file or a folder: no installed package offers templates")
 
 
 def _registered_text(done: dict[str, list[dict[str, str]]]) -> str:
@@ -65,11 +78,11 @@ async def _store(app: App, *, plans: Sequence[Plan], force: bool) -> None:
         await app.plans.register(plan, force=force)
 
 
-async def _send(app: Fleet, *, path: Path, environment: str | None, force: bool) -> None:
+async def _send(app: Fleet, *, paths: Sequence[Path], environment: str | None, force: bool) -> None:
     """As one text, of which all templates are registered or none."""
     from tasker.services.authoring.templates import find_templates
 
-    texts = [file.read_text(encoding="utf-8") for file in find_templates(path)]
+    texts = [file.read_text(encoding="utf-8") for path in paths for file in find_templates(path)]
     whole = "".join(text if text.startswith("---") else f"---\n{text}" for text in (f"{each}\n" for each in texts))
     await app.template_texts.register(whole, environment, force=force)
 

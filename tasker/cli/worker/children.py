@@ -71,8 +71,9 @@ def code_of(child: subprocess.Popen[bytes]) -> int:
 
 
 def _outlive_hangups() -> None:
-    """Until the command listens to SIGHUP itself, which is passed on to every child, it must not end it."""
+    """Until the command listens to SIGHUP and SIGUSR1, which are passed on to every child, they must not end it."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
 def end_with_parent() -> str | None:

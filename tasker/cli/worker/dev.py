@@ -12,10 +12,11 @@ from pathlib import Path
 
 import click
 
+from tasker.cli.connection import configured_for
 from tasker.cli.guessing import WorkflowPath
 from tasker.cli.options import CONCURRENCY, Database, database_options
 from tasker.cli.worker.children import KILL_SECONDS, RESTART_SECONDS, TASKER, start_child, wait_for_end
-from tasker.cli.worker.options import LOG_FORMAT
+from tasker.cli.worker.options import LOG_FORMAT, no_config_option
 from tasker.contracts.defaults import SEARCH_PATHS
 from tasker.log_levels import levels_named
 
@@ -23,6 +24,9 @@ SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
 INSTALLED = {"node_modules", "venv", "__pycache__"}
 """Folders that are not looked into, beside hidden ones such as `.venv` and `.git`."""
 
+CONFIG_VARIABLES = ("TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT")
+
+CONCURRENT = 100
 LOOK_SECONDS = 0.5
 GRACE_SECONDS = 3.0
 
@@ -31,13 +35,19 @@ GRACE_SECONDS = 3.0
 @click.argument("workflows", nargs=-1, type=WorkflowPath(), metavar="[WORKFLOW]...")
 @click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
 @click.option(
-    "--concurrency", type=CONCURRENCY, default=100, show_default=True, help="Steps that run at the same time."
+    "--concurrency", type=CONCURRENCY, help="Steps that run at the same time (default: as configured, else 100)."
 )
 @click.option("--port", type=click.IntRange(0, 65535), help="Also answer HTTP there, as `tasker server` does.")
 @LOG_FORMAT
+@no_config_option
 @database_options
 def dev(
-    workflows: tuple[Path, ...], handlers: tuple[str, ...], concurrency: int, port: int | None, database: Database
+    workflows: tuple[Path, ...],
+    handlers: tuple[str, ...],
+    concurrency: int | None,
+    port: int | None,
+    no_config: bool,
+    database: Database,
 ) -> None:
     """Serve these workflows, else those below config/tasks, and start again whenever one of their files changes.
 
@@ -45,16 +55,22 @@ def dev(
     using an attempt. Submit from another terminal with `tasker run NAMESPACE/NAME`, from your program, or with --port
     over HTTP.
 
+    The configuration file that TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT names counts as it does for `tasker worker`.
+
     \b
     Example:
       tasker dev workflows/order_fulfillment --port 8080
     """
     levels_named()  # a worker that refuses it would be started again with each change
-    watched = [*(workflows or _found()), *(Path(source) for source in handlers if Path(source).exists())]
-    command = [*TASKER, "worker", *map(str, workflows), "--no-config", "--force"]
-    command += ["--concurrency", str(concurrency), "--shutdown-timeout", str(GRACE_SECONDS)]
+    files = [] if no_config else [Path(os.environ[name]) for name in CONFIG_VARIABLES if os.environ.get(name)]
+    if files:
+        configured_for(database)  # a file that a worker would refuse is refused here
+    watched = [*(workflows or _found()), *(Path(source) for source in handlers if Path(source).exists()), *files]
+    command = [*TASKER, "worker", *map(str, workflows), "--force", "--shutdown-timeout", str(GRACE_SECONDS)]
+    if concurrency is not None or not files:
+        command += ["--concurrency", str(concurrency or CONCURRENT)]
     command += [part for source in handlers for part in ("--handlers", source)]
-    command += (where := _database_arguments(database))
+    command += (where := [*_database_arguments(database, files), *([] if files else ["--no-config"])])
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _answering(port, where, database.url):
         child = _Child(command, database.url)
@@ -64,9 +80,9 @@ def dev(
             child.stop()
 
 
-def _database_arguments(database: Database) -> list[str]:
+def _database_arguments(database: Database, files: Sequence[Path]) -> list[str]:
     folder = ["--data-dir", str(database.data_dir)] if database.data_dir else []
-    return ["--backend", database.backend, *folder]
+    return [*(["--backend", database.backend] if database.backend_given or not files else []), *folder]
 
 
 @contextmanager
@@ -82,7 +98,7 @@ def _answering(port: int | None, where: Sequence[str], database_url: str | None)
 
     with closing(listen(LOOPBACK, port)) as socket:
         number = socket.fileno()
-        command = [*TASKER, "server", "--no-config", "--socket", str(number), *where]
+        command = [*TASKER, "server", "--socket", str(number), *where]
         child = start_child([*command, "--shutdown-timeout", str(GRACE_SECONDS)], database_url, [number])
     try:
         yield

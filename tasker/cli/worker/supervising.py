@@ -28,7 +28,7 @@ def supervise(start: Start, processes: int, stop_limit: float, noun: str) -> int
     os.environ["TASKER_PROCESSES"] = str(processes)  # each of them says what they need together
     children = [start() for _ in range(processes)]
     arrived: list[int] = []
-    for each in {*stopping_signals(), signal.SIGHUP}:
+    for each in {*stopping_signals(), signal.SIGHUP, signal.SIGUSR1}:
         signal.signal(each, lambda number, _: arrived.append(number))
     stopping = mistaken = False
     until = math.inf

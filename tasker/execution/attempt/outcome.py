@@ -23,9 +23,11 @@ from tasker.step_handler.outcome import failure_from_exception, failure_from_res
 CRASH = "handler_crash"
 NOT_IMPORTABLE = "handler_not_importable"
 ROLE_MISMATCH = HandlerMismatch.error_type
-_OUTCOMES = (
-    (DECISION_KEY, Creates.BRANCHES, StepType.DECISION),
-    (BATCH_KEY, Creates.BATCHES, StepType.BATCHABLE),
+_OUTCOMES = tuple(
+    (key, kind)
+    for key, creates in ((DECISION_KEY, Creates.BRANCHES), (BATCH_KEY, Creates.BATCHES))
+    for kind in StepType
+    if kind.creates is creates
 )
 TOLD_TO_STOP = (f"exited with status {128 + signal.SIGTERM}", "was killed by SIGTERM")
 
@@ -37,7 +39,7 @@ def settle(
     limit_bytes: int = VALUE_LIMIT_BYTES,
     passed_on: Mapping[str, Any] = MappingProxyType({}),
 ) -> Success | Failure:
-    """What the handler returned: a success that can be stored and fits the step's type and `result_schema`, or a failure.
+    """What the handler returned: a success that can be stored and fits the step, or a failure.
 
     `passed_on` are the results of the step's dependencies."""
     result = to_result(value, handler)
@@ -134,9 +136,9 @@ def unread_outcome(
 
     None for an outcome of a step above that `passed_on`, the results of the dependencies, has.
     """
-    for key, creates, kind in _OUTCOMES:
+    for key, kind in _OUTCOMES:
         outcome = result.get(key)
-        if outcome is None or step.type.creates is creates:
+        if outcome is None or step.type.creates is kind.creates:
             continue
         if outcome not in [above.get(key) for above in passed_on.values() if isinstance(above, Mapping)]:
             message = (

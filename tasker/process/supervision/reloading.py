@@ -99,24 +99,25 @@ class Hangups:
     `listen` as soon as the process starts: what arrives before `answer` is answered then.
     """
 
+    number = signal.SIGHUP
+
     def __init__(self) -> None:
         self._early = False
 
     def listen(self) -> None:
-        """Keep SIGHUP from ending the process."""
+        """Keep the signal from ending the process."""
         self._handle(lambda number, frame: setattr(self, "_early", True))
 
     def answer(self, reload: Callable[[], None]) -> None:
-        """Call `reload` in the running event loop at every SIGHUP."""
+        """Call `reload` in the running event loop at every signal."""
         loop = asyncio.get_running_loop()
         self._handle(lambda number, frame: _soon(loop, reload))
         if self._early:
             _soon(loop, reload)
 
-    @staticmethod
-    def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
-        if signal.SIGHUP not in stopping_signals():
-            signal.signal(signal.SIGHUP, handler)
+    def _handle(self, handler: Callable[[int, FrameType | None], None]) -> None:
+        if self.number not in stopping_signals():
+            signal.signal(self.number, handler)
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

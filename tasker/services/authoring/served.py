@@ -13,7 +13,7 @@ from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
 from tasker.messaging.queues import check_namespace
 from tasker.services.authoring.handlers import Workflow, add_handlers_beside, require_handlers
-from tasker.services.authoring.template_search import search
+from tasker.services.authoring.template_search import installed_templates, search
 from tasker.services.authoring.templates import load_workflows
 from tasker.services.engine.plans import PlanStore
 
@@ -59,7 +59,8 @@ async def register_served(
 ) -> Served:
     """Register the templates of `workflows`, load the handlers beside them; what to serve.
 
-    Where no workflow is named, the templates are those that the configuration's search paths find: of the namespaces
+    Where no workflow is named, the templates are those of installed packages (`tasker.templates`) and those that the
+    configuration's search paths find: of the namespaces
     that are named here or by the configuration, else all of them. `rules` are those of plugins. Raises `UsageError`
     when there is nothing to serve, `InvalidQueueName` for a namespace that can have no queue (RT-47), `TemplateError`
     and `HandlerNotFound`.
@@ -68,7 +69,7 @@ async def register_served(
     for namespace in sorted(asked):
         check_namespace(namespace)
     only = set() if workflows else asked
-    paths = workflows or search(configuration.search_paths)
+    paths = workflows or [*search(configuration.search_paths), *installed_templates()]
     compiled = [load_workflows(path, configuration.environment, rules) for path in paths]
     found = [plan for workflows_of_path in compiled for plan in _plans(workflows_of_path, registry, only)]
     for plan in found:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from glob import iglob
+from importlib.util import find_spec
 from pathlib import Path
 
+from tasker.errors import UsageError
+from tasker.installed import offered
+
+GROUP = "tasker.templates"
 _ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -18,6 +23,29 @@ def search(patterns: Sequence[str]) -> list[Path]:
     """
     names = {name for pattern in patterns for each in expanded(pattern) for name in iglob(each, recursive=True)}
     return sorted(path for path in map(Path, names) if path.is_file())
+
+
+def installed_templates() -> list[Path]:
+    """The folders of templates that installed packages offer, each once, in the order of their entry points' names.
+
+    The value of an entry point is the package whose folder it is: `shop = "shop.workflows"`. Raises `UsageError` for a
+    package that is not there.
+    """
+    folders = [folder for point in offered(GROUP) for folder in _folders(point.module)]
+    return list(dict.fromkeys(folders))
+
+
+def _folders(package: str) -> list[Path]:
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.submodule_search_locations is None:
+        raise UsageError(
+            f"the entry point {GROUP} names {package}, which is no package",
+            hint="name the package whose folder has the templates",
+        )
+    return [Path(place) for place in spec.submodule_search_locations]
 
 
 def expanded(pattern: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the import of a user's module sets for its whole process changes neither how steps run nor how a worker stops."""
+"""What a user's import sets for its whole process changes neither how steps run nor how a worker stops."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,82 @@ def test_a_worker_runs_no_branch_of_a_decision_that_its_step_cannot_make(
     (error,) = [step["error"] for step in shown["steps"] if step["name"] == "route"]
     assert error["type"] == "handler_mismatch", error
     assert "write `type: decision` for `route` in the template" in error["message"]
+
+
+CLASSIFIED = """
+name: classified
+namespace: shop
+version: 1.0.0
+steps:
+  - {name: divide, handler: shop.divide}
+  - {name: divide_apart, handler: shop.divide, execution: {mode: process}}
+"""
+DIVIDES = """
+from tasker.step_handler import step_handler
+
+@step_handler("shop.divide")
+def divide():
+    return {"quotient": 1 / 0}
+"""
+CLASSIFIER = """
+from tasker.errors import ErrorClassifier
+
+class ShopErrors(ErrorClassifier):
+    PERMANENT_ERROR_CLASSES = (*ErrorClassifier.PERMANENT_ERROR_CLASSES, ZeroDivisionError)
+"""
+
+
+def test_installed_templates_and_error_rules_are_used_and_usr1_logs_the_status(
+    database_url: str, fleet: Fleet, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = "tasker.error_classifiers"
+    roots = [
+        write_distribution(tmp_path, "flows_dist", "tasker.templates", "shop", "shop_flows.classified", ""),
+        write_distribution(tmp_path, "rules_dist", group, "shop", "shop_rules:ShopErrors", CLASSIFIER),
+    ]
+    folder = roots[0] / "shop_flows" / "classified"
+    folder.mkdir(parents=True)
+    (folder / "workflow.yaml").write_text(CLASSIFIED)
+    (folder / "handlers.py").write_text(DIVIDES)
+    path = os.pathsep.join([*map(str, roots), os.environ.get("PYTHONPATH", "")])
+
+    fleet.worker("one", environment={"PYTHONPATH": path})
+    task = submit_folder(database_url, folder)
+    oracle.wait_for_the_end([task])
+
+    shown = json.loads(invoke("task", "show", task, "--format", "json", database=database_url).output)
+    assert {step["name"]: (step["state"], step["attempts"]) for step in shown["steps"]} == {
+        "divide": ("error", 1),
+        "divide_apart": ("error", 1),
+    }
+    fleet.orchestrator("two")
+    for name, kind in (("one", "worker"), ("two", "orchestrator")):
+        fleet.signal(name, signal.SIGUSR1)
+        until(lambda name=name: "process_status" in fleet.log(name), f"{name} logs its status")  # type: ignore[misc]
+        (line,) = [line for line in fleet.log(name).splitlines() if "process_status" in line]
+        assert f"kind={kind} worker=" in line
+        assert "health=healthy" in line
+    assert not fleet.ended("one")
+    for root in roots:
+        monkeypatch.syspath_prepend(root)
+    registered = invoke("template", "register", database=database_url)
+    assert registered.output == "registered shop/classified:1.0.0\n"
+
+
+def test_dev_takes_the_configuration_that_the_environment_names(
+    database_url: str, fleet: Fleet, tmp_path: Path
+) -> None:
+    (tmp_path / "tasker.toml").write_text("[worker.mpsc_channels.handler_dispatch]\nmax_concurrent_handlers = 7\n")
+    workflow = tmp_path / "routed"
+    workflow.mkdir()
+    (workflow / "workflow.yaml").write_text(ROUTED.format(name="take"))
+    (workflow / "handlers.py").write_text(ROUTING)
+    fleet.environment["TASKER_CONFIG_PATH"] = str(tmp_path / "tasker.toml")
+
+    fleet.dev("one", str(workflow))
+
+    (row,) = json.loads(invoke("worker", "list", "--format", "json", database=database_url).output)
+    assert row["concurrency"] == 7
 
 
 def listed_over_http(url: str) -> set[str]:

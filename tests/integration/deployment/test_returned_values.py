@@ -135,7 +135,7 @@ async def test_a_decision_creates_what_is_stored_of_it(app: tasker.App, registry
         shared["decision_point_outcome"]["step_names"] = ["left" if context.get_input("n") % 2 else "right"]
         return shared
 
-    serve(registry, "values.route", route)
+    registry.register("values.route", route)
     shows(registry)
     reports = await asyncio.gather(*(app.run(plan(DECIDES), {"n": n}, timeout=60) for n in range(TASKS)))
 

@@ -76,10 +76,13 @@ async def test_a_decision_that_a_defect_of_ours_does_not_understand_fails_its_st
     async def handler(context: Any) -> dict[str, Any]:
         return {"decision_point_outcome": {"type": "create_steps", "step_names": ["left"]}}
 
+    async def work(context: Any) -> dict[str, Any]:
+        return {}
+
     monkeypatch.setattr(expansion, "plan_growth", broken)
     registry = HandlerRegistry()
     registry.register("ears.route", handler)
-    registry.register("ears.work", handler)
+    registry.register("ears.work", work)
     (decides,) = compile_text(DECIDES).plans
     async with tasker.App(database_url, registry=registry, configuration=UNCONFIGURED) as app:
         decided, other = await asyncio.gather(app.run(decides, timeout=30), app.run(plan(), timeout=30))

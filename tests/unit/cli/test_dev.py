@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from tasker.cli.worker.dev import _Child, _stamps
+from tests.support.command_line import invoke
 from tests.support.waiting import until
 
 
@@ -31,6 +34,23 @@ def test_a_file_that_goes_while_it_is_looked_at_is_no_error(tmp_path: Path) -> N
     (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere.yaml")
 
     assert _stamps([tmp_path, tmp_path / "missing.yaml"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("[worker]\nlease_sm = 1\n", "lease_sm"), (None, "nowhere.toml")], ids=["invalid", "missing"]
+)
+def test_a_configuration_that_cannot_be_used_stops_dev(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, says: str
+) -> None:
+    file = tmp_path / ("nowhere.toml" if text is None else "tasker.toml")
+    if text is not None:
+        file.write_text(text)
+    monkeypatch.setenv("TASKER_CONFIG_PATH", str(file))
+    (tmp_path / "workflow.yaml").touch()
+
+    refused = invoke("dev", tmp_path)
+
+    assert (refused.exit_code != 0, says in refused.stderr) == (True, True), refused.output
 
 
 def test_a_worker_that_ends_with_a_mistake_is_told_of_once() -> None:

@@ -41,6 +41,17 @@ def test_every_key_of_the_template_is_explained(tmp_path: Path) -> None:
     assert "@NAME@" not in "".join(file.read_text(encoding="utf-8") for file in (tmp_path / "hello").iterdir())
 
 
+def test_the_test_command_in_a_checkout_leaves_out_the_settings_of_its_own_tests(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "tasker-engine"\n[tool.pytest.ini_options]\naddopts = ["--strict-config"]\nunknown = 1\n'
+    )
+    made = invoke("new", "hello", "--dir", tmp_path / "mine")
+    command = made.stdout.splitlines()[-1].split()
+    assert command[0] == "pytest"
+    ran = subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "hello").mkdir()
 

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+import tasker_core.types
+from tasker.batch_processing import BatchAggregationScenario
 from tasker.errors import PermanentError, RateLimitError, StepExecutionError
 from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
 from tasker.types import ErrorType, StepHandlerCallResult, StepHandlerResult
+from tests.unit.handlers.support import context
 
 
 def raised(error: Exception) -> Exception:
@@ -150,3 +153,28 @@ def test_successes_of_right_types_need_no_validator() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == ["False"]
+
+
+class OwnResult(StepHandlerResult):
+    """As authors derive theirs."""
+
+
+@pytest.mark.parametrize("cls", [StepHandlerResult, OwnResult, tasker_core.types.StepHandlerResult])
+def test_success_and_failure_are_constructors_on_the_class_and_answers_on_a_result(cls: Any) -> None:
+    good, bad = cls.success({"a": 1}), cls.failure("no")
+    assert (type(good), type(bad)) == (cls, cls)
+    assert (good.success, good.failure, bad.success, bad.failure) == (True, False, False, True)
+    assert (good.result, bad.error_message) == ({"a": 1}, "no")
+
+
+def test_questions_of_the_published_classes_may_be_read_or_called() -> None:
+    def answers(found: Any, *names: str) -> list[bool]:
+        assert [bool(getattr(found, name)) for name in names] == [getattr(found, name)() for name in names]
+        return [getattr(found, name)() for name in names]
+
+    names = ("is_success_result", "is_failure_result")
+    assert answers(StepHandlerResult.success({}), *names) == [True, False]
+    assert answers(StepHandlerResult.failure("no"), *names) == [False, True]
+    assert answers(context(attempt=1), "is_retry", "is_last_retry", "has_checkpoint") == [False, False, False]
+    assert answers(context(attempt=2, checkpoint={"cursor": 1}), "is_retry", "has_checkpoint") == [True, True]
+    assert answers(BatchAggregationScenario(False, {}, {}, 1), "no_batches") == [False]

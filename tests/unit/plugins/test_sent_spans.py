@@ -190,4 +190,4 @@ def test_without_the_sdk_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
     (plugin,) = (each for each in installed() if each.name == "otel")
     _, refusal = ready(plugin, PluginChoice(enabled=("otel",)))
     assert refusal
-    assert "pip install 'tasker-engine[otel]'" in refusal
+    assert "pip install opentelemetry-sdk" in refusal

@@ -22,7 +22,6 @@ from tasker.services.reports import TaskReport
 from tasker.settings.check import check
 from tasker.settings.layering import nested
 from tasker.settings.single_process import SINGLE_PROCESS
-from tasker.step_handler import step_handler
 from tests.support.random_plans import (
     BATCHABLE,
     BESIDE_EACH_OTHER,
@@ -80,7 +79,6 @@ DEEP = Scenario(
 TWO = Scenario(BESIDE_EACH_OTHER, {"left": create_steps("a"), "right": create_steps("b")})
 
 
-@step_handler("noop")
 async def noop(context: Any) -> dict[str, Any]:
     """The result that the input has for this step, and what it has read."""
     read = [[name, value["id"]] for name, value in context.dependency_results.items()]
@@ -91,7 +89,7 @@ async def noop(context: Any) -> dict[str, Any]:
 @pytest.fixture
 def registry() -> HandlerRegistry:
     registry = HandlerRegistry()
-    registry.register("noop", noop._handler_class)
+    registry.register("noop", noop)
     return registry
 
 

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import socket
 import subprocess
-import subprocess
 import sys
 from pathlib import Path
 

@@ -1,0 +1,29 @@
+"""One line in the log about what a process does now, at SIGUSR1."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Callable, Mapping
+
+from tasker.process.supervision.reloading import Hangups
+
+_log = logging.getLogger("tasker.process")
+
+
+class StatusSignal(Hangups):
+    """SIGUSR1; without it the signal ends the process.
+
+    `listen` as soon as the process starts: what arrives before `answer_with` is answered then.
+    """
+
+    number = signal.SIGUSR1
+
+    def answer_with(self, status: Callable[[], Mapping[str, object]]) -> None:
+        """Log what `status` returns, in the running event loop, at every SIGUSR1."""
+        self.answer(lambda: log_status(status()))
+
+
+def log_status(fields: Mapping[str, object]) -> None:
+    """Write the line; what has no value is left out."""
+    _log.info("process_status %s", " ".join(f"{name}={value}" for name, value in fields.items() if value != ""))
