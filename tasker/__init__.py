@@ -72,6 +72,10 @@ _NAMES_ELSEWHERE = {
 
 if not TYPE_CHECKING:  # a type checker that saw this would take every name for one that exists
 
+    def __dir__() -> list[str]:
+        """Every published name, imported or not, for completion in a shell."""
+        return sorted({*globals(), *_HOMES})
+
     def __getattr__(name: str) -> object:
         """Import a name from its home on first use (PEP 562).
 

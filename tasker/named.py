@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 
 
 def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """The `__getattr__` of a package (PEP 562): a name is imported from its home when it is first asked for.
 
-    `homes` has the names, with spaces between them, by the module of the package that has them.
+    `dir()` of the package lists them all. `homes` has the names, with spaces between them, by the module of the package
+    that has them.
     """
     found = {name: f"{package}.{home}" for home, names in homes.items() for name in names.split()}
+
+    list_names(package, found)
 
     def get(name: str) -> object:
         if name not in found:
@@ -21,3 +25,9 @@ def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
         return value
 
     return get
+
+
+def list_names(package: str, names: Iterable[str]) -> None:
+    """Make `dir()` of a package list names that are not imported yet, for completion in a shell."""
+    own = vars(sys.modules[package])
+    own["__dir__"] = lambda: sorted({*own, *names})

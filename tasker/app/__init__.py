@@ -23,6 +23,10 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
+
+
 def __getattr__(name: str) -> Any:
     """What programs use, imported when it is first asked for."""
     if name not in _HOMES:

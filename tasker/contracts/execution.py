@@ -31,8 +31,8 @@ class Claim:
     """Number of this execution, from 1."""
     max_attempts: int
     correlation_id: str
-    inputs: Mapping[str, Any] | None = None
-    checkpoint: Mapping[str, Any] | None = None
+    inputs: Mapping[str, Any] | None = field(default=None, repr=False)
+    checkpoint: Mapping[str, Any] | None = field(default=None, repr=False)
     worker: str = ""
     """The incarnation that has the claim; what it could not store before it was fenced, its successor brings."""
     apart: bool = False

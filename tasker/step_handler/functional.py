@@ -55,6 +55,10 @@ _OF_A_FUNCTION = ("__dict__", "__module__", "__name__", "__qualname__")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ELSEWHERE})
+
+
 def __getattr__(name: str) -> Any:
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,9 @@
-"""Test suites that a backend proves itself with. They need pytest and pytest-asyncio."""
+"""Contexts for tests of handlers, and test suites that a backend proves itself with: those need pytest and
+pytest-asyncio."""
 
-import pytest
-
-pytest.register_assert_rewrite("tasker.testing.messaging")  # a failure shows the values, as in files of tests
+try:
+    import pytest
+except ModuleNotFoundError:  # `tasker.testing.contexts` needs none
+    pass
+else:
+    pytest.register_assert_rewrite("tasker.testing.messaging")  # a failure shows the values, as in files of tests

@@ -157,8 +157,8 @@ class StepContext(Telling, Resuming, Model):
         return plain
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        self._copy_kept()
-        return super().__repr_args__()
+        """Name the attempt. Its input, which may be large and secret, is left out."""
+        return [("handler", self.handler_name), ("task", str(self.task_uuid)), ("attempt", self.retry_count + 1)]
 
     def __eq__(self, other: object) -> bool:
         for each in (self, other):

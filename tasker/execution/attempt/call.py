@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Token
@@ -77,7 +78,7 @@ def _on_a_loop_of_its_own(call: Coroutine[Any, Any, Ending]) -> Ending:
         return runner.run(call)
 
 
-Entered = tuple[Token[Any], Token[Any], Token[Any], Token[Any]]
+Entered = tuple[Token[Any], Token[Any], Token[Any], Token[Any], Any]
 
 
 def _events(attempt: Attempt) -> EventBuffer:
@@ -89,17 +90,30 @@ def _events(attempt: Attempt) -> EventBuffer:
 def _enter(attempt: Attempt, events: EventBuffer) -> Entered:
     """From here on this context is the attempt's."""
     cover = Cover(attempt).over
-    return running.set(attempt.claim), reporter.set(attempt.reporter), covering.set(cover), publishing.set(events)
+    entered = running.set(attempt.claim), reporter.set(attempt.reporter), covering.set(cover), publishing.set(events)
+    return (*entered, _own_decimal_context())
 
 
 def _leave(attempt: Attempt, entered: Entered) -> None:
     if attempt.reporter is not None:
         attempt.reporter.flush()
-    claim, report, cover, events = entered
+    claim, report, cover, events, decimals = entered
+    if (decimal := sys.modules.get("decimal")) is not None:
+        decimal.setcontext(decimals or decimal.DefaultContext)
     running.reset(claim)
     reporter.reset(report)
     covering.reset(cover)
     publishing.reset(events)
+
+
+def _own_decimal_context() -> Any:
+    """Give the attempt a copy of the decimal context, so that its changes end with it. Return the context as it was; None
+    while nothing has imported `decimal`."""
+    if (decimal := sys.modules.get("decimal")) is None:
+        return None
+    before = decimal.getcontext()
+    decimal.setcontext(before.copy())
+    return before
 
 
 def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepContext:

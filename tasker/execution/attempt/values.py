@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tasker.contracts.dataclasses import dataclass
@@ -47,10 +47,10 @@ class Attempt:
     """One claimed step with everything that running it needs."""
 
     claim: Claim
-    plan: Plan
-    step: StepPlan
-    task_context: Mapping[str, Any]
-    dependency_results: Mapping[str, Any]
+    plan: Plan = field(repr=False)
+    step: StepPlan = field(repr=False)
+    task_context: Mapping[str, Any] = field(repr=False)
+    dependency_results: Mapping[str, Any] = field(repr=False)
     cancel: CancelFlag
     writes: ClaimWrites
     result_limit_bytes: int = VALUE_LIMIT_BYTES

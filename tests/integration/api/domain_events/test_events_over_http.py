@@ -129,3 +129,22 @@ async def test_a_position_that_no_event_can_have_is_a_mistake_and_no_error_of_th
             await plain.post("/v1/events/subscribers/billing/replay", json={"after": 2**63}),
         ]
     assert [answer.status_code for answer in answers] == [400, 400, 400]
+
+
+async def test_dealing_side_by_side_ends_with_a_group_of_what_went_wrong(app: tasker.App) -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    await app.run(plan, {"amount": 8})
+
+    async def broken(event: object) -> None:
+        raise KeyError("no book")
+
+    async def lost(event: object) -> None:
+        await app.domain_events.replay("side", after=0)
+
+    async with asyncio.timeout(60):
+        with pytest.raises(ExceptionGroup) as failed:
+            await app.domain_events.subscribe("side", from_now=False).deal(broken, ahead=2)
+        assert [type(each) for each in failed.value.exceptions] == [KeyError]
+        with pytest.raises(ExceptionGroup) as replayed:
+            await app.domain_events.subscribe("side", from_now=False).deal(lost, ahead=1)
+        assert {type(each) for each in replayed.value.exceptions} == {SubscriptionLost}

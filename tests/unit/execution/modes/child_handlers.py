@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import decimal
 import logging
 import os
 import signal
@@ -315,3 +316,17 @@ class PublishesAndFails(StepHandler):
     def call(self, context: StepContext) -> StepHandlerResult:
         context.publish_domain_event("item.failed", {}, condition="failure")
         raise PermanentError("no")
+
+
+@step_handler("rounds")
+def rounds() -> dict[str, int]:
+    before = decimal.getcontext().prec
+    decimal.getcontext().prec = 2
+    return {"precision": before}
+
+
+@step_handler("rounds_async")
+async def rounds_async() -> dict[str, int]:
+    before = decimal.getcontext().prec
+    decimal.getcontext().prec = 2
+    return {"precision": before}
