@@ -107,7 +107,7 @@ def _leave(attempt: Attempt, entered: Entered) -> None:
 
 
 def _own_decimal_context() -> Any:
-    """Give the attempt a copy of the decimal context, so that its changes end with it. Return the context as it was; None
+    """Give the attempt a copy of the decimal context, so that its changes end with it. Return the former context; None
     while nothing has imported `decimal`."""
     if (decimal := sys.modules.get("decimal")) is None:
         return None

@@ -73,9 +73,9 @@ def missing_callables(registry: HandlerRegistry, plan: Plan) -> list[MissingCall
     return [missing for step in plan.steps for missing in _missing(registry, step, plan.id)]
 
 
-def require_handlers(registry: HandlerRegistry, plan: Plan, lines: Mapping[str, str] = MappingProxyType({})) -> None:
+def require_handlers(registry: HandlerRegistry, plan: Plan, places: Mapping[str, str] = MappingProxyType({})) -> None:
     """Raise `HandlerNotFound` with every missing callable of the plan, if there are any, and `HandlerMismatch` for
-    handlers that do not fit their steps. A plan is checked once, until a handler comes or goes. `lines` are the places
+    handlers that do not fit their steps. A plan is checked once, until a handler comes or goes. `places` are those
     of the steps' handlers in the template, for the errors."""
     checked = registry.checked  # of before the look: what comes or goes meanwhile has another set
     if plan.hash in checked:
@@ -88,7 +88,7 @@ def require_handlers(registry: HandlerRegistry, plan: Plan, lines: Mapping[str, 
             missing=missing,
             hint="; ".join([_why(registry, plan, names), *registry.import_hint(names)]),
         )
-    _require_fitting(registry, plan, lines)
+    _require_fitting(registry, plan, places)
     checked.add(plan.hash)
 
 

@@ -173,10 +173,15 @@ def _exit_of(process: subprocess.Popen[bytes]) -> asyncio.Future[int]:
     def wait() -> None:
         status = process.wait()
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(lambda: exited.done() or exited.set_result(status))
+            loop.call_soon_threadsafe(_set, exited, status)
 
     threading.Thread(target=wait, name=f"child-{process.pid}", daemon=True).start()
     return exited
+
+
+def _set(exited: asyncio.Future[int], status: int) -> None:
+    if not exited.done():
+        exited.set_result(status)
 
 
 def _described(status: int) -> str:
