@@ -79,7 +79,7 @@ def test_a_context_of_which_nothing_was_read_yet_is_whole() -> None:
     values, results = {"n": 1}, {"above": {"n": 2}}
     assert context(values, results=results) == context(values, results=results)
     assert context(values, results=results) != context(values, results={"above": {"n": 3}})
-    assert "input_data={'n': 1}" in repr(context(values, results=results))
+    assert "input_data" not in repr(context(values, results=results))
     dumped = context(values, results=results).model_dump()
     assert (dumped["input_data"], dumped["dependency_results"]) == (values, results)
     copied = context(values, results=results).model_copy()

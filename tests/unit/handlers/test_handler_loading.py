@@ -117,17 +117,6 @@ def test_a_source_is_a_file_a_folder_or_a_module(tmp_path: Path, monkeypatch: py
     assert [run(registry, n)["from"] for n in ("one", "two", "three")] == ["file", "folder", "module"]
 
 
-def test_a_file_that_its_package_imports_is_loaded_whatever_its_name(tmp_path: Path) -> None:
-    shop = tmp_path / "shop"
-    imported = "from .test_one import One\nfrom . import test_two\nimport shop.test_three\nfrom shop.test_four import x"
-    write(shop / "__init__.py", imported)
-    names = ("one", "two", "three", "four", "five")
-    for name in names:
-        write(shop / f"test_{name}.py", named(name, "package"))
-    registry = load_handlers([shop])
-    assert registry.list_handlers() == sorted(names[:4])
-
-
 def test_the_neighbour_wins_over_what_was_asked_for_and_that_over_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,3 +76,14 @@ def test_an_import_of_what_lies_above_the_folder_is_told_how_to_write_it(tmp_pat
     with pytest.raises(HandlerLoadError, match="beyond top-level package") as caught:
         load_handlers([tmp_path])
     assert "by its full name" in str(caught.value.hint)
+
+
+def test_a_file_that_its_package_imports_is_loaded_whatever_its_name(tmp_path: Path) -> None:
+    (shop := tmp_path / "shop").mkdir()
+    imports = "from .test_one import x\nfrom . import test_two\nimport shop.test_three\nfrom shop.test_four import x"
+    (shop / "__init__.py").write_text(imports)
+    names = ("one", "two", "three", "four", "five")
+    for name in names:
+        text = f'from tasker.step_handler import step_handler\n@step_handler("{name}")\ndef x():\n    return {{}}\n'
+        (shop / f"test_{name}.py").write_text(text)
+    assert load_handlers([shop]).list_handlers() == sorted(names[:4])
