@@ -19,11 +19,12 @@ from psycopg.pq import TransactionStatus
 from tasker.db.database import connect, conninfo, lost, refuses_settings, unavailable, unreadable
 from tasker.db.pace import Pace, fullness_of, outage_of
 from tasker.db.session import Params, Rows, Session
+from tasker.db.unusable import READ_ONLY, is_unusable, reports_read_only, unusable, writes_of
 from tasker.errors import ConnectionLost, DatabaseError, DatabaseUnavailable, LockTimeout, StatementTimeout
 
 REFUSED_DATA = ("22", "23", "54")
 """SQLSTATE classes that mean: the data of this call cannot be stored (the caller looks for the culprit)."""
-LOST = ("08", "57P01", "57P02", "57P03")
+LOST = ("08", "57P", "25P03", "25P04")
 """SQLSTATEs of a server that is being stopped, was stopped, or starts, and of connections that ended."""
 CANCELLED, LOCKED = "57014", "55P03"
 T = TypeVar("T")
@@ -88,6 +89,9 @@ class Connection(Statements):
         self._lock = asyncio.Lock()
         self._pace = Pace(name, outage_of(url), fullness_of(url))
         self._opened_at = 0.0
+        self._writes, self._generation = writes_of(url), 0
+        self._read_only = False
+        """What the server reported of the session when it was opened."""
 
     @property
     def age(self) -> float:
@@ -101,18 +105,23 @@ class Connection(Statements):
 
     @property
     def ended(self) -> bool:
-        """The server has ended it while nobody asked. The next statement is told so, as another server may be the next
-        to answer, which whoever remembers answers must know; who need not know closes it before."""
-        return self._session is not None and self._session.ended is not None
+        """The server has ended it while nobody asked, or accepts no writes any more. The next statement is told so, as
+        another server may be the next to answer, which whoever remembers answers must know; who need not know closes it
+        before."""
+        if self._session is None or self._connection is None:
+            return False
+        turned = not self._read_only and reports_read_only(self._connection)
+        return turned or self._is_replaced or self._session.ended is not None
+
+    @property
+    def _is_replaced(self) -> bool:
+        """Another session of this process was refused a write since this one was opened."""
+        return self._generation != self._writes.generation
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
         """As `Statements.execute`."""
         async with self._lock:
-            connection, session = await self._open()
-            try:
-                return await session.execute(statement, params)
-            except psycopg.Error as error:
-                raise await self._translate(error, connection, statement) from error
+            return await self._run(*await self._open(), statement, params)
 
     async def hold(self, use: Callable[[Execute], Awaitable[T]]) -> T:
         """What `use` returns, who alone runs statements here, all of them in one session: what was lost is not opened
@@ -145,9 +154,12 @@ class Connection(Statements):
         self, connection: psycopg.AsyncConnection[Any], session: Session, statement: str, params: Params
     ) -> Rows:
         try:
-            return await session.execute(statement, params)
+            rows = await session.execute(statement, params)
         except psycopg.Error as error:
             raise await self._translate(error, connection, statement) from error
+        if self._pace.is_refused:
+            self._pace.used()
+        return rows
 
     async def close(self) -> None:
         """As `Statements.close`."""
@@ -160,11 +172,16 @@ class Connection(Statements):
 
     async def _open(self) -> tuple[psycopg.AsyncConnection[tuple[Any, ...]], Session]:
         connection, session = self._connection, self._session
+        if session is not None and session.ended is None and self._is_replaced:
+            session.ended = psycopg.OperationalError("another session of this process accepted no writes")
         if connection is None or session is None or (connection.closed and session.ended is None):
             async with self._pace:
                 connection = await open_connection(self._url, settings=self._settings, **self._options)
+                generation = self._writes.generation
+                await self._writes.require(connection)
             session = Session(connection, prepare=connection.prepare_threshold is not None)
             self._connection, self._session, self._opened_at = connection, session, time.monotonic()
+            self._generation, self._read_only = generation, reports_read_only(connection)
         return connection, session
 
     async def _translate(
@@ -173,6 +190,14 @@ class Connection(Statements):
         if connection.closed or connection.broken or is_lost(error):
             await self.close()
             return ConnectionLost(lost(self._url, error))
+        if is_unusable(error):
+            await self.close()
+            refused = unusable(self._url, error)
+            if error.sqlstate != READ_ONLY:
+                self._pace.refused(refused)
+            elif self._writes.refused(self._generation):
+                self._pace.failed(refused)
+            return refused
         return refusal(error, statement)
 
 

@@ -64,9 +64,16 @@ def describe_url(url: str) -> str:
 
 
 def host_and_port(url: str) -> str:
-    """HOST:PORT for messages."""
+    """HOST:PORT for messages, of each host."""
     parts = _parts(url)
-    return f"{parts.get('host', 'localhost')}:{parts.get('port', 5432)}"
+    hosts, ports = str(parts.get("host", "localhost")).split(","), str(parts.get("port", 5432)).split(",")
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    return ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=False))
+
+
+def has_several_hosts(url: str) -> bool:
+    """True for a URL of which any host may answer."""
+    return "," in str(_parts(url).get("host", ""))
 
 
 def conninfo(url: str, *, settings: str = "", session: Mapping[str, int | str] = SESSION, **options: Any) -> str:

@@ -74,6 +74,8 @@ class Pace:
         self._began = 0.0
         self._failures = 0
         self._not_before = 0.0
+        self.is_refused = False
+        """A statement was refused, and the outage that this began is not over."""
 
     async def __aenter__(self) -> Self:
         """Wait until the next attempt may be made."""
@@ -86,20 +88,37 @@ class Pace:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Remember how the attempt ended."""
-        if isinstance(error, DatabaseUnavailable):
-            self._failed(error)
+        if isinstance(error, TooManyConnections):
+            self._pause(error)
+            self._fullness.refused(error, self._began)
+        elif isinstance(error, DatabaseUnavailable):
+            self.failed(error, self._began)
         elif error is None:
-            self._failures = 0
             self._outage.answered()
             self._fullness.opened(self._began, self._outage.now())
+            if not self.is_refused:
+                self._failures = 0
 
-    def _failed(self, error: DatabaseUnavailable) -> None:
+    def failed(self, error: DatabaseUnavailable, began: float | None = None) -> None:
+        """There is no connection to write with: pause before the next attempt to open one."""
+        self._pause(error)
+        self._outage.failed(error, self._outage.now() if began is None else began)
+
+    def refused(self, error: DatabaseUnavailable) -> None:
+        """The connection was open, and the server lacks what statements need: pause as after a failure."""
+        self.is_refused = True
+        self._pause(error)
+        self._outage.refused(error)
+
+    def used(self) -> None:
+        """A statement has succeeded after one was refused."""
+        self._outage.answered()
+        if not self._outage.is_on:
+            self.is_refused, self._failures = False, 0
+
+    def _pause(self, error: DatabaseUnavailable) -> None:
         seconds = BACKOFF.pause(self._failures, random.random())
         self._failures += 1
         self._not_before = self._clock() + seconds
         said = error.message.replace("\n", " ")
         _log.debug("connection=%r attempt=%s next_in_s=%.1f: %s", self._name, self._failures, seconds, said)
-        if isinstance(error, TooManyConnections):
-            self._fullness.refused(error, self._began)
-        else:
-            self._outage.failed(error, self._began)

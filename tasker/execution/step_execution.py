@@ -24,6 +24,8 @@ FENCED = "fenced"
 """Reason for which nothing is claimed: the lease was lost."""
 RUNNER_CLOSE_SECONDS = 1.0
 """How long threads and child processes are waited for at the end."""
+LAST_WRITE_SECONDS = 1.0
+"""How long storing the last reports may take."""
 
 
 class StepExecution:
@@ -82,8 +84,9 @@ class StepExecution:
         await self.runner.close(RUNNER_CLOSE_SECONDS)
         self.bus.close()
         try:
-            await self._writer.write()
-        except DatabaseError:
+            async with asyncio.timeout(LAST_WRITE_SECONDS):
+                await self._writer.write()
+        except (DatabaseError, TimeoutError):
             pass  # the process tells of that elsewhere
         except Exception:  # a defect of ours: the connections behind it must be closed all the same
             _log.exception("reports_not_stored: what handlers have said last is lost")

@@ -133,7 +133,9 @@ class Runtime:
         """There is work in the queue (a task was submitted in this process)."""
         self.execution.claimer.wake()
 
-    async def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
+    async def stop(
+        self, grace_seconds: float = STOP_GRACE_SECONDS, give_back_seconds: float = GIVE_BACK_SECONDS
+    ) -> None:
         """Claim nothing more, let running steps end within the grace, give the rest back, store the results.
 
         To be cancelled ends the grace. Of a start that has failed nothing is left.
@@ -145,34 +147,33 @@ class Runtime:
             if worked:
                 await self._settle(grace_seconds)
         finally:  # whoever is cancelled here cannot stop it again
-            await to_its_end(self._leave(worked))
+            await to_its_end(self._leave(worked, give_back_seconds))
 
     async def _settle(self, grace_seconds: float) -> None:
         self._context.plugins.tell("tasker_process_stopping", self._info())
         self.execution.stop_claiming()
-        await self._membership.drain()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_seconds):
+                await self._membership.drain()
                 await self.execution.settled()
 
-    async def _leave(self, worked: bool) -> None:
-        await self._give_back()
+    async def _leave(self, worked: bool, give_back_seconds: float) -> None:
+        await self._give_back(give_back_seconds)
         await self._end()
         if worked:
             self._context.plugins.tell("tasker_process_stopped", self._info())
             await self._context.plugins.settle()
             self._context.plugins.tell_failures()
 
-    async def _give_back(self) -> None:
+    async def _give_back(self, seconds: float) -> None:
         self.worker.claims.stop_all(Released)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GIVE_BACK_SECONDS):  # drained, so that no message stays hidden
+            async with asyncio.timeout(seconds):  # drained, so that no message stays hidden
                 await asyncio.gather(self.actors.drain(), self.upkeep.drain(), self.execution.settled())
 
     async def _end(self) -> None:
         await self.supervisor.stop()
-        await self._membership.leave()
-        await self.execution.close()
+        await asyncio.gather(self._membership.leave(), self.execution.close())
         await self._context.engines.close()
         await self._backgrounds.stop()
 

@@ -15,7 +15,7 @@ from tasker.process.connections.capacity import PROCESSES_VARIABLE, purposes_of,
 from tasker.process.connections.resources import Resources
 from tasker.process.runtime import Runtime
 from tasker.process.supervision.interpreter_watch import interpreter_watched
-from tasker.process.supervision.stopping import Stop, grace_of
+from tasker.process.supervision.stopping import Stop, give_back_of, grace_of
 
 CALLED = {
     "worker": ("worker", "Worker core", "worker_id"),
@@ -81,7 +81,7 @@ class GracefulWorker:
                 _steps(worker.busy),
                 grace_seconds,
             )
-        await self._runtime.stop(grace_seconds)
+        await self._runtime.stop(grace_seconds, give_back_of(self._limit_seconds))
         _log.info("stopped; gave back %s", _steps(worker.given_back - before))
         if worker.busy:
             lost = "%s did not end in time; other workers take them over when the lease is over, which costs an attempt"

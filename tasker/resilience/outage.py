@@ -23,13 +23,18 @@ def level_of(error: object) -> int:
     return logging.DEBUG if is_outage(error) else logging.WARNING
 
 
+QUIET_SECONDS = 10.0
+"""An outage that refused statements began ends so long after the last of them at the earliest: longer than the pauses
+between two attempts, since reads may succeed in between."""
+
+
 class Outage:
     """Whether one server answers. `lost` and `back` begin the two lines."""
 
     def __init__(self, lost: str, back: str, log: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
         self._lost, self._back, self._log, self.now = lost, back, log, clock
         self._since: float | None = None
-        self._answered_at = float("-inf")
+        self._answered_at = self._refused_at = float("-inf")
 
     @property
     def is_on(self) -> bool:
@@ -48,9 +53,17 @@ class Outage:
         level = logging.WARNING if error.retryable else logging.ERROR
         self._log.log(level, "%s %s; %s", self._lost, " ".join(error.message.split()), mends)
 
+    def refused(self, error: TaskerError) -> None:
+        """The server can be reached, and cannot do its work: it accepts no writes, or lacks resources."""
+        self._refused_at = self.now()
+        self.failed(error, self._refused_at)
+
     def answered(self) -> None:
-        """A call has succeeded."""
-        self._answered_at = self.now()
+        """A call has succeeded. It ends the outage, unless a statement was refused within `QUIET_SECONDS`."""
+        now = self.now()
+        if now - self._refused_at < QUIET_SECONDS:
+            return
+        self._answered_at = now
         if self._since is not None:
-            self._log.warning("%s after_s=%.1f", self._back, self._answered_at - self._since)
+            self._log.warning("%s after_s=%.1f", self._back, now - self._since)
             self._since = None

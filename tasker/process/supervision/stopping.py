@@ -23,6 +23,8 @@ END_SECONDS = 30.0
 """How long an end may still take when who waits for it is cancelled: more than all of its waits, which are bounded."""
 GIVE_BACK_SECONDS = 7.0
 """What is kept of the limit, but not more than half of it, for giving back what did not end and storing results."""
+CLOSE_SECONDS = 3.0
+"""Of that, what is kept for closing everything."""
 
 
 async def to_its_end(work: Coroutine[Any, Any, T], seconds: float = END_SECONDS) -> T:
@@ -49,6 +51,13 @@ async def _whatever_comes(working: asyncio.Future[Any], seconds: float) -> None:
 def grace_of(limit_seconds: float) -> float:
     """How long running steps may go on when the whole stop has this limit."""
     return limit_seconds - min(GIVE_BACK_SECONDS, limit_seconds / 2)
+
+
+def give_back_of(limit_seconds: float) -> float:
+    """How long giving back and storing may take: the rest of what is kept of the limit is for closing everything, so
+    that an orderly stop ends before its limit while the database is away, too."""
+    kept = limit_seconds - grace_of(limit_seconds)
+    return max(kept - CLOSE_SECONDS, kept / 3)
 
 
 def tell_short_grace(plans: Iterable[Plan], limit_seconds: float) -> None:

@@ -8,10 +8,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from tasker.contracts.backoff import Backoff
 from tasker.resilience.outage import is_outage
 
 Service = Callable[[], Coroutine[Any, Any, None]]
 RESTART_SECONDS = 0.5
+CRASHED = Backoff(RESTART_SECONDS, 10.0)
+"""Pauses before a service starts again that crashes each time. Within the minute that health looks at it crashes often
+enough to be called unhealthy."""
 STOP_SECONDS = 1.5
 """How long a service may take for its end until it is told once more, and then until it is left behind."""
 MINUTE = 60.0
@@ -61,29 +65,38 @@ class Supervisor:
         return ended
 
     async def _supervise(self, service: Service) -> None:
+        loop, crashes, last = asyncio.get_running_loop(), -1, ""
         while True:
+            began, pause = loop.time(), RESTART_SECONDS
             try:
                 await service()
                 return
-            except asyncio.CancelledError:
-                if is_cancelled():
+            except (Exception, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and is_cancelled():
                     raise
-                self._crashed(service)  # a library has cancelled what it was waiting for, and nobody this service
-            except Exception as error:
-                self._paused(service, error) if is_outage(error) else self._crashed(service)
+                if is_outage(error):
+                    self._paused(service, error)
+                else:  # also what a library has cancelled, and nobody this service
+                    crashes = crashes + 1 if loop.time() - began < MINUTE else 0
+                    pause = CRASHED.pause(crashes)
+                    self._crashed(service, error, known=repr(error) == last)
+                    last = repr(error)
                 if is_cancelled():  # its clean-up failed: it has ended all the same
                     return
-            await asyncio.sleep(RESTART_SECONDS)
+            await asyncio.sleep(pause)
 
     def _paused(self, service: Service, error: Exception) -> None:
         """An outage is no crash: it is told by itself, and the service goes on when it is over."""
         _log.debug("service_waits service=%s: %s", service.__qualname__, error)
         self._on_crash()
 
-    def _crashed(self, service: Service) -> None:
+    def _crashed(self, service: Service, error: BaseException, *, known: bool) -> None:
+        """Log the crash, with a traceback unless it is `known` from the last one."""
         self.crashes[service.__qualname__] += 1
         self._recent.append((asyncio.get_running_loop().time(), service.__qualname__))
-        _log.exception("service_crashed service=%s", service.__qualname__)
+        _log.error(
+            "service_crashed service=%s error=%r", service.__qualname__, error, exc_info=None if known else error
+        )
         self._on_crash()
 
 

@@ -14,7 +14,9 @@ from tasker.db.connection import Connection, DataRefused, open_connection
 from tasker.db.database import connect, lost, with_statement_timeout
 from tasker.db.limits import ENCODING, FIXED, MIGRATION, SESSION
 from tasker.db.migrate import upgrade
-from tasker.errors import DatabaseUnavailable, LockTimeout, StatementTimeout, UsageError
+from tasker.db.pace import outage_of
+from tasker.errors import ConnectionLost, DatabaseUnavailable, LockTimeout, StatementTimeout, UsageError
+from tasker.resilience.outage import QUIET_SECONDS
 from tests.support.servers.pooler import transaction_pooler
 
 HASTY = "-c statement_timeout=500"
@@ -132,6 +134,55 @@ async def test_a_connection_that_was_lost_is_opened_again(database_url: str) -> 
 
     assert await connection.execute("select 1") == [(1,)]
     await connection.close()
+
+
+def set_read_only(url: str, value: str) -> None:
+    with psycopg.connect(url, autocommit=True, options="-c default_transaction_read_only=off") as admin:
+        admin.execute(f'alter database "{admin.info.dbname}" set default_transaction_read_only = {value}')
+
+
+async def test_read_only_session_is_replaced_until_writes_are_accepted(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = Connection(database_url), Connection(database_url)
+    write = "create table public.written as select 1"
+    await first.execute("select 1")
+    set_read_only(database_url, "on")
+    await first.execute("set default_transaction_read_only = on")
+    await second.execute("select 1")  # nobody has written yet: a reader may go on
+    with pytest.raises(DatabaseUnavailable, match="cannot be used: cannot execute CREATE TABLE AS in a read-only"):
+        await first.execute(write)
+    with pytest.raises(ConnectionLost, match="another session of this process accepted no writes"):
+        await second.execute("select 1")
+    with pytest.raises(DatabaseUnavailable, match="accepts no writes") as caught:
+        await second.execute("select 1")
+    set_read_only(database_url, "off")
+    await first.execute(write)
+    assert await second.execute("select * from public.written") == [(1,)]
+    for connection in (first, second):
+        await connection.close()
+
+    assert not isinstance(caught.value, ConnectionLost), "nothing was done"
+    assert "connect to the primary" in str(caught.value.hint)
+    assert [line.split()[0] for line in caplog.messages] == ["database_unreachable", "database_reconnected"]
+
+
+async def test_server_without_resources_is_one_outage(
+    database_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(outage_of(database_url), "now", lambda: now)
+    connection = Connection(database_url)
+    full = "do $$ begin raise exception 'no space left' using errcode = '53100'; end $$"
+    for _ in range(3):
+        with pytest.raises(DatabaseUnavailable, match="no space left"):
+            await connection.execute(full)
+        assert await connection.execute("select 1") == [(1,)]
+    now += QUIET_SECONDS
+    await connection.execute("select 1")
+    await connection.close()
+
+    assert [line.split()[0] for line in caplog.messages] == ["database_unreachable", "database_reconnected"]
 
 
 def test_a_lost_connection_is_told_in_one_line() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.bootstrap import prepare
+from tasker.contracts.backoff import Backoff
 from tasker.errors import BackendUnavailable
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
@@ -179,7 +180,7 @@ async def test_a_part_that_forgets_that_it_was_told_to_stop_is_told_again(
 async def test_a_part_that_a_library_cancels_is_started_again_and_one_that_is_told_to_stop_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(supervision, "RESTART_SECONDS", 0.0)
+    monkeypatch.setattr(supervision, "CRASHED", Backoff(0.0, 0.0))
     heard, again = list[str](), asyncio.Event()
 
     async def part() -> None:
@@ -196,6 +197,30 @@ async def test_a_part_that_a_library_cancels_is_started_again_and_one_that_is_to
     assert heard == ["crashed"]
     await asyncio.wait_for(parts.stop(), 30)
     assert heard == ["crashed"]
+
+
+async def test_service_that_crashes_again_and_again_is_logged_with_one_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pauses, crashes, real = list[float](), iter(["first", "first", "first", "second"]), asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await real(0)
+
+    monkeypatch.setattr("tasker.process.supervision.supervisor.asyncio.sleep", sleep)
+
+    async def part() -> None:
+        if (defect := next(crashes, None)) is not None:
+            raise ValueError(defect)
+
+    parts = Supervisor()
+    parts.start([part])
+    await asyncio.wait(parts._tasks)
+
+    assert pauses == [0.5, 1.0, 2.0, 4.0]
+    assert [record.exc_info is not None for record in caplog.records] == [True, False, False, True]
+    assert "error=ValueError('first')" in caplog.text
 
 
 async def test_a_part_whose_clean_up_fails_has_ended_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
