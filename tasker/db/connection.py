@@ -278,6 +278,16 @@ class SyncConnection:
         self._name = name
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """True while no call has found it lost."""
+        return self._connection is not None
+
+    def open(self, *, limit_ms: int) -> None:
+        """Connect, with the limits of `call`. Raises `DatabaseUnavailable`."""
+        if self._connection is None or self._connection.closed:
+            self._connection = self._open(limit_ms)
+
     def call(self, expression: str, args: dict[str, Any], *, limit_ms: int) -> dict[str, Any]:
         """As `Connection.call`, blocking.
 
@@ -285,8 +295,8 @@ class SyncConnection:
         stay silent and a statement may run: a call that hangs would lose the lease, the next one may not.
         """
         try:
-            if self._connection is None or self._connection.closed:
-                self._connection = self._open(limit_ms)
+            self.open(limit_ms=limit_ms)
+            assert self._connection is not None
             row = self._connection.execute(f"select {expression}".encode(), (json.dumps(args),)).fetchone()
         except psycopg.Error as error:
             self.close()

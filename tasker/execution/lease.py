@@ -19,14 +19,16 @@ from tasker.services.engine.process_registry import renew_lease
 _log = logging.getLogger("tasker.worker")
 
 InHand = Sequence[tuple[str, int]]
+RETRY_SECONDS = 1.0
+"""Between two attempts at a lease that could not be renewed; less where the lease is short."""
 
 
 class LeaseKeeper:
     """Renews the lease every third of its length until stopped or lost.
 
     Parameters: `in_hand` gives the current (step, token) pairs and may be called from the thread; `on_lost` gets those
-    whose token is no longer valid; `on_fenced` is called once when the lease was lost as a whole. Both may be called
-    from the threads.
+    whose token is no longer valid; `on_fenced` is called once when the lease was lost as a whole; `on_renewal` gets the
+    error when it cannot be renewed, and None when it is renewed again. All may be called from the threads.
     """
 
     def __init__(
@@ -39,11 +41,13 @@ class LeaseKeeper:
         in_hand: Callable[[], InHand],
         on_lost: Callable[[list[tuple[str, int]]], None],
         on_fenced: Callable[[], None],
+        on_renewal: Callable[[DatabaseUnavailable | None], None] = lambda error: None,
     ) -> None:
         self._connection = connection
         self._clock = clock
         self._worker, self._lease_ms, self._lease = worker, lease_ms, lease_ms / 1000
         self._in_hand, self._on_lost, self._on_fenced = in_hand, on_lost, on_fenced
+        self._on_renewal = on_renewal
         self._over, self._fencing = threading.Event(), threading.Lock()
         self._threads = [
             threading.Thread(target=self._renew, name="tasker-lease", daemon=True),
@@ -65,13 +69,29 @@ class LeaseKeeper:
         self._connection.close()
 
     def _renew(self) -> None:
-        while not self._over.wait(self._lease / 3):
+        pause, failed = self._lease / 3, False
+        while not self._over.wait(pause):
+            pause = self._lease / 3
             try:
-                self._beat()
-            except DatabaseUnavailable:
-                continue  # the lease lasts for more beats than one
+                self._beat_surely()
+                if failed:
+                    failed = False
+                    self._on_renewal(None)
+            except DatabaseUnavailable as error:
+                pause, failed = min(RETRY_SECONDS, self._lease / 6), True
+                self._on_renewal(error)
             except Exception:
                 _log.exception("lease_beat_failed worker=%s", self._worker)
+
+    def _beat_surely(self) -> None:
+        """Beat, over another connection where the one that was open is lost."""
+        is_open = self._connection.is_open
+        try:
+            self._beat()
+        except DatabaseUnavailable:
+            if not is_open or self._over.is_set():
+                raise
+            self._beat()
 
     def _beat(self) -> None:
         started = self._clock.monotonic()

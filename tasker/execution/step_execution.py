@@ -22,6 +22,8 @@ from tasker.execution.worker import Worker
 _log = logging.getLogger("tasker.execution")
 FENCED = "fenced"
 """Reason for which nothing is claimed: the lease was lost."""
+LEASE = "lease"
+"""Reason for which nothing is claimed: the lease cannot be renewed now."""
 RUNNER_CLOSE_SECONDS = 1.0
 """How long threads and child processes are waited for at the end."""
 LAST_WRITE_SECONDS = 1.0
@@ -44,6 +46,7 @@ class StepExecution:
     ) -> None:
         self.worker, self.claimer, self.collector, self.runner = worker, claimer, collector, runner
         self.buffer, self._clock, self.bus, self._writer = buffer, clock, bus, writer
+        self._lease_problem = ""
 
     def services(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs while the process does."""
@@ -55,7 +58,15 @@ class StepExecution:
 
     def held_by(self) -> list[str]:
         """The reasons for which nothing is claimed now."""
-        return [reason for reason in (BREAKER, BUFFER, FENCED) if self.worker.slots.is_held(reason)]
+        held = [reason for reason in (BREAKER, BUFFER, FENCED) if self.worker.slots.is_held(reason)]
+        return [*held, f"the lease cannot be renewed: {self._lease_problem}"] if self._lease_problem else held
+
+    def lease_renewal(self, problem: str) -> None:
+        """Claim nothing while the lease cannot be renewed for this reason: it would be lost with the lease. "": it is
+        renewed."""
+        self._lease_problem = problem
+        slots = self.worker.slots
+        slots.hold(LEASE, level=logging.DEBUG) if problem else slots.lift(LEASE)
 
     def fence(self) -> None:
         """The lease was lost: what runs here belongs to others now. Stop it, and claim nothing until `unfence`."""

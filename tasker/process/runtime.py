@@ -86,7 +86,7 @@ class Runtime:
         if self.actors.actors:  # first: when the broker is away, nobody is registered for nothing
             await self._context.messaging.ensure_orchestration_queues()
         listeners = self.events.follow(self._sources(), self._look_again)
-        await self._membership.join(self.fenced)
+        await self._membership.join(self.fenced, self.execution.lease_renewal)
         working = [*self.execution.services(), self.upkeep.run, self._context.engines.notices.run, self._watch]
         working.append(self._membership.keep_listed)
         self.supervisor.start([*working, *self.actors.services(), *listeners])

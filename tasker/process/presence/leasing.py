@@ -14,8 +14,15 @@ from tasker.execution.lease import InHand, LeaseKeeper
 from tasker.execution.worker import Worker
 
 
-def keep_lease(url: str, clock: Clock, worker: Worker, on_fenced: Callable[[], None]) -> LeaseKeeper:
-    """Keep the lease that registering the worker took. `on_fenced` is called on the event loop when it is lost."""
+def keep_lease(
+    connection: SyncConnection,
+    clock: Clock,
+    worker: Worker,
+    on_fenced: Callable[[], None],
+    on_renewal: Callable[[DatabaseUnavailable | None], None],
+) -> LeaseKeeper:
+    """Keep the lease that registering the worker took. On the event loop `on_fenced` is called when it is lost,
+    `on_renewal` as of `LeaseKeeper`."""
     loop = asyncio.get_running_loop()
 
     def in_hand() -> InHand:
@@ -24,13 +31,14 @@ def keep_lease(url: str, clock: Clock, worker: Worker, on_fenced: Callable[[], N
         return worker.in_hand()
 
     keeper = LeaseKeeper(
-        SyncConnection(url),
+        connection,
         clock,
         worker=worker.identity,
         lease_ms=worker.settings.lease_ms,
         in_hand=in_hand,
         on_lost=lambda pairs: _on_loop(loop, worker.claims.stop_lost, pairs),
         on_fenced=lambda: _on_loop(loop, on_fenced),
+        on_renewal=lambda error: _on_loop(loop, on_renewal, error),
     )
     keeper.start()
     return keeper

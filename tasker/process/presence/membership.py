@@ -8,6 +8,8 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from tasker.contracts.clock import Clock
+from tasker.db.connection import SyncConnection
+from tasker.db.pace import outage_of
 from tasker.errors import DatabaseError, DatabaseUnavailable
 from tasker.execution.lease import LeaseKeeper
 from tasker.execution.worker import Worker
@@ -48,12 +50,45 @@ class Membership:
         self._url, self._clock = url, clock
         self._told_revision = -1
         self._away = False
+        self._joined = False
         self._lease: LeaseKeeper | None = None
+        self._problem = ""
 
-    async def join(self, on_fenced: Callable[[], None]) -> None:
-        """Enter the registry and keep the lease; `on_fenced` is called when it is lost. Raises `DatabaseError`."""
-        await to_its_end(self._tell(self._registry.start), TELL_SECONDS)  # cut off, it may be written behind `leave`
-        self._lease = keep_lease(self._url, self._clock, self._worker, on_fenced)
+    async def join(self, on_fenced: Callable[[], None], on_renewal: Callable[[str], None]) -> None:
+        """Enter the registry and keep the lease. Raises `DatabaseError`.
+
+        The connection that renews the lease is opened first: without it the worker would claim what it must lose.
+        `on_fenced` is called when the lease is lost; `on_renewal` gets the reason why it cannot be renewed, and "" when
+        it is renewed again.
+        """
+
+        def renewed(error: DatabaseUnavailable | None) -> None:
+            self._log_renewal(error)
+            on_renewal(self._problem)
+
+        connection = SyncConnection(self._url)
+        try:
+            await asyncio.to_thread(connection.open, limit_ms=self._worker.settings.lease_ms // 3)
+        except DatabaseUnavailable as error:
+            renewed(error)
+            raise
+        try:
+            await to_its_end(self._tell(self._registry.start), TELL_SECONDS)  # cut off, it may be written behind `leave`
+        except BaseException:
+            connection.close()
+            raise
+        self._lease = keep_lease(connection, self._clock, self._worker, on_fenced, renewed)
+        self._joined = True
+        renewed(None)
+
+    def _log_renewal(self, error: DatabaseUnavailable | None) -> None:
+        """Log once that the lease cannot be renewed, and that it is renewed again."""
+        worker, before, self._problem = self._worker.identity, self._problem, error.message if error else ""
+        if error is not None and not before:
+            level = logging.DEBUG if outage_of(self._url).is_on else logging.WARNING
+            _log.log(level, "lease_not_renewed worker=%s: nothing is claimed until it is: %s", worker, error.message)
+        elif before and error is None:
+            _log.info("lease_renewed worker=%s", worker)
 
     @property
     def up_to_date(self) -> bool:
@@ -84,8 +119,10 @@ class Membership:
     async def give_up(self, supervisor: Supervisor) -> None:
         """End this incarnation, whose lease was lost, so that nothing of it is left, and be another one (rule 12).
 
-        Raises `DatabaseUnavailable`; it may be called again.
+        Raises `DatabaseUnavailable`; it may be called again. One that has not joined yet stays who it is.
         """
+        if not self._joined:
+            return
         worker, steps = self._worker, self._worker.busy
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GIVE_UP_SECONDS):
@@ -100,7 +137,7 @@ class Membership:
             raise
         level = logging.WARNING if steps and not self._away else logging.DEBUG
         _log.log(level, "worker_fenced worker=%s steps=%s: others take them over", worker.identity, steps)
-        self._away = False
+        self._away = self._joined = False
         worker.begin_as(new_uuid())
 
     async def _end_lease(self) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import threading
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -20,7 +22,7 @@ from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.submitting.submission import Request
-from tests.integration.deployment.programs import eventually, plan, runs, runtime_of, settings
+from tests.integration.deployment.programs import eventually, plan, runs, runtime_of, settings, submitting, working
 
 
 async def test_a_fenced_worker_takes_nothing_under_its_old_name_and_goes_on_as_a_new_one(database_url: str) -> None:
@@ -208,3 +210,45 @@ async def test_a_stop_lets_the_look_at_parked_results_end_so_that_no_message_sta
     with psycopg.connect(database_url) as admin:
         parked = "select count(*) from tasker.workflow_steps where state = 'enqueued_for_orchestration'"
         assert admin.execute(parked).fetchone() == (0,), "what was received was dealt with"
+
+
+async def test_nothing_is_claimed_while_the_lease_cannot_be_renewed(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "tasker")
+    role = f"limited_{urlsplit(database_url).path[1:]}"
+    url = database_url.replace("postgres@", f"{role}@")
+    chosen = settings(DeploymentMode.HYBRID, lease_ms=1000)
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        admin.execute(f"create role {role} login in role postgres")
+        try:
+            async with (
+                working(url, chosen) as app,
+                submitting(database_url) as program,
+            ):
+                runtime = runtime_of(app)
+                await runs(app)
+                first = runtime.worker.identity
+                admin.execute(f"alter role {role} connection limit 0")
+                admin.execute("""
+                    select pg_terminate_backend(pid) from pg_stat_activity
+                    where application_name = 'tasker lease' and datname = current_database()""")
+                await eventually(lambda: caplog.text.count("service_waits service=Runtime._begin_anew") > 2, "it waits")
+                second, health = runtime.worker.identity, runtime.health()
+                task = await program.submit(plan(), idempotency_key="meanwhile")
+                await eventually(lambda: caplog.text.count("service_waits service=Runtime._begin_anew") > 4, "it waits")
+                state = (await program.tasks.report(task.task_uuid)).steps["first"].state
+                admin.execute(f"alter role {role} connection limit -1")
+                report = await program.wait(task.task_uuid)
+                last = runtime.worker.identity
+        finally:
+            admin.execute(f"drop role {role}")
+
+    assert second != first, "its lease was lost"
+    assert last == second, "it keeps its identity while it waits"
+    assert state == "enqueued"
+    assert {step.attempts for step in report.steps.values()} == {1}
+    assert "the lease cannot be renewed: " in health.reason
+    assert "too many connections for role" in health.reason
+    lines = [record for record in caplog.records if record.message.startswith("lease_not_renewed")]
+    assert [record.levelname for record in lines] == ["WARNING"]
