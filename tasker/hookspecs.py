@@ -84,6 +84,7 @@ ASKED = (
     "tasker_attempt_trace",
     "tasker_commands",
     "tasker_background",
+    "tasker_connections",
     "tasker_routers",
     "tasker_template_rules",
 )
@@ -177,6 +178,13 @@ class Hooks:
         It has a thread and an event loop of its own, and is cancelled at the end of the process, which waits for it for
         five seconds. What raises or returns is begun again after a pause. Each process of a fleet asks: who must be
         alone needs a lease.
+        """
+
+    @hookspec
+    def tasker_connections(self) -> int:  # type: ignore[empty-body]  # the plugin's answer counts
+        """Return how many connections to the database its background part opens at most.
+
+        A process counts them at its start, when it says whether the connections of the fleet fit.
         """
 
     @hookspec

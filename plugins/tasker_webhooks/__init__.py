@@ -51,6 +51,16 @@ class Webhooks:
         return lambda: send_all(database_url, settings)
 
     @hookimpl
+    def tasker_connections(self) -> int:
+        """Those of the sender, where there is an endpoint."""
+        settings = self._settings
+        if settings is None or not any(each.enabled for each in settings.endpoints):
+            return 0
+        from tasker_webhooks.sending import CONNECTIONS
+
+        return CONNECTIONS
+
+    @hookimpl
     def tasker_routers(self) -> Sequence[APIRouter]:
         """`/plugins/webhooks`: what the commands ask of a server."""
         if self._settings is None:

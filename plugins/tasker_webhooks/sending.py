@@ -34,6 +34,8 @@ RETRIES = 100
 """Events that are tried again at the same time, or wait for their turn, at most."""
 BUSY_SECONDS = 0.5
 """After so long it is looked for more to try again while all that is due is under way."""
+CONNECTIONS = 3
+"""Of one process to the database, however many endpoints there are: statements are short, and wait for each other."""
 JOINING = Backoff(1.0, 60.0, spread=0.2)
 _log = logging.getLogger("tasker.webhooks")
 
@@ -184,6 +186,6 @@ async def send_all(database_url: str, settings: WebhooksTable) -> None:
     import tasker
 
     poster = Poster(settings)
-    async with tasker.App(database_url, work=False) as app:
+    async with tasker.App(database_url, work=False, max_connections=CONNECTIONS) as app:
         senders = [Sender(each, settings, app.domain_events, poster) for each in settings.endpoints if each.enabled]
         await asyncio.gather(*(each.run() for each in senders))

@@ -33,6 +33,7 @@ from tasker.db.awaited import with_servers
 from tasker.errors import TaskerError, UsageError
 from tasker.plugins.offers import metrics_of
 from tasker.plugins.process import plugins_of
+from tasker.process.connections.capacity import PROCESSES_VARIABLE, purposes_of, tell_capacity
 from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, HttpSettings, PortSettings, host_and_port
 from tasker.process.supervision.reloading import Reloading
@@ -108,6 +109,9 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
 
         service.hangups.answer(Reloading(service.configuration, service.reread, change, LIVE))
         service.status.answer_with(lambda: _status(server, app))
+        purposes = purposes_of(("app",) * configuration.database.pool.max_connections + ("listen",), app.messaging)
+        together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
+        await tell_capacity(app.database_url, purposes, together, is_alike=False)
         ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}{_where(options, server)}")
         await stop.asked()
         _log.info("Initiating graceful shutdown: stopping the server on %s", server.address)

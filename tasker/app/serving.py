@@ -21,7 +21,7 @@ from tasker.db.awaited import Patient
 from tasker.messaging.registry import load_backend
 from tasker.plugins.offers import rules_of
 from tasker.plugins.process import plugins_of
-from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
+from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, plugin_connections
 from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, PortSettings
 from tasker.process.runtime import Runtime
@@ -78,7 +78,8 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     title = Title("worker", runtime.worker.identity, runtime.namespaces)
 
     worker, port = GracefulWorker(runtime, service.stop_limit), service.configuration.worker_port
-    server, title, change_port = _with_port(worker, title, service, observed, port, WORKER)
+    connections = (*WORKER, *plugin_connections(runtime.plugins))
+    server, title, change_port = _with_port(worker, title, service, observed, port, connections)
 
     def change(found: Configured) -> None:
         change_port(found.worker_port.auth)
@@ -86,7 +87,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
         breakers.change(found.breakers)
 
     service.status.answer_with(partial(status_of, observed))
-    await _serve(server, service, resources, title, ready, change, WORKER)
+    await _serve(server, service, resources, title, ready, change, connections)
 
 
 async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> None:
@@ -125,9 +126,10 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         tls_key_path=http.tls_key_path,
         auth=http.auth,
     )
-    server, title, change_port = _with_port(orchestrator, title, service, observed, port, ORCHESTRATOR)
+    connections = (*ORCHESTRATOR, *plugin_connections(orchestrator.plugins))
+    server, title, change_port = _with_port(orchestrator, title, service, observed, port, connections)
     service.status.answer_with(partial(status_of, observed))
-    await _serve(server, service, resources, title, ready, change, ORCHESTRATOR)
+    await _serve(server, service, resources, title, ready, change, connections)
 
 
 def _with_port(

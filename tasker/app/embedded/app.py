@@ -36,7 +36,8 @@ class App(AppLifecycle):
     is loaded already; `environment` chooses the templates' overrides; `backend` is the messaging backend; `work` False
     submits and waits only. `configuration` gives everything that is not given here, by default what the variables of
     the environment name; `runner` makes what runs the handlers; submitting raises `Overloaded` while a namespace has
-    more ready steps than `depth_limits`.
+    more ready steps than `depth_limits`; `max_connections` is the size of its pool of connections, else
+    `common.database.pool.max_connections`.
     """
 
     async def submit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 
 from tasker.contracts.dataclasses import dataclass
@@ -10,6 +11,7 @@ from tasker.db.connection import Connection
 from tasker.db.queries import query
 from tasker.errors import DatabaseError
 from tasker.messaging.service import MessagingService
+from tasker.plugins.process import Plugins
 from tasker.resilience.outage import level_of
 
 WORKER = ("claim", "result", "upkeep", "lease", "listen")
@@ -24,7 +26,7 @@ class Capacity:
     """What a process and its like need, and what the server has."""
 
     purposes: Sequence[str]
-    """One connection each, at most."""
+    """One connection each, at most; a purpose of several connections is there several times."""
     processes: int
     """Started together with this one, itself included."""
     allowed: int
@@ -46,14 +48,17 @@ class Capacity:
 
     def __str__(self) -> str:
         here, together = len(self.purposes), len(self.purposes) * self.processes
+        counts = Counter(self.purposes).items()
+        purposes = ", ".join(purpose if count == 1 else f"{purpose} x {count}" for purpose, count in counts)
         return (
-            f"connections per_process={here} ({', '.join(self.purposes)}) processes={self.processes} sum={together} "
+            f"connections per_process={here} ({purposes}) processes={self.processes} sum={together} "
             f"fleet={self.needed} server_max={self.allowed} reserved={self.reserved} in_use={self.in_use}"
         )
 
 
-async def tell_capacity(url: str, purposes: Sequence[str], processes: int) -> None:
-    """Log the line; a warning when the server is too small for the fleet."""
+async def tell_capacity(url: str, purposes: Sequence[str], processes: int, *, is_alike: bool = True) -> None:
+    """Log the line; a warning when the server is too small for the fleet, whose processes have as many connections as
+    this one unless it is not `is_alike`."""
     connection = Connection(url, name="tasker start")
     try:
         ((allowed, reserved, in_use, live),) = await connection.execute(query("sessions", "capacity"))
@@ -62,7 +67,7 @@ async def tell_capacity(url: str, purposes: Sequence[str], processes: int) -> No
         return
     finally:
         await connection.close()
-    found = Capacity(purposes, processes, allowed, reserved, in_use, live)
+    found = Capacity(purposes, processes, allowed, reserved, in_use, live if is_alike else 0)
     if found.fits:
         _log.info("%s", found)
     else:
@@ -72,3 +77,8 @@ async def tell_capacity(url: str, purposes: Sequence[str], processes: int) -> No
 def purposes_of(kind: Sequence[str], messaging: MessagingService) -> tuple[str, ...]:
     """The connections of a process of this kind; queues in the database need one of their own."""
     return (*kind, "messaging") if messaging.capabilities.transactional else tuple(kind)
+
+
+def plugin_connections(plugins: Plugins) -> tuple[str, ...]:
+    """The connections that plugins open in the background, by their names."""
+    return tuple(name for name, count in plugins.answers("tasker_connections") for _ in range(count))

@@ -73,7 +73,8 @@ class Membership:
             renewed(error)
             raise
         try:
-            await to_its_end(self._tell(self._registry.start), TELL_SECONDS)  # cut off, it may be written behind `leave`
+            # cut off, it may be written behind `leave`
+            await to_its_end(self._tell(self._registry.start), TELL_SECONDS)
         except BaseException:
             connection.close()
             raise

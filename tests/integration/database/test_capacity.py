@@ -8,12 +8,15 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 
 import tasker
 from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, tell_capacity
 from tasker.services.submitting.submission import Request
+from tasker_webhooks.signing import new_secret
+from tests.integration.database.test_connection import free_port
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.waiting import until
 
@@ -58,6 +61,70 @@ def test_a_worker_and_an_orchestrator_have_the_connections_they_tell_of(database
     told = Counter(f"tasker {purpose}" for purpose in (*WORKER, *ORCHESTRATOR, "messaging", "messaging"))
     passing = {"tasker start", "tasker app", "tasker"}
     assert not Counter({name: count for name, count in most.items() if name not in passing}) - told
+
+
+WEBHOOKS = """
+[plugins]
+enabled = ["webhooks"]
+
+[plugins.webhooks]
+plain_http = true
+"""
+ENDPOINT = """
+[[plugins.webhooks.endpoints]]
+name = "receiver{number}"
+url = "http://127.0.0.1:1/"
+secrets = ["{secret}"]
+"""
+
+
+def sessions(observer: psycopg.Connection) -> int:
+    """How many others are connected to the database."""
+    query = """select count(*) from pg_stat_activity where datname = current_database()
+      and backend_type = 'client backend' and pid <> pg_backend_pid()"""
+    row = observer.execute(query).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_worker_with_webhooks_counts_the_connections_of_their_sender(
+    database_url: str, fleet: Fleet, tmp_path: Path
+) -> None:
+    tables = [ENDPOINT.format(number=number, secret=new_secret()) for number in range(12)]
+    (tmp_path / "tasker.toml").write_text(WEBHOOKS + "".join(tables))
+    fleet.environment["TASKER_CONFIG_PATH"] = str(tmp_path / "tasker.toml")
+    submit(database_url)
+    fleet.program("worker", "-m", "tasker", "worker", str(SLOW), "--database-url", database_url)
+    line = "connections per_process=9 (claim, result, upkeep, lease, listen, webhooks x 3, messaging)"
+    until(lambda: line in fleet.log("worker"), "it says so", show=lambda: fleet.log("worker"))
+    most = 0
+    with psycopg.connect(database_url, autocommit=True) as observer:
+
+        def done() -> bool:
+            nonlocal most
+            most = max(most, sessions(observer))
+            row = observer.execute("select count(*) from tasker.tasks where complete").fetchone()
+            joined = observer.execute("select count(*) from tasker.event_subscribers").fetchone()
+            return (row, joined) == ((TASKS,), (12,))
+
+        until(done, "all tasks are final, and every endpoint has joined", show=lambda: fleet.log("worker"))
+
+    assert 6 < most <= 9
+
+
+async def test_server_says_how_many_connections_it_may_open(database_url: str, fleet: Fleet) -> None:
+    port = free_port()
+    options = ("--no-config", "--port", str(port), "--database-url", database_url)
+    fleet.program("server", "-m", "tasker", "server", *options)
+    until(lambda: "listens on" in fleet.log("server"), "it listens", show=lambda: fleet.log("server"))
+    assert "connections per_process=32 (app x 30, listen, messaging)" in fleet.log("server")
+    with psycopg.connect(database_url, autocommit=True) as observer:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            answers = await asyncio.gather(*(client.get("/v1/tasks") for _ in range(100)))
+        most = sessions(observer)
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert 1 < most <= 32
 
 
 async def test_a_server_that_is_too_small_for_the_fleet_is_a_warning(
