@@ -44,6 +44,7 @@ from tasker.errors import (
     TooManyConnections,
     TooManyRequests,
 )
+from tasker.resilience.outage import belongs_to_outage
 from tasker.services.server.refused_callers import RefusedCallers
 
 MEDIA_TYPE = "application/problem+json"
@@ -161,12 +162,13 @@ def answer(found: Mapping[str, Any], scope: Scope, headers: Mapping[str, str] | 
 
 
 def tell(error: TaskerError, scope: Scope) -> None:
-    """Write what a client is not told into the log."""
+    """Write what a client is not told into the log; at DEBUG what belongs to an outage, which is logged once."""
     status = kind_of(error).status
     if isinstance(error, (NotAuthenticated, NotPermitted)):
         _refused(error, scope)
     if status >= 500 and not isinstance(error, Overloaded):
-        _log.error("request=%s %s: %s", scope["state"]["request_id"], error.error_type, error)
+        level = logging.DEBUG if belongs_to_outage(error) else logging.ERROR
+        _log.log(level, "request=%s %s: %s", scope["state"]["request_id"], error.error_type, error)
 
 
 def _refused(error: TaskerError, scope: Scope) -> None:

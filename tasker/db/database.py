@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger("tasker.database")
 
 MAINTENANCE_DATABASE = "postgres"
+
+LOGIN_HINTS: Mapping[Sequence[str], str] = {
+    ('database "', "does not exist"): "create it with tasker db upgrade, or correct the database name in the URL",
+    ('role "', "does not exist"): "create the role (createuser {role}), or correct the user name in the URL",
+    ("does not exist",): "correct the URL",
+    ("authentication failed",): "correct the user name or the password in the URL",
+    ("no pg_hba.conf entry",): "let the role {role} connect to {database} from this host (pg_hba.conf of the server)",
+}
+"""What to do where trying again does not help, by words of the server's answer."""
+FULL_HINT = (
+    "the server has no connection left: raise its max_connections or the connection limit, start fewer processes, or "
+    "make common.database.pool.max_connections smaller; tasker doctor shows what the fleet needs"
+)
 
 _PLAIN: set[str] = set()
 """Servers (poolers) that refuse settings of the session at the start of a connection."""
@@ -157,14 +170,13 @@ def unavailable(url: str, error: Exception) -> DatabaseUnavailable:
     said = " ".join(str(error).split())
     message = f"cannot connect to {describe_url(url)}: {said}"
     if any(words in said for words in _FULL):
-        return TooManyConnections(
-            message,
-            hint="lower the number of processes or their pools, or raise max_connections of the server or the "
-            "connection limit of the role or database",
-        )
-    refused = any(words in said for words in ("authentication failed", "does not exist", "no pg_hba.conf entry"))
+        return TooManyConnections(message, hint=FULL_HINT)
+    hint = next((hint for words, hint in LOGIN_HINTS.items() if all(word in said for word in words)), None)
     kind = SessionRefused if _ANSWERED.search(str(error)) else DatabaseUnavailable
-    return kind(message, retryable=not refused, hint="check the URL and that the server is running")
+    parts = _parts(url)
+    advice = hint or "check the URL and that the server is running"
+    names = {"database": parts.get("dbname", ""), "role": parts.get("user", "")}
+    return kind(message, retryable=hint is None, hint=advice.format(**names))
 
 
 def ensure_database(url: str) -> bool:

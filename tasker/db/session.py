@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -68,8 +69,9 @@ class Session:
     def close(self) -> None:
         """Watch nothing any more, and answer who waits: to be called before the connection is closed."""
         if self._socket >= 0:
-            self._loop.remove_reader(self._socket)
-            self._loop.remove_writer(self._socket)
+            for remove in (self._loop.remove_reader, self._loop.remove_writer):
+                with suppress(OSError):  # the driver has closed the socket: the server died during a send
+                    remove(self._socket)
             self._socket = -1
         self._settle(psycopg.OperationalError("the connection was closed before the answer came"))
 
@@ -96,6 +98,9 @@ class Session:
         except psycopg.Error:
             self.close()  # the driver may have closed the socket
             raise
+        except OSError as error:  # it has
+            self.close()
+            raise psycopg.OperationalError(f"the connection was closed during a send: {error}") from error
         finally:
             self._answer = None
         if isinstance(answer, psycopg.Error):
@@ -147,6 +152,8 @@ class Session:
                 self._loop.remove_writer(self._socket)
         except psycopg.Error as error:
             self._lost(error)
+        except OSError as error:
+            self._lost(psycopg.OperationalError(f"the connection was closed during a send: {error}"))
 
     def _lost(self, error: psycopg.Error) -> None:
         """The connection has ended; why, the server may have said before."""

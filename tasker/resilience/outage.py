@@ -9,13 +9,27 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from weakref import WeakSet
 
-from tasker.errors import BackendUnavailable, CircuitBreakerOpen, DatabaseUnavailable, TaskerError
+from tasker.errors import (
+    BackendUnavailable,
+    CircuitBreakerOpen,
+    DatabaseError,
+    DatabaseUnavailable,
+    MessagingError,
+    TaskerError,
+)
 
 
 def is_outage(error: object) -> bool:
     """True for what a server that is away makes of a call, however often it is tried."""
     return isinstance(error, (DatabaseUnavailable, BackendUnavailable, CircuitBreakerOpen))
+
+
+def belongs_to_outage(error: object) -> bool:
+    """True for an error of a call to a server that is away, or that failed while one is away: the outage has its own
+    line."""
+    return is_outage(error) or (isinstance(error, (DatabaseError, MessagingError)) and any(o.is_on for o in list(_all)))
 
 
 def level_of(error: object) -> int:
@@ -35,6 +49,7 @@ class Outage:
         self._lost, self._back, self._log, self.now = lost, back, log, clock
         self._since: float | None = None
         self._answered_at = self._refused_at = float("-inf")
+        _all.add(self)
 
     @property
     def is_on(self) -> bool:
@@ -67,3 +82,7 @@ class Outage:
         if self._since is not None:
             self._log.warning("%s after_s=%.1f", self._back, now - self._since)
             self._since = None
+
+
+_all = WeakSet[Outage]()
+"""Those of this process."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import httpx
 import pytest
 
 import tasker
@@ -20,7 +22,9 @@ from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import EventSettings
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tests.acceptance.fleet.test_outages import CONFIGURATION, HANDLERS, TEMPLATE, until, until_closed
+from tests.integration.database.test_connection import free_port
 from tests.support.command_line import write_workflow
+from tests.support.fleets.fleet import Fleet
 from tests.support.servers.brokers import KIND_OF, private_server
 from tests.support.servers.private_postgres import Stoppable, copied
 
@@ -136,3 +140,46 @@ async def test_a_broker_that_is_away_is_told_once_and_once_when_it_is_back(
     assert lines[:2] == ["broker_unreachable", "broker_reconnected"]
     assert all(line != following for line, following in pairwise(lines))  # one that has just come may go once more
     assert_no_alarm(caplog)
+
+
+PATHS = ("/v1/tasks", "/v1/workers", "/health/detailed", "/ready", "/metrics", "/ui", "/ui/tasks")
+
+
+def alarms(log: str) -> list[str]:
+    """The first words of the lines from WARNING on."""
+    return re.findall(r" (?:WARNING|ERROR|CRITICAL) \S+ (\S+)", log)
+
+
+async def test_server_logs_an_outage_once_whatever_traffic_comes(database: Stoppable, tmp_path: Path) -> None:
+    fleet, port = Fleet(database.server.url, tmp_path), free_port()
+    options = ("--no-config", "--port", str(port), "--database-url", database.server.url)
+    try:
+        fleet.program("server", "-m", "tasker", "server", *options)
+        await eventually(lambda: "listens on" in fleet.log("server"))
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+
+            async def ask(path: str) -> int:
+                return (await client.get(path)).status_code
+
+            async def submit() -> int:
+                return (await client.post("/v1/tasks", json={"namespace": "no", "name": "such"})).status_code
+
+            async def traffic() -> list[int]:
+                return await asyncio.gather(*(ask(path) for path in PATHS for _ in range(3)), submit(), submit())
+
+            async def answers() -> bool:
+                return await ask("/v1/tasks") == 200
+
+            before = alarms(fleet.log("server"))
+            await traffic()
+            database.stop()
+            meanwhile = [status for _ in range(4) for status in await traffic()]
+            database.start()
+            await until(answers)
+            await traffic()
+    finally:
+        fleet.stop()
+
+    assert 503 in meanwhile
+    assert before == []
+    assert alarms(fleet.log("server")) == ["database_unreachable", "database_reconnected"], fleet.log("server")

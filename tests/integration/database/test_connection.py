@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from urllib.parse import quote
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from tasker.db.connection import Connection, DataRefused, open_connection
 from tasker.db.database import connect, lost, with_statement_timeout
@@ -17,6 +19,7 @@ from tasker.db.migrate import upgrade
 from tasker.db.pace import outage_of
 from tasker.errors import ConnectionLost, DatabaseUnavailable, LockTimeout, StatementTimeout, UsageError
 from tasker.resilience.outage import QUIET_SECONDS
+from tests.support.fleets.swallowing import relay
 from tests.support.servers.pooler import transaction_pooler
 
 HASTY = "-c statement_timeout=500"
@@ -134,6 +137,59 @@ async def test_a_connection_that_was_lost_is_opened_again(database_url: str) -> 
 
     assert await connection.execute("select 1") == [(1,)]
     await connection.close()
+
+
+async def test_server_that_dies_during_a_send_is_a_lost_connection(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    statement = "select length(%s)"
+    async with relay(database_url) as network:
+        connection = Connection(network.url)
+        assert await connection.execute(statement, ("x",)) == [(1,)]
+        network.passes.clear()
+        sending = asyncio.ensure_future(connection.execute(statement, ("x" * 20_000_000,)))
+        while not is_sending(connection):
+            await asyncio.sleep(0.01)
+        await network.end()
+        with pytest.raises(ConnectionLost):
+            await sending
+        await connection.close()
+
+    assert caplog.records == [], "a callback of the event loop failed"
+
+
+def is_sending(connection: Connection) -> bool:
+    """The network takes no more of the statement."""
+    session = connection._session
+    return session is not None and session._server.flush() == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "hint"),
+    [
+        ({"dbname": "no_such_database"}, "create it with tasker db upgrade"),
+        ({"user": "no_such_role"}, "create the role (createuser no_such_role)"),
+        ({"user": "crowded"}, "the server has no connection left"),
+    ],
+)
+def test_login_that_is_refused_says_what_to_do(database_url: str, change: Mapping[str, str], hint: str) -> None:
+    url = conninfo_to_url(database_url, change)
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        admin.execute("create role crowded login connection limit 0")
+        try:
+            with pytest.raises(DatabaseUnavailable) as caught:
+                connect(url)
+        finally:
+            admin.execute("drop role crowded")
+    assert hint in str(caught.value.hint)
+    assert caught.value.retryable == (change.get("user") == "crowded")
+
+
+def conninfo_to_url(url: str, change: Mapping[str, str]) -> str:
+    """The same server, as somebody else or another database."""
+    parts = {**conninfo_to_dict(url), **change}
+    host, port = quote(str(parts["host"]), safe=""), parts.get("port", 5432)
+    return f"postgresql://{parts['user']}@/{parts['dbname']}?host={host}&port={port}"
 
 
 def set_read_only(url: str, value: str) -> None:
