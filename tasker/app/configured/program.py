@@ -16,12 +16,14 @@ def configured_program(
     database_url: str | None,
     data_dir: str | Path | None,
     given: Configured | None,
+    max_connections: int | None = None,
+    *,
     environ: Mapping[str, str] = os.environ,
 ) -> Configured:
     """What was given, else what the environment says, with the database that was named above all.
 
-    `data_dir` names the embedded database. Raises `UsageError` for two databases, `ConfigurationError`, and
-    `ConfigurationInvalid` with every problem.
+    `data_dir` names the embedded database, `max_connections` is the size of the pool. Raises `UsageError` for two
+    databases, `ConfigurationError`, and `ConfigurationInvalid` with every problem.
     """
     named = not_empty(database_url)
     if named and data_dir:
@@ -31,4 +33,14 @@ def configured_program(
     else:
         given = from_environment(environ=environ)
         url = environ.get("DATABASE_URL") or given.database_url
-    return replace(given, database_url=None if data_dir else named or url)
+    return replace(_with_pool_size(given, max_connections), database_url=None if data_dir else named or url)
+
+
+def _with_pool_size(configuration: Configured, max_connections: int | None) -> Configured:
+    if max_connections is None:
+        return configuration
+    if max_connections < 1:
+        raise UsageError(f"max_connections: expected 1 or more, got {max_connections}")
+    database = configuration.database
+    pool = replace(database.pool, max_connections=max_connections, min_connections=1)
+    return replace(configuration, database=replace(database, pool=pool))

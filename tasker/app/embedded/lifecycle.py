@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -20,7 +19,6 @@ from tasker.app.embedded.started import Offered, Started, already_started, forge
 from tasker.app.services import Services, guarded_connection
 from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.messaging import BackendSettings
-from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
@@ -138,15 +136,12 @@ class AppLifecycle:
         runner: Callable[..., AttemptRunner] | None = None,
         max_connections: int | None = None,
     ) -> None:
-        self._configuration = configuration = _with_pool_size(
-            configured_program(database_url, data_dir, configuration), max_connections
-        )
+        self._configuration = configuration = configured_program(database_url, data_dir, configuration, max_connections)
         self._data_dir, self._registry, self._runner, self._work = data_dir, registry, runner, work
-        self._backend = backend or configuration.backend
+        self._backend, self._depth_limits = backend or configuration.backend, depth_limits or configuration.depth_limits
         self._backend_settings = {**configuration.backend_settings.get(self._backend, {}), **(backend_settings or {})}
         self._environment, self._sources = environment or configuration.environment, listed(handlers)
         self._settings, self._sweeps = settings or configuration.worker, sweeps or configuration.sweeps
-        self._depth_limits = depth_limits or configuration.depth_limits
         self.breakers = breakers_of(configuration.breakers, configuration.plugins)
 
     async def __aenter__(self) -> Self:
@@ -305,13 +300,3 @@ class AppLifecycle:
     def _wake(self) -> None:
         if self._runtime is not None:
             self._runtime.wake()
-
-
-def _with_pool_size(configuration: Configured, max_connections: int | None) -> Configured:
-    if max_connections is None:
-        return configuration
-    if max_connections < 1:
-        raise UsageError(f"max_connections: expected 1 or more, got {max_connections}")
-    database = configuration.database
-    pool = replace(database.pool, max_connections=max_connections, min_connections=1)
-    return replace(configuration, database=replace(database, pool=pool))

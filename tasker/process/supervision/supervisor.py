@@ -85,7 +85,7 @@ class Supervisor:
                     return
             await asyncio.sleep(pause)
 
-    def _paused(self, service: Service, error: Exception) -> None:
+    def _paused(self, service: Service, error: BaseException) -> None:
         """An outage is no crash: it is told by itself, and the service goes on when it is over."""
         _log.debug("service_waits service=%s: %s", service.__qualname__, error)
         self._on_crash()

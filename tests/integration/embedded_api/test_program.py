@@ -69,7 +69,7 @@ def test_what_is_given_counts_above_the_environment_and_a_variable_above_the_fil
     def found(
         url: str | None = None, data_dir: Path | None = None, given: Configured | None = None, **variables: str
     ) -> str | None:
-        return configured_program(url, data_dir, given, variables or environ).database_url
+        return configured_program(url, data_dir, given, environ=variables or environ).database_url
 
     assert found("postgresql://argument/x") == "postgresql://argument/x"
     assert found() == found(DATABASE_URL="postgresql://variable/x") == "postgresql://variable/x"
