@@ -9,12 +9,14 @@ there, and stays until the worker has been up for a while: short work costs no m
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from tasker.contracts.backoff import Backoff
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
 from tasker.execution.worker import Worker
+from tasker.resilience.outage import Failing
 from tasker.services.engine.answers import BacklogAnswer, ClaimAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.polling import Poller
@@ -22,6 +24,7 @@ from tasker.services.engine.process_registry import ProcessRegistry
 
 FAILED = Backoff(0.2, 0.2, spread=0.5)
 """Seconds to wait after a look that failed."""
+_log = logging.getLogger("tasker.execution")
 
 
 class Claimer:
@@ -45,8 +48,7 @@ class Claimer:
         self._engine, self._worker, self._random, self._release = engine, worker, random, release
         self._registry, self._on_lost = ProcessRegistry(engine.connection), on_lost
         self._namespaces, self._poller = namespaces, poller
-        self._draining = False
-        self._asleep = False
+        self._failing, self._draining, self._asleep = Failing("claim", _log), False, False
         self._up_since = 0.0
         """By the loop's clock: when it was last marked, or stopped waiting."""
 
@@ -76,7 +78,9 @@ class Claimer:
             try:
                 if not await self._look():
                     await self._sleep()
-            except (DatabaseError, MessagingError):
+                self._failing.succeeded()
+            except (DatabaseError, MessagingError) as error:
+                self._failing.failed(error)
                 self._on_lost()
                 self._worker.forget()  # the server that answers next may have forgotten what this one has said
                 await asyncio.sleep(FAILED.pause(0, self._random.random()))

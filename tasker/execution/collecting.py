@@ -22,6 +22,7 @@ from tasker.execution.publishing.bus import Bus
 from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.resilience.guard import SlowCalls
+from tasker.resilience.outage import Failing
 from tasker.services.engine.exchange import AdvanceResult, OnAdvanced, Result, ResultSink
 
 OnStored = Callable[[Sequence[StoredAttempt]], None]
@@ -30,6 +31,7 @@ FAILED = Backoff(0.05, 2.0)
 """Seconds to wait after writes that failed, while the breaker does not say how long."""
 BREAKER = "completion_breaker"
 """Reason for which nothing more is claimed."""
+_log = logging.getLogger("tasker.execution")
 _make_stored = maker_of(StoredAttempt)
 
 
@@ -58,7 +60,7 @@ class Collector:
     ) -> None:
         self._buffer, self._worker, self._sink, self._release = buffer, worker, sink, release
         self._breaker, self._on_advanced, self._on_lost, self._bus = breaker, on_advanced, on_lost, bus
-        self._on_stored, self._failures = on_stored, 0
+        self._on_stored, self._failures, self._failing = on_stored, 0, Failing("storing_results", _log)
         self._handed_over = HandedOver(worker, buffer.resume)
         self._timer: asyncio.TimerHandle | None = None
 
@@ -76,8 +78,10 @@ class Collector:
     async def _round(self) -> None:
         try:
             await self._flush()
+            self._failing.succeeded()
             self._failures = 0
-        except DatabaseError:
+        except DatabaseError as error:
+            self._failing.failed(error)
             await self._wait_for_database()
         self._buffer.settle()
         await asyncio.sleep(0)  # a turn for claims between two writes, which else set aside every slot that is free

@@ -6,9 +6,9 @@ import asyncio
 import logging
 from typing import Any
 
-from tasker.contracts.execution import Failure
+from tasker.contracts.execution import Claim, Failure
+from tasker.contracts.plan import StepPlan
 from tasker.errors.traceback_text import exception_of, traceback_of
-from tasker.execution.attempt.values import Attempt
 from tasker.lifecycle.retry import Fail, decide_failure
 from tasker.log_lines import ids_of, log_line
 from tasker.step_handler.outcome import exception_metadata
@@ -28,20 +28,20 @@ def failed_here(error: BaseException) -> Failure:
     return Failure(message, "worker_error", retryable=True, metadata=exception_metadata(error))
 
 
-def log_failure(attempt: Attempt, failure: Failure) -> None:
+def log_failure(claim: Claim, step: StepPlan, failure: Failure) -> None:
     """A WARNING for a failure that is tried again, an ERROR with the traceback for one that ends the step (E-116)."""
-    decision = decide_failure(attempt.step.retry, attempt.claim.attempt, failure, 0.5)
+    decision = decide_failure(step.retry, claim.attempt, failure, 0.5)
     if isinstance(decision, Fail):
         phrase = FOR_GOOD.get(decision.reason, REFUSED)
-        fields = _fields(attempt, failure) | {"operation": "step_failed", "reason": decision.reason}
+        fields = _fields(claim, step, failure) | {"operation": "step_failed", "reason": decision.reason}
         log_line(_log, logging.ERROR, phrase, fields, detail=(traceback_of(failure.metadata) or "").rstrip())
     else:
-        fields = _fields(attempt, failure) | {"operation": "attempt_failed"}
+        fields = _fields(claim, step, failure) | {"operation": "attempt_failed"}
         log_line(_log, logging.WARNING, "Step execution failed, will retry", fields)
 
 
-def _fields(attempt: Attempt, failure: Failure) -> dict[str, Any]:
-    claim, raised = attempt.claim, exception_of(failure.metadata)
+def _fields(claim: Claim, step: StepPlan, failure: Failure) -> dict[str, Any]:
+    raised = exception_of(failure.metadata)
     return {
         **ids_of(claim),
         "error": " ".join(failure.message.split())[:MESSAGE_LIMIT],
@@ -49,5 +49,5 @@ def _fields(attempt: Attempt, failure: Failure) -> dict[str, Any]:
         **({"context": raised} if raised else {}),
         "retry_count": claim.attempt - 1,
         "max_retries": claim.max_attempts - 1,
-        "handler": attempt.step.handler.callable,
+        "handler": step.handler.callable,
     }

@@ -29,13 +29,14 @@ from tasker.execution.failures import failed_here, log_failure
 from tasker.execution.fenced_writes import FencedWrites
 from tasker.execution.inputs import InputCache
 from tasker.execution.publishing.making import EventMaker
+from tasker.execution.reading import InputReader, failed_of
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.whole_runs import WholeRuns
 from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs, inputs_of
+from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs, TooLarge
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
 from tasker.services.engine.plans import PlanStore
 from tasker.services.task_lines import whose
@@ -81,7 +82,7 @@ class Worker:
         """Claims that were released since the start."""
         self._completed, self._engine, self.plans, self._around = completed, engine, plans, copy_context()
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
-        self._writes = FencedWrites(engine, settings, self.whole_runs.saved)
+        self._reader, self._writes = InputReader(engine), FencedWrites(engine, settings, self.whole_runs.saved)
         self._left_to_others: asyncio.TimerHandle | None = None
 
     def begin_as(self, identity: str) -> None:
@@ -148,7 +149,8 @@ class Worker:
                 if first:
                     await asyncio.sleep(0)
                 inputs = answer.inputs if self.inputs.kept_since == kept else None
-                for row in await self._prepared(readable[first : first + self.together], inputs, plans):
+                part = readable[first : first + self.together]
+                for row in await self._prepared(part, inputs, answer.too_large, plans):
                     self._start(row, plans[row.template])
                     started += 1
         finally:
@@ -182,19 +184,41 @@ class Worker:
         self._completed.give_back(GivenBack(claim, {"reason": error.message, "unreadable": claim.key}))
 
     async def _prepared(
-        self, rows: Sequence[ClaimRow], inputs: Inputs | None, plans: Mapping[int, Plan]
+        self,
+        rows: Sequence[ClaimRow],
+        inputs: Inputs | None,
+        too_large: Mapping[str, TooLarge],
+        plans: Mapping[int, Plan],
     ) -> Sequence[ClaimRow]:
         """Those of the claims that do not run here. All that their handlers read is in the cache then: from `inputs`,
-        where these are not of tasks that the engine was told to be known, or what is asked for."""
+        where these are not of tasks that the engine was told to be known, or what is asked for. A step whose inputs
+        are too large to be answered fails, unless they are here."""
         rows, told = [row for row in rows if not self.claims.has(row.step, row.token)], inputs or {}
         self.inputs.learn({row.task: told[row.task] for row in rows if row.task in told})
-        untold = [row for row in rows if row.task not in told]
-        wanted = [row.step for row in untold if not self._inputs_known(row, plans[row.template])]
-        while wanted:
+        untold = [row for row in rows if row.task not in told and not self._inputs_known(row, plans[row.template])]
+        too_large = {row.step: too_large[row.step] for row in untold if row.step in too_large}
+        wanted = [row.step for row in untold if row.step not in too_large]
+        own = [row.step for row in rows if row.later]
+        while wanted or own:
             kept = self.inputs.kept_since
-            self.inputs.learn(inputs_of(await self._engine.read("inputs", {"steps": wanted})))
-            wanted = [] if self.inputs.kept_since == kept else [row.step for row in rows]
-        return rows
+            read = await self._reader.read(wanted, own)
+            for shared in read.shared:
+                self.inputs.learn(shared)
+            too_large |= read.too_large
+            rows, own = [row._replace(**read.own[row.step]) if row.step in read.own else row for row in rows], []
+            fresh = self.inputs.kept_since == kept
+            wanted = [] if fresh else [row.step for row in rows if row.step not in too_large]
+        for row in rows:
+            if row.step in too_large:
+                self._fail_unread(row, plans[row.template], too_large[row.step])
+        return [row for row in rows if row.step not in too_large] if too_large else rows
+
+    def _fail_unread(self, row: ClaimRow, plan: Plan, found: TooLarge) -> None:
+        step, failure = plan.steps[row.ordinal], failed_of(found)
+        claim = self._claim(row, plan, step, TaskInputs({}, found.correlation_id, found.trace))
+        self.claims.take(Running(claim, step.handler.callable, ended=True))
+        log_failure(claim, step, failure)
+        self._completed.add(Result(claim, plan, 0, failure))
 
     def _inputs_known(self, row: ClaimRow, plan: Plan) -> bool:
         return self.inputs.knows(row.task, plan, plan.steps[row.ordinal])
@@ -260,7 +284,7 @@ class Worker:
         if not isinstance(end, Result):
             return self._let_go(running, end, attempt)
         if end.failure is not None:
-            log_failure(attempt, end.failure)
+            log_failure(attempt.claim, attempt.step, end.failure)
         self._completed.add(end)
 
     def _let_go(self, running: Running, end: Unreported, attempt: Attempt) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable
 from typing import Protocol
 
 from tasker.contracts.backoff import Backoff
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
+from tasker.resilience.outage import Failing
 from tasker.services.engine.exchange import Caller
 from tasker.services.engine.polling import Poller
 
@@ -17,6 +19,7 @@ FAILED = Backoff(0.5, 10.0, spread=0.5)
 """Seconds to wait after looks that failed."""
 DRAIN_SECONDS = 3.0
 """How long a stop waits for the look that is under way; the messages of one that is cut off come again."""
+_log = logging.getLogger("tasker.orchestration")
 
 
 class Inbox(Protocol):
@@ -49,6 +52,7 @@ class QueueActor:
     ) -> None:
         self._inbox, self._caller, self._poller, self._random = inbox, caller, poller, random
         self._batch = batch
+        self._failing = Failing("queue_poll", _log)
         self._looking = asyncio.Lock()
         self._draining = False
 
@@ -72,12 +76,14 @@ class QueueActor:
             try:
                 async with self._looking:
                     found = await self._look(polled)
-            except (DatabaseError, MessagingError):
+            except (DatabaseError, MessagingError) as error:
+                self._failing.failed(error)
                 # whatever is announced meanwhile: what is given back is delivered again, and providers count that
                 await asyncio.sleep(FAILED.pause(failures, self._random.random()))
                 polled, failures = True, failures + 1
                 continue
             failures = 0
+            self._failing.succeeded()
             if found:
                 self._poller.begin()
             polled = not found and not await self._poller.wait(self._inbox.longest_pause())

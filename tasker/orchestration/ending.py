@@ -15,7 +15,6 @@ from tasker.lifecycle.outcomes import OutcomeError
 from tasker.log_lines import log_line
 from tasker.orchestration.changes import failed_change, simple_change, with_growth
 from tasker.orchestration.expansion import UNUSABLE, unplannable
-from tasker.orchestration.halving import halved
 from tasker.orchestration.log import ids_of_parked, tell_processed
 from tasker.orchestration.receptions import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
@@ -24,6 +23,7 @@ from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import AdvanceResult, Caller, OnAdvanced
 from tasker.services.engine.found import ParkedAnswer, ParkedRow
 from tasker.services.engine.graph import plan_growth
+from tasker.services.engine.halving import halved
 from tasker.services.engine.plans import PlanStore
 
 TIMEOUTS = (LockTimeout, StatementTimeout)
@@ -81,11 +81,17 @@ class Ending:
     async def end(self, steps: Sequence[str], worn: Set[str] = frozenset()) -> Ended:
         """Complete, retry or fail them; those that are not parked any more are left alone. Those that are `worn` fail:
         nobody is to try it again."""
-        found = ParkedAnswer.parse(await self._engine.read("parked", {"steps": list(steps), "events": True}))
-        self._ended.unknown |= found.unknown
+        while steps:
+            found = ParkedAnswer.parse(await self._engine.read("parked", {"steps": list(steps), "events": True}))
+            self._ended.unknown |= found.unknown
+            await self._end_these(found.rows, worn)
+            steps = found.rest
+        return self._ended
+
+    async def _end_these(self, rows: Sequence[ParkedRow], worn: Set[str]) -> None:
         plain: list[ParkedRow] = []
         expanding: list[ParkedRow] = []
-        for row in found.rows:
+        for row in rows:
             if row.step in worn:
                 _tell(logging.ERROR, FAILED, "parked_result_given_up", row)
                 await self._fail(row, WORN, UNUSABLE)
@@ -96,7 +102,6 @@ class Ending:
         await halved(kept, self._move, self._refuse)
         for row in expanding:
             await self._expand_alone(row)
-        return self._ended
 
     async def _expand_alone(self, row: ParkedRow) -> None:
         """One that cannot be planned, or takes too long to write, holds up no other."""

@@ -11,11 +11,11 @@ from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import TaskerError, TaskNotFound
 from tasker.log_lines import log_line
-from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine.answers import SettleAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller, OnAdvanced
+from tasker.services.engine.halving import halved
 from tasker.services.submitting.task_requests import finalization_of
 from tasker.services.task_lines import whose
 

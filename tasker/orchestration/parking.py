@@ -22,7 +22,6 @@ from tasker.errors import MessagingError
 from tasker.messaging.pointers import pointed_at, pointers_to
 from tasker.orchestration.changes import change_of
 from tasker.orchestration.ending import Ended, Ending
-from tasker.orchestration.halving import halved
 from tasker.orchestration.log import tell_completed
 from tasker.orchestration.receptions import Receptions, apart, came_before, came_too_often
 from tasker.orchestration.results import Processor, not_storable
@@ -31,6 +30,7 @@ from tasker.services.engine.answers import ParkAnswer
 from tasker.services.engine.calls import UNKNOWN_STEP, Engine
 from tasker.services.engine.changes import soonest_retry
 from tasker.services.engine.exchange import AdvanceResult, Caller, OnAdvanced, Result
+from tasker.services.engine.halving import halved
 from tasker.services.engine.plans import PlanStore
 from tasker.services.task_lines import log_unknown
 

@@ -19,11 +19,11 @@ from tasker.contracts.tracing import TraceContext
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, DuplicateTask, IdempotencyKeyReused, Overloaded, PlanUnreadable, TaskerError
 from tasker.log_lines import ids_of_task, log_line
-from tasker.orchestration.halving import halved
 from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller, OnAdvanced
+from tasker.services.engine.halving import halved
 from tasker.services.engine.plans import PlanStore, Registered
 from tasker.services.submitting.log import tell_created
 from tasker.services.submitting.pressure import Admission

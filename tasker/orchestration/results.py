@@ -17,11 +17,11 @@ from tasker.errors import LockTimeout
 from tasker.log_lines import ids_of, log_line
 from tasker.orchestration.changes import change_of
 from tasker.orchestration.expansion import expands, plan_expansion
-from tasker.orchestration.halving import halved
 from tasker.orchestration.log import tell_completed, tell_finished
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.halving import halved
 
 _log = logging.getLogger("tasker.orchestration")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import Counter
 from collections.abc import Callable
 
@@ -21,6 +22,7 @@ from tasker.orchestration.schedule import Schedule
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.orchestration.turns import Turns
 from tasker.resilience.guard import Guard
+from tasker.resilience.outage import Failing
 from tasker.services.engine.answers import DueAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import OnAdvanced
@@ -35,6 +37,7 @@ FAILED_SECONDS = (0.2, 0.5)
 """Bounds of the pause after a round that failed."""
 DRAIN_SECONDS = 3.0
 """So long a round under way may take to end when the process stops."""
+_log = logging.getLogger("tasker.orchestration")
 
 
 class RoundSkipped(Exception):
@@ -66,6 +69,7 @@ class Upkeep:
         self._engine, self._sweeper, self._turns, self._executor = engine, sweeper, turns, executor
         self._schedule, self._clock, self._random, self._breaker = schedule, clock, random, breaker
         self._on_advanced, self._on_repaired, self._poll_seconds = on_advanced, on_repaired, poll_seconds
+        self._failing = Failing("upkeep", _log)
         self._unreachable, self._sweep_at = False, clock.monotonic()
         self._hesitations, self._hesitation = Backoff(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
         self._unknown, self._under_way, self._draining = set[tuple[str, int]](), asyncio.Lock(), False
@@ -87,7 +91,9 @@ class Upkeep:
             self._schedule.read()
             try:
                 await self._turn()
-            except (DatabaseError, MessagingError):
+                self._failing.succeeded()
+            except (DatabaseError, MessagingError) as error:
+                self._failing.failed(error)
                 await asyncio.sleep(between(*FAILED_SECONDS, self._random.random()))
             await self._schedule.wait(min(self._schedule.due_at, self._sweep_at) - self._clock.monotonic())
 

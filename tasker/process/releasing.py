@@ -9,12 +9,12 @@ from tasker.db.connection import DataRefused
 from tasker.execution.claims_in_hand import GivenBack
 from tasker.log_lines import ids_of, log_line
 from tasker.orchestration.changes import released_change
-from tasker.orchestration.halving import halved
 from tasker.orchestration.results import Processor
 from tasker.orchestration.schedule import FollowUp, Schedule
 from tasker.services.engine.answers import BacklogAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import Caller
+from tasker.services.engine.halving import halved
 
 _log = logging.getLogger("tasker.worker")
 

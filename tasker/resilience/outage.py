@@ -37,6 +37,28 @@ def level_of(error: object) -> int:
     return logging.DEBUG if is_outage(error) else logging.WARNING
 
 
+class Failing:
+    """Work that is repeated until it succeeds: one line in the log for each cause, and one when it is over.
+
+    `event` begins the lines. What follows from an outage is told elsewhere.
+    """
+
+    def __init__(self, event: str, log: logging.Logger) -> None:
+        self._event, self._log, self._cause = event, log, ""
+
+    def failed(self, error: Exception) -> None:
+        """It failed once more."""
+        if not is_outage(error) and (cause := str(error)) != self._cause:
+            self._cause = cause
+            self._log.warning("%s_failed reason=%s; it is tried again until it succeeds", self._event, cause)
+
+    def succeeded(self) -> None:
+        """It has succeeded."""
+        if self._cause:
+            self._cause = ""
+            self._log.warning("%s_recovered", self._event)
+
+
 QUIET_SECONDS = 10.0
 """An outage that refused statements began ends so long after the last of them at the earliest: longer than the pauses
 between two attempts, since reads may succeed in between."""

@@ -31,7 +31,6 @@ from tasker.log_lines import log_line
 from tasker.orchestration.changes import failed_change, lost_change, simple_change
 from tasker.orchestration.dead_letters.replaying import ReplaySweep
 from tasker.orchestration.dead_letters.staleness import StalenessSearch, StalenessSettings
-from tasker.orchestration.halving import halved
 from tasker.orchestration.parking import ParkedResults
 from tasker.orchestration.pruning.retention import RetentionSettings, RetentionSweep
 from tasker.orchestration.results import Processor
@@ -44,6 +43,7 @@ from tasker.services.engine.calls import Engine
 from tasker.services.engine.changes import Change
 from tasker.services.engine.exchange import AdvanceResult, Caller, OnAdvanced
 from tasker.services.engine.found import Found, FoundStep, Orphan, UnservedStep
+from tasker.services.engine.halving import halved
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
 from tasker.services.task_lines import whose

@@ -21,11 +21,17 @@ class ClaimAnswer(AdvanceResult):
     release: Sequence[int] = ()
     taken: Sequence[QueuedMessage] = ()
     """Messages that are to be acknowledged, where they do not live in the database."""
+    unclaimable: Sequence[Mapping[str, Any]] = ()
+    """Steps that the database refuses to claim: step, task, attempt, reason."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
         """As `AdvanceResult.more`."""
-        return {"popped": answer.get("popped") or 0, "release": answer.get("release") or ()}
+        return {
+            "popped": answer.get("popped") or 0,
+            "release": answer.get("release") or (),
+            "unclaimable": answer.get("unclaimable") or (),
+        }
 
     @property
     def unknown(self) -> set[str]:

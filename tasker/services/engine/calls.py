@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,10 +16,12 @@ from time import perf_counter
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
-from tasker.db.connection import Statements
+from tasker.db.connection import DataRefused, Statements
 from tasker.db.queries import query
 from tasker.db.together import Lending
 from tasker.errors import DatabaseError, MessagingError
+from tasker.lifecycle.fingerprint import fingerprint
+from tasker.log_lines import log_line
 from tasker.messaging.hints import PoisonMessage, StepHint
 from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
@@ -29,7 +31,7 @@ from tasker.services.engine.end_notices import EndNotices
 from tasker.services.engine.listeners import Listeners
 from tasker.services.engine.rules import DEFAULT_RULES, beyond_defaults
 from tasker.services.engine.rules import Rules as Rules  # offered with the engine
-from tasker.services.task_lines import enqueued, enqueued_are_told, log_unknown, tell_enqueued
+from tasker.services.task_lines import enqueued, enqueued_are_told, log_unknown, tell_enqueued, whose
 
 Answer = dict[str, Any]
 Args = Mapping[str, Any]
@@ -46,7 +48,7 @@ class Parsed(Protocol):
 
 
 Answered = TypeVar("Answered", bound=Parsed)
-UNKNOWN_STEP = "unknown step"
+UNKNOWN_STEP, NOT_CLAIMABLE = "unknown step", "not_claimable"
 LOOKS = 3
 """How often a queue has to look too shallow before hints are taken for lost."""
 _log = logging.getLogger("tasker.engine")
@@ -177,13 +179,36 @@ class Engine:
     async def claim(self, args: Args) -> ClaimAnswer:
         """Take up to `slots` hints of `namespaces` and claim their steps."""
         if self._joined:
-            answer = ClaimAnswer.parse(await self.pop_and_claim(self._joined.claim, args))
+            joined = self._joined.claim
+            answer = await self._claimed(args, lambda asked: self.pop_and_claim(joined, asked))
             for step in answer.unknown:  # the database has set them aside
                 log_unknown(f"worker queues of {', '.join(args['namespaces'])}", step)
             return answer
         answer = await self.claim_received(args, await self.receive(args["namespaces"], args["slots"]))
         await self.messaging.ack_messages(answer.taken)
         return answer
+
+    async def _claimed(self, args: Args, claim: Callable[[Args], Awaitable[Answer]]) -> ClaimAnswer:
+        """Claim; when the database refuses a value, claim each step by itself. One that is refused alone fails."""
+        try:
+            return ClaimAnswer.parse(await claim(args))
+        except DataRefused as error:
+            _log.warning("claim_refused reason=%s; its steps are claimed one by one", error)
+        answer = ClaimAnswer.parse(await claim({**args, "each": True}))
+        for row in answer.unclaimable:
+            await self._fail_unclaimable(row, args)
+        return answer
+
+    async def _fail_unclaimable(self, row: Mapping[str, Any], args: Args) -> None:
+        """Fail a step for good. Where that is refused, too, a person is told, and sweeps send its hint again."""
+        ids = (await whose(self.connection, [row["task"]]))[row["task"]]
+        log_line(_log, logging.ERROR, "step_not_claimable", {**ids, "step_uuid": row["step"], "error": row["reason"]})
+        message = f"the database refuses to claim this step: {row['reason']}"
+        error = {"message": message, "error_type": NOT_CLAIMABLE, "retryable": False, "attempt": row["attempt"]}
+        error["fingerprint"] = fingerprint(error)
+        change = {"s": row["step"], "t": row["task"], "kind": "fail", "e": error}
+        with suppress(DataRefused):
+            await self.call("advance", {**args, "items": [change], "slots": 0, "wait": False})
 
     async def pop_and_claim(self, joined: str, args: Args) -> Answer:
         """Take hints and claim in one transaction; `joined` is the backend's function for that."""
@@ -245,7 +270,8 @@ class Engine:
         await self.give_back(received[args["slots"] :])
         try:
             steps = [await self._step_of(message) for message in taken]
-            answer = await self.move("claim", {**args, "steps": [step for step in steps if step]}, ClaimAnswer)
+            wanted = {**args, "steps": [step for step in steps if step]}
+            answer = await self._claimed(wanted, lambda asked: self.call("claim", asked))
         except DatabaseError:
             await self.give_back(taken)
             raise

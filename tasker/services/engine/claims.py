@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,6 +26,8 @@ class ClaimRow(NamedTuple):
     checkpoint: Mapping[str, Any] | None = None
     apart: bool = False
     """It has lost its worker twice: it runs in a child process, where it can."""
+    later: bool = False
+    """Its own inputs and checkpoint did not fit into the answer: they are to be read."""
 
     @classmethod
     def parse(cls, row: Answer) -> ClaimRow:
@@ -41,6 +43,7 @@ class ClaimRow(NamedTuple):
             row.get("inputs"),
             row.get("checkpoint"),
             bool(row.get("apart")),
+            bool(row.get("later")),
         )
 
 
@@ -70,6 +73,29 @@ class TaskInputs:
 
 Inputs: TypeAlias = Mapping[str, TaskInputs]
 """What handlers read, by task."""
+
+
+class TooLarge(NamedTuple):
+    """The size of a step's inputs that the database cannot answer, and whose they are."""
+
+    bytes: int
+    results: int
+    largest: Sequence[tuple[str, int]]
+    """Names of ancestors and the sizes of their results."""
+    correlation_id: str
+    trace: TraceContext | None = None
+
+    @classmethod
+    def parse(cls, row: Answer) -> TooLarge:
+        """A row of `too_large`."""
+        trace = TraceContext(**row["trace"]) if row.get("trace") else None
+        largest = [(name, size) for name, size in row["largest"]]
+        return cls(row["bytes"], row["results"], largest, row["correlation"], trace)
+
+
+def too_large_of(answer: Answer) -> dict[str, TooLarge]:
+    """The steps whose inputs an answer could not hold."""
+    return {step: TooLarge.parse(row) for step, row in (answer.get("too_large") or {}).items()}
 
 
 def inputs_of(answer: Answer) -> Inputs:

@@ -11,7 +11,7 @@ from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOU
 from tasker.contracts.execution import Claim, Failure, Success, Verdict
 from tasker.contracts.plan import Plan
 from tasker.services.engine.changes import Change, Growth, completed, grown, soonest, soonest_retry
-from tasker.services.engine.claims import Answer, ClaimRow, Inputs, inputs_of
+from tasker.services.engine.claims import Answer, ClaimRow, Inputs, TooLarge, inputs_of, too_large_of
 from tasker.services.engine.result_events import Events
 
 
@@ -83,6 +83,8 @@ class AdvanceResult:
     """The shortest delay of a retry that this write arranged."""
     at: str | None = None
     """The time of the database at which tasks began or ended with this write."""
+    too_large: Mapping[str, TooLarge] = field(default_factory=dict)
+    """Of the claims those whose inputs the database cannot answer."""
 
     @classmethod
     def parse(cls, answer: Answer, changes: Sequence[Change] = ()) -> Self:
@@ -98,6 +100,7 @@ class AdvanceResult:
             grown(changes, verdicts),
             soonest_retry(changes),
             answer.get("at"),
+            too_large_of(answer),
             **cls.more(answer),
         )
 

@@ -147,8 +147,14 @@ class ParkedAnswer:
 
     rows: Sequence[ParkedRow]
     unknown: frozenset[str]
+    rest: Sequence[str] = ()
+    """Steps that did not fit into the answer: they are to be asked for again."""
 
     @classmethod
     def parse(cls, answer: Row) -> Self:
         """The answer of `tasker.parked_v1`."""
-        return cls([ParkedRow(**row) for row in answer["items"]], frozenset(answer.get("unknown") or ()))
+        return cls(
+            [ParkedRow(**row) for row in answer["items"]],
+            frozenset(answer.get("unknown") or ()),
+            answer.get("rest") or (),
+        )

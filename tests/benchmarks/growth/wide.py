@@ -16,8 +16,8 @@ from tests.benchmarks.growth.case import Case, Prepare
 from tests.support.engine_fixture import Lab, ok
 from tests.support.random_plans import Spec
 
-FILLED = """insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, created_at)
-  select task_uuid, ordinal, workflow_step_uuid, name, '{"value": 1}', created_at from tasker.workflow_steps"""
+FILLED = """insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, bytes, created_at)
+  select task_uuid, ordinal, workflow_step_uuid, name, '{"value": 1}', 29, created_at from tasker.workflow_steps"""
 LOGGED = """insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, execution_time_ms,
     created_at)
   select workflow_step_uuid, tasker.step_path('in_progress', 'ok'), 5, 1, 1, 5, created_at

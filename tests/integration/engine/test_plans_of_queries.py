@@ -92,8 +92,8 @@ def large(server: Server, migrated_template: str) -> Iterator[tuple[str, Lab, Se
         for _ in range(5):
             lab.one.finish(*lab.one.claim(400))
         lab.one.execute(
-            """insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, created_at)
-               select task_uuid, ordinal, workflow_step_uuid, name, '1', created_at from tasker.workflow_steps
+            """insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, bytes, created_at)
+               select task_uuid, ordinal, workflow_step_uuid, name, '1', 12, created_at from tasker.workflow_steps
                on conflict do nothing"""
         )
         yield url, lab, early

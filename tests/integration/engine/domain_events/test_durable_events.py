@@ -56,6 +56,22 @@ def test_an_accepted_result_leaves_its_event_with_it(lab: Lab) -> None:
     lab.check()
 
 
+def test_event_page_ends_before_it_grows_too_large_and_skips_none(lab: Lab) -> None:
+    """Stored compressed, each payload takes less than a kilobyte."""
+    plan = lab.plan(*(Spec(f"s{n}", publishes=[declared("paid")]) for n in range(5)), name="large")
+    task, claims = lab.running(plan)
+    lab.one.advance(*(ok(claim, {"text": "t" * 65_536}) for claim in claims.values()), events=True)
+
+    which, after, pages = {"task": task, "limit": 10, "max_bytes": 150_000}, 0, []
+    while events := (page := lab.observer.core("events", {**which, "after": after}))["events"]:
+        pages.append([event["metadata"]["step_name"] for event in events])
+        after = page["last"]
+
+    assert pages == [["s0", "s1"], ["s2", "s3"], ["s4"]]
+    newest = lab.observer.core("events", {**which, "newest": True})["events"]
+    assert [event["metadata"]["step_name"] for event in newest] == ["s3", "s4"]
+
+
 def test_a_result_that_is_refused_leaves_none(lab: Lab) -> None:
     task, claim = running(lab, declared("paid"))
 

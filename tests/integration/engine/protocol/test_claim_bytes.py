@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.support.engine_fixture import Lab, ok
-from tests.support.random_plans import Spec
+import pytest
+
+from tests.support.engine_fixture import Lab, ok, retry
+from tests.support.random_plans import RetryPolicy, Spec
 
 KIBI = 1024
 
@@ -26,6 +28,45 @@ def test_a_claim_stops_before_its_answer_grows_too_large_and_loses_nothing(lab: 
     lab.one.finish(*first)
     lab.two.finish(*rest)
     assert {lab.task(task).state for task in tasks} == {"complete"}
+
+
+def test_claim_counts_what_is_sent_and_not_what_is_stored_compressed(lab: Lab) -> None:
+    """64 KiB of one letter take less than a kilobyte in the table."""
+    lab.submit(lab.chain(2), *({"context": {"text": "a" * 64 * KIBI}} for _ in range(10)))
+
+    first = lab.one.claim(max_claim_bytes=200 * KIBI)
+    assert len(first) == 3
+    lab.one.advance(*(ok(claim, {"text": "b" * 64 * KIBI}) for claim in first))
+    assert len(lab.one.claim(max_claim_bytes=300 * KIBI)) == 2, "their contexts and the results before them"
+
+
+def test_inputs_are_answered_in_parts_and_the_rest_is_named(lab: Lab) -> None:
+    """A worker reads so what a hand-over or a submission left to it."""
+    tasks = lab.submit(lab.chain(1), *({"context": {"text": "a" * 64 * KIBI}} for _ in range(5)))
+    wanted, read = sorted(claim["step"] for claim in lab.one.claim()), []
+    while wanted:
+        answer = lab.one.core("inputs", {"steps": wanted, "max_bytes": 200 * KIBI})
+        read.append(len(answer["tasks"]))
+        wanted = answer.get("rest")
+    assert read == [3, 2]
+    assert len(tasks) == sum(read)
+
+
+@pytest.mark.parametrize("way", ["claimed", "handed over"])
+def test_checkpoints_beyond_the_bound_are_left_for_the_worker_to_read(lab: Lab, way: str) -> None:
+    plan = lab.plan(*(Spec(f"s{n}", retry=RetryPolicy(max_attempts=2, backoff_base_ms=0)) for n in range(5)))
+    _, claims = lab.running(plan)
+    for claim in claims.values():
+        large = {"cursor": claim["name"], "items_processed": 1, "accumulated_results": "c" * 4_000_000}
+        lab.one.core("checkpoint", {"step": claim["step"], "token": claim["token"], **large})
+    lab.one.advance(*(retry(claim, delay_ms=0) for claim in claims.values()))
+    promoted = lab.one.call("due", lab.one.args(slots=5 if way == "handed over" else 0))
+    again = promoted["claims"] if way == "handed over" else lab.one.claim()
+
+    assert sorted(bool(claim["later"]) for claim in again) == [False] * 4 + [True]
+    (left,) = [claim for claim in again if claim["later"]]
+    own = lab.one.core("inputs", {"steps": [], "own": [left["step"]]})["own"]
+    assert (left["checkpoint"], own[left["step"]]["checkpoint"]["cursor"]) == (None, left["name"])
 
 
 def test_what_several_steps_read_counts_once(lab: Lab) -> None:

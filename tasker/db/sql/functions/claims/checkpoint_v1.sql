@@ -22,12 +22,14 @@ begin
   if not found then
     return jsonb_build_object('lost', true);
   end if;
-  insert into tasker.step_checkpoints as c (workflow_step_uuid, checkpoint, updated_at)
-  values (v_step, jsonb_build_object('cursor', p_args->'cursor', 'items_processed', p_args->'items_processed', 'timestamp', v_stamp,
+  v_checkpoint := jsonb_build_object('cursor', p_args->'cursor', 'items_processed', p_args->'items_processed', 'timestamp', v_stamp,
     'accumulated_results', p_args->'accumulated_results',
     'history', jsonb_build_array(jsonb_build_object('cursor', p_args->'cursor', 'timestamp', v_stamp)))
-    || case when p_args ? 'events' then jsonb_build_object('events', p_args->'events') else '{}' end, v_now)
+    || case when p_args ? 'events' then jsonb_build_object('events', p_args->'events') else '{}' end;
+  insert into tasker.step_checkpoints as c (workflow_step_uuid, checkpoint, bytes, updated_at)
+  values (v_step, v_checkpoint, pg_column_size(v_checkpoint), v_now)
   on conflict (workflow_step_uuid) do update set updated_at = v_now,
+    bytes = excluded.bytes + pg_column_size(c.checkpoint->'history'),
     checkpoint = excluded.checkpoint || jsonb_build_object('history', case
       when jsonb_array_length(c.checkpoint->'history') < v_kept then c.checkpoint->'history'
       else (c.checkpoint->'history') - 0 end || (excluded.checkpoint->'history'))

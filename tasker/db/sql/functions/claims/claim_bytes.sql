@@ -1,15 +1,15 @@
--- How large the answer is that holds what the handlers of these steps read: contexts and results, each once. Stored sizes
--- are counted, compressed as they are: no value is read.
+-- How large the answer is that holds what the handlers of these steps read: contexts and results, each once. Counted is
+-- what is sent: stored values may be a hundredth of that. No value is read, since each row says how large its value is.
 create or replace function tasker.claim_bytes(p_steps uuid[]) returns bigint
 language plpgsql stable as $$
 declare
   v_contexts bigint;
   v_results bigint;
 begin
-  select sum(pg_column_size(d.context)) into v_contexts
+  select sum(d.context_bytes) into v_contexts
   from (select distinct s.task_uuid from tasker.workflow_steps s where s.workflow_step_uuid = any (p_steps)) t
   join tasker.task_details d on d.task_uuid = t.task_uuid;
-  select sum(pg_column_size(r.result)) into v_results
+  select sum(r.bytes) into v_results
   from tasker.wanted_results(p_steps) w
   join tasker.step_results r on r.task_uuid = w.task_uuid and r.ordinal = w.ordinal;
   return coalesce(v_contexts, 0) + coalesce(v_results, 0);

@@ -3,8 +3,10 @@
 -- message was taken must not be skipped). Anything else a hint names is dead: the row has moved on. What is paused is
 -- put aside: it goes back to the held steps, as does what nobody serves (tasker.put_back).
 -- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids, window,
---   max_claim_bytes (16 MiB): what handlers read is answered up to that, at least for one step,
---   known: [task...], of which nothing is answered that handlers read}
+--   max_claim_bytes (16 MiB): what handlers read is answered up to that, at least for one step, whose inputs may even so be
+--   too large to be answered (tasker.too_large); and what the steps have of their own as well (tasker.own_inputs),
+--   known: [task...], of which nothing is answered that handlers read,
+--   each: true after a claim that was refused for a value of one of its steps (tasker.claim_each)}
 -- Answer: claims, dead (count), verdicts {step: unknown|held}, send (not served here: hinted again after a moment),
 --   the tasks and ancestors' results that the claims need, once each, and `release` (see tasker.releasable).
 create or replace function tasker.claim_v1(p_args jsonb) returns jsonb
@@ -27,6 +29,8 @@ declare
   v_lacking uuid[] := '{}';
   v_refused jsonb;
   v_heavy uuid[];
+  v_max constant bigint := coalesce((p_args->>'max_claim_bytes')::bigint, 16777216);
+  v_own jsonb;
   v_claims jsonb;
   v_verdicts jsonb;
   v_aside jsonb;
@@ -35,6 +39,9 @@ begin
   perform tasker.require_read_committed();
   if cardinality(v_steps) = 0 then
     return tasker.releasable(p_args);
+  end if;
+  if p_args ? 'each' then
+    return tasker.claim_each(p_args);
   end if;
   if exists (select from tasker.pauses) then
     v_paused := tasker.paused_of(array(select s.workflow_step_uuid from tasker.workflow_steps s
@@ -56,7 +63,7 @@ begin
   end if;
 
   if cardinality(v_found) > 1 then
-    v_heavy := tasker.beyond_bytes(v_found, coalesce((p_args->>'max_claim_bytes')::bigint, 16777216));
+    v_heavy := tasker.beyond_bytes(v_found, v_max);
     if v_heavy is not null then   -- they stay enqueued and are hinted again for the next claim
       v_found := array(select f from unnest(v_found) f where f <> all (v_heavy));
       v_refused := coalesce(v_refused, '[]') || (
@@ -66,6 +73,7 @@ begin
     end if;
   end if;
 
+  v_own := tasker.own_inputs(v_found, v_max);
   with claimed as (
     update tasker.workflow_steps s set state = tasker.place_state('claim'), claim_token = tasker.place_token('claim', s.claim_token),
       attempts = tasker.place_attempts('claim', s.attempts),
@@ -87,8 +95,8 @@ begin
   select jsonb_build_object(
     'claims', (select jsonb_agg(jsonb_build_object('step', c.workflow_step_uuid, 'task', c.task_uuid, 'name', c.name,
         'template', c.template_id, 'ordinal', c.ordinal, 'token', c.claim_token, 'attempt', c.attempts,
-        'inputs', (select i.inputs from tasker.step_inputs i where i.workflow_step_uuid = c.workflow_step_uuid),
-        'checkpoint', (select k.checkpoint from tasker.step_checkpoints k where k.workflow_step_uuid = c.workflow_step_uuid),
+        'inputs', v_own->c.workflow_step_uuid::text->'inputs', 'checkpoint', v_own->c.workflow_step_uuid::text->'checkpoint',
+        'later', v_own->c.workflow_step_uuid::text->'later',
         'apart', case when c.attempts > 2 then tasker.runs_apart(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end)
         order by c.workflow_step_uuid) from claimed c),
     'counted', (select count(*) from counted))
@@ -111,7 +119,7 @@ begin
   end if;
   return v_claims - 'counted'
     || jsonb_build_object('dead', nullif(v_dead, 0), 'verdicts', v_verdicts, 'send', v_refused)
-    || tasker.inputs_v1(jsonb_build_object('steps', to_jsonb(coalesce(v_found, '{}'))))
+    || tasker.shared_inputs(coalesce(v_found, '{}'))
     || tasker.releasable(p_args);
 end
 $$;

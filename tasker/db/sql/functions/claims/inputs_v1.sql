@@ -1,28 +1,32 @@
--- What handlers of these steps read: the tasks' contexts and the results of every ancestor (C-44), once each.
--- Ancestors come from the template by ordinal (tasker.wanted_results); a step that does not exist or has no result is
--- simply absent.
--- p_args: {steps: [uuid...]}. Answer: {tasks: {id: {template, namespace, context, correlation, priority, trace}},
--- results: {task id: {step name: [ordinal, result]}}}.
+-- What handlers of these steps read, up to `max_bytes` (16 MiB; at least that of one step): the others are to be asked for
+-- again.
+-- p_args: {steps: [uuid...], own: [uuid...]: steps whose own inputs did not fit into the answer that claimed them,
+--   describe: true where the answer could not be read: only how large it is, max_bytes}
+-- Answer: as tasker.shared_inputs, own: as tasker.own_inputs, rest: [steps and own that are left]
 create or replace function tasker.inputs_v1(p_args jsonb) returns jsonb
 language plpgsql stable
 set search_path to pg_catalog, pg_temp
 as $$
 declare
   v_steps constant uuid[] := array(select jsonb_array_elements_text(p_args->'steps')::uuid);
+  v_max constant bigint := coalesce((p_args->>'max_bytes')::bigint, 16777216);
+  v_beyond uuid[];
   v_answer jsonb;
 begin
-  with tasks as (
-    select distinct s.task_uuid from tasker.workflow_steps s where s.workflow_step_uuid = any (v_steps)
-  )
-  select jsonb_build_object(
-    'tasks', coalesce((select jsonb_object_agg(t.task_uuid, jsonb_build_object('template', t.template_id,
-        'namespace', t.namespace_id, 'context', d.context, 'correlation', d.correlation_id, 'priority', t.priority, 'trace', d.trace))
-      from tasks x join tasker.tasks t on t.task_uuid = x.task_uuid join tasker.task_details d on d.task_uuid = x.task_uuid),
-      '{}'),
-    'results', coalesce((select jsonb_object_agg(r.task_uuid, r.results) from (
-        select w.task_uuid, jsonb_object_agg(sr.name, jsonb_build_array(sr.ordinal, sr.result)) as results
-        from tasker.wanted_results(v_steps) w join tasker.step_results sr on sr.task_uuid = w.task_uuid and sr.ordinal = w.ordinal
-        group by w.task_uuid) r), '{}')) into v_answer;
+  if p_args ? 'describe' then
+    return jsonb_build_object('too_large', tasker.too_large(v_steps));
+  end if;
+  if cardinality(v_steps) > 1 then
+    v_beyond := tasker.beyond_bytes(v_steps, v_max);
+  end if;
+  v_answer := tasker.shared_inputs(v_steps[:cardinality(v_steps) - coalesce(cardinality(v_beyond), 0)]);
+  if v_beyond is not null then
+    v_answer := v_answer || jsonb_build_object('rest', to_jsonb(v_beyond));
+  end if;
+  if p_args ? 'own' then
+    v_answer := v_answer || jsonb_build_object('own',
+      tasker.own_inputs(array(select jsonb_array_elements_text(p_args->'own')::uuid), v_max));
+  end if;
   return v_answer;
 end
 $$;

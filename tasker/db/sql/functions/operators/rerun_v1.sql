@@ -28,9 +28,9 @@ begin
     return jsonb_build_object('replan', true);
   end if;
 
-  insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context, initiator,
+  insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context, context_bytes, initiator,
     source_system, reason, tags, requested_at)
-  select v_id, v_draft->>'identity', v_id, d.correlation_id, v_draft->'context', v_draft->>'initiator', v_draft->>'source_system',
+  select v_id, v_draft->>'identity', v_id, d.correlation_id, v_draft->'context', pg_column_size(v_draft->'context'), v_draft->>'initiator', v_draft->>'source_system',
     v_draft->>'reason', d.tags, v_now
   from tasker.task_details d where d.task_uuid = v_task.task_uuid;
 
@@ -56,13 +56,13 @@ begin
     select s.id, tasker.path_code('pending') || tasker.path_code(s.state), 2, 0, 0, jsonb_build_object('reused_from', v_task.task_uuid), v_now
     from steps s where not s.again
   ), results as (
-    insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
-    select v_id, r.ordinal, s.id, r.name, r.result, r.metadata, r.created_at
+    insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, bytes, created_at)
+    select v_id, r.ordinal, s.id, r.name, r.result, r.metadata, r.bytes, r.created_at
     from steps s join tasker.step_results r on r.workflow_step_uuid = s.workflow_step_uuid
     where r.task_uuid = v_task.task_uuid and not s.again
   ), inputs as (
-    insert into tasker.step_inputs (workflow_step_uuid, inputs)
-    select s.id, i.inputs from steps s join tasker.step_inputs i on i.workflow_step_uuid = s.workflow_step_uuid
+    insert into tasker.step_inputs (workflow_step_uuid, inputs, bytes)
+    select s.id, i.inputs, i.bytes from steps s join tasker.step_inputs i on i.workflow_step_uuid = s.workflow_step_uuid
   ), edges as (
     insert into tasker.dynamic_edges (task_uuid, from_step_uuid, to_step_uuid, name)
     select v_id, f.id, t.id, e.name

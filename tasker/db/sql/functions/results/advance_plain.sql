@@ -76,11 +76,11 @@ begin
   v_ends := v_way <> '' and tasker.task_is_final(v_target);
 
   with stored as (
-    insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
-    select s.task_uuid, s.ordinal, s.step_uuid, s.name, s.result, s.metadata, p_now from unnest(v_steps) s
+    insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, bytes, created_at)
+    select s.task_uuid, s.ordinal, s.step_uuid, s.name, s.result, s.metadata, pg_column_size(s.result), p_now from unnest(v_steps) s
     where s.result is not null
     on conflict (task_uuid, ordinal, workflow_step_uuid) do update
-      set result = excluded.result, metadata = excluded.metadata, created_at = excluded.created_at
+      set result = excluded.result, metadata = excluded.metadata, bytes = excluded.bytes, created_at = excluded.created_at
   ), moved as (
     update tasker.workflow_steps s set
       unmet = s.unmet - c.met, state = coalesce(c.state, s.state), claim_token = c.token, attempts = c.attempt,

@@ -49,6 +49,7 @@ declare
   v_grown uuid[] := '{}';
   v_free int := 0;
   v_own uuid[] := '{}';
+  v_inputs jsonb;
 begin
   perform tasker.require_read_committed();
   if p_args ? 'lock_ms' then
@@ -150,11 +151,11 @@ begin
   end if;
 
   with stored as (
-    insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
-    select j.task_uuid, j.ordinal, j.step_uuid, j.name, j.result, j.metadata, v_now
+    insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, bytes, created_at)
+    select j.task_uuid, j.ordinal, j.step_uuid, j.name, j.result, j.metadata, pg_column_size(j.result), v_now
     from unnest(v_judged) j where j.result is not null and tasker.kind_stores_result(j.kind)
     on conflict (task_uuid, ordinal, workflow_step_uuid) do update
-      set result = excluded.result, metadata = excluded.metadata, created_at = excluded.created_at
+      set result = excluded.result, metadata = excluded.metadata, bytes = excluded.bytes, created_at = excluded.created_at
   ), moved as (
     update tasker.workflow_steps s set
       unmet = s.unmet - c.met, state = coalesce(c.state, s.state), claim_token = c.token, attempts = c.attempt,
@@ -191,14 +192,15 @@ begin
   from moved m where tasker.path_length(m.path) > 0;
 
   if v_placed is not null then
+    v_inputs := tasker.own_inputs(array(select p.step_uuid from unnest(v_placed) p where p.place = 'claim'), 16777216);
     select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', p.step_uuid, 'task', p.task_uuid)
         order by p.priority desc, p.held_rank, p.step_uuid) filter (where p.place = 'enqueue'),
       jsonb_agg(jsonb_build_object('step', p.step_uuid, 'task', p.task_uuid, 'name', p.name,
         'template', p.template_id, 'ordinal', p.ordinal, 'token', tasker.place_token(p.place, p.token),
         'attempt', tasker.place_attempts(p.place, p.attempt),
         'priority', p.priority,
-        'inputs', (select i.inputs from tasker.step_inputs i where i.workflow_step_uuid = p.step_uuid),
-        'checkpoint', (select c.checkpoint from tasker.step_checkpoints c where c.workflow_step_uuid = p.step_uuid),
+        'inputs', v_inputs->p.step_uuid::text->'inputs', 'checkpoint', v_inputs->p.step_uuid::text->'checkpoint',
+        'later', v_inputs->p.step_uuid::text->'later',
         'apart', case when p.attempt > 1 then tasker.runs_apart(p.task_uuid, p.step_uuid, p.attempt) end)
         order by p.priority desc, p.step_uuid) filter (where p.place = 'claim'),
       bool_or(p.place = 'hold')

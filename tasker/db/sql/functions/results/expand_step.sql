@@ -51,8 +51,8 @@ begin
   ), waiting as (
     select n.uuid, count(*)::int as unmet from named n join parents p on p.name = n.name where p.unmet group by n.uuid
   ), inputs as (
-    insert into tasker.step_inputs (workflow_step_uuid, inputs)
-    select g.uuid, g.inputs from given g where jsonb_typeof(g.inputs) = 'object'
+    insert into tasker.step_inputs (workflow_step_uuid, inputs, bytes)
+    select g.uuid, g.inputs, pg_column_size(g.inputs) from given g where jsonb_typeof(g.inputs) = 'object'
   ), created as (
     insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name, state,
       unmet, max_attempts, retryable, created_at, updated_at)

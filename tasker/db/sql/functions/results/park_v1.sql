@@ -39,11 +39,11 @@ begin
       and s.claim_token = g.k and s.worker_uuid = coalesce(g.w, v_worker)
     returning s.*, g.kind, g.path, g.d, g.ms, g.r, g.m, g.e, g.ev
   ), stored as (
-    insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, created_at)
-    select m.task_uuid, m.ordinal, m.workflow_step_uuid, m.name, m.r, m.m, v_now
+    insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, bytes, created_at)
+    select m.task_uuid, m.ordinal, m.workflow_step_uuid, m.name, m.r, m.m, pg_column_size(m.r), v_now
     from moved m where tasker.kind_stores_result(m.kind) and m.r is not null
     on conflict (task_uuid, ordinal, workflow_step_uuid) do update
-      set result = excluded.result, metadata = excluded.metadata, created_at = excluded.created_at
+      set result = excluded.result, metadata = excluded.metadata, bytes = excluded.bytes, created_at = excluded.created_at
   ), failed as (
     insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
     select m.task_uuid, m.workflow_step_uuid, m.attempts, m.claim_token, v_worker, m.e, v_now from moved m

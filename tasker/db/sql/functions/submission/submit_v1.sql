@@ -54,9 +54,9 @@ begin
     select * from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
       correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text, tags jsonb, trace jsonb)
   ), detailed as (
-    insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context, initiator,
+    insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context, context_bytes, initiator,
       source_system, reason, tags, trace, requested_at)
-    select g.id, g.identity, coalesce(g.correlation, g.id), g.parent_correlation, coalesce(g.context, '{}'),
+    select g.id, g.identity, coalesce(g.correlation, g.id), g.parent_correlation, coalesce(g.context, '{}'), pg_column_size(coalesce(g.context, '{}')),
       coalesce(g.initiator, 'unknown'), coalesce(g.source_system, 'unknown'), coalesce(g.reason, ''),
       array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), g.trace, v_now
     from given g order by g.identity

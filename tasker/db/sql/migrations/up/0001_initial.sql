@@ -143,6 +143,7 @@ create table tasker.task_details (
   correlation_id        uuid not null,
   parent_correlation_id uuid,
   context               jsonb not null,
+  context_bytes         int not null,                      -- of the value itself: what is stored may be compressed
   initiator             text not null default 'unknown',
   source_system         text not null default 'unknown',
   reason                text not null default '',
@@ -203,7 +204,8 @@ create table tasker.dynamic_edges (
 -- Written once each.
 create table tasker.step_inputs (
   workflow_step_uuid uuid primary key,
-  inputs             jsonb not null
+  inputs             jsonb not null,
+  bytes              int not null                          -- of the value itself, as below
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 
 create table tasker.step_results (
@@ -213,6 +215,7 @@ create table tasker.step_results (
   name               text not null,
   result             jsonb not null,
   metadata           jsonb,
+  bytes              int not null,                         -- of the result itself: what is stored may be compressed
   created_at         timestamptz not null,
   primary key (task_uuid, ordinal, workflow_step_uuid)     -- claim reads the ancestors' results by ordinal
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
@@ -233,6 +236,7 @@ create index step_failures_by_time on tasker.step_failures (created_at);        
 create table tasker.step_checkpoints (
   workflow_step_uuid uuid primary key,
   checkpoint         jsonb not null,
+  bytes              int not null,
   updated_at         timestamptz not null
 ) with (fillfactor = 50);
 

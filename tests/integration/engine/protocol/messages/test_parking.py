@@ -45,6 +45,20 @@ def test_a_parked_result_that_may_create_steps_comes_with_what_it_decided(lab: L
     assert found["unknown"] == [str(UUID(int=7))]
 
 
+def test_parked_results_are_answered_in_parts_and_the_rest_is_named(lab: Lab) -> None:
+    _, claims = lab.running(lab.plan(*(Spec(f"d{n}", DECISION) for n in range(5)), Spec("x", depends_on=("d0",))))
+    park(lab, *(ok(claim, {"to": "x", "why": "w" * 65_536}) for claim in claims.values()))
+
+    steps, parts = [claim["step"] for claim in claims.values()], []
+    while steps:
+        found = lab.two.core("parked", {"steps": steps, "max_bytes": 150_000})
+        parts.append([item["name"] for item in found["items"] if item["result"]["to"] == "x"])
+        assert found["unknown"] is None
+        steps = found["rest"]
+
+    assert parts == [["d0", "d1"], ["d2", "d3"], ["d4"]]
+
+
 def test_a_parked_failure_says_how_it_is_to_be_retried(lab: Lab) -> None:
     task, claims = lab.running(lab.plan(Spec("a"), Spec("b")))
     park(lab, retry(claims["a"], delay_ms=500), fail(claims["b"]))

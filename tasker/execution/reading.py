@@ -1,0 +1,73 @@
+"""Reading of handlers' inputs that neither the answer that claimed the steps nor the cache has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from tasker.contracts.dataclasses import dataclass
+from tasker.contracts.execution import Failure
+from tasker.db.connection import DataRefused
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.claims import Inputs, TooLarge, inputs_of, too_large_of
+from tasker.services.engine.halving import halved
+
+INPUTS_TOO_LARGE = "inputs_too_large"
+HINT = "store large data elsewhere and return references to it, or join the results in several steps"
+
+
+@dataclass(slots=True)
+class InputsRead:
+    """What an `InputReader` has read."""
+
+    shared: list[Inputs] = field(default_factory=list)
+    own: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Inputs and checkpoint, by step."""
+    too_large: dict[str, TooLarge] = field(default_factory=dict)
+
+
+class InputReader:
+    """Reads inputs in answers of bounded size. What the database cannot answer is halved until one step is left."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def read(self, steps: Sequence[str], own: Sequence[str] = ()) -> InputsRead:
+        """Read what the handlers of `steps` share with others, and the own inputs of the steps in `own`."""
+        read = InputsRead()
+
+        async def shared(part: Sequence[str]) -> None:
+            while part:
+                answer = await self._engine.read("inputs", {"steps": part})
+                read.shared.append(inputs_of(answer))
+                read.too_large |= too_large_of(answer)
+                part = answer.get("rest") or ()
+
+        async def of_its_own(part: Sequence[str]) -> None:
+            while part:
+                answer = (await self._engine.read("inputs", {"steps": [], "own": part}))["own"] or {}
+                read.own |= {step: row for step, row in answer.items() if not row.get("later")}
+                part = [step for step in answer if step not in read.own]
+
+        async def describe(step: str, _: DataRefused) -> None:
+            read.too_large |= too_large_of(await self._engine.read("inputs", {"steps": [step], "describe": True}))
+
+        await halved(steps, shared, describe)
+        await halved(own, of_its_own, describe)
+        return read
+
+
+def failed_of(found: TooLarge) -> Failure:
+    """Return the failure of a step that can never be given its inputs."""
+    largest = ", ".join(f"{name} {_mega(size)}" for name, size in found.largest)
+    message = (
+        f"the inputs of this step are {_mega(found.bytes)} ({found.results} results of steps before it and the task's"
+        f" context), expected at most 256 MB; the largest: {largest or 'the context'}; {HINT}"
+    )
+    metadata = {"bytes": found.bytes, "results": found.results, "largest": dict(found.largest)}
+    return Failure(message, INPUTS_TOO_LARGE, retryable=False, metadata=metadata)
+
+
+def _mega(size: int) -> str:
+    return f"{size / 1_000_000:.1f} MB"
