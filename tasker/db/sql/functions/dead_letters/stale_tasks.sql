@@ -7,7 +7,7 @@ returns table (task_uuid uuid, namespace_name text, task_name text, state text, 
 language sql stable
 as $$
   select a.task_uuid, a.namespace_name, a.task_name, a.current_state,
-    case f.signal when 'time_in_state' then a.minutes when 'task_age' then a.age_minutes else w.minutes end,
+    case f.signal when 'time_in_state' then a.minutes when 'task_age' then a.aged_minutes else w.minutes end,
     case f.signal when 'time_in_state' then a.threshold_minutes when 'task_age' then a.max_age_minutes
       else w.limit_minutes end,
     (case when f.unserved then 'worker_unavailable' else 'staleness_timeout' end)::tasker.dlq_reason,

@@ -1,5 +1,7 @@
 -- Every open task with how long nothing has moved it, how long it may rest, and what excuses it. The clock of a task is
 -- its last write, so a task that moves never ages, whatever its state is called; that of a retry begins when it is due.
+-- The age of a task counts from its creation, from when an operator begins it again, and, unless its template limits it, from
+-- when its last retry was due.
 -- A limit of the template's own is taken at its word. The fleet's excuses who is about to move by itself: what runs
 -- within its time limit on a living worker, a result that is parked, and what waits in the queue for workers that are
 -- there. A pause stops every clock. Steps are looked at only of tasks that are near a limit.
@@ -7,11 +9,12 @@ create or replace view tasker.v_task_state_analysis as
 select a.*,
   case when a.paused then 'paused' when a.own_limit then null when a.runs_in_time then 'running'
     when a.parked then 'result parked' when a.queued and a.served then 'queued' end as excuse,
-  coalesce(a.minutes >= a.threshold_minutes, false) as rests_too_long, a.age_minutes >= a.max_age_minutes as is_too_old
+  coalesce(a.minutes >= a.threshold_minutes, false) as rests_too_long, a.aged_minutes >= a.max_age_minutes as is_too_old
 from (
   select t.task_uuid, t.namespace_id, t.template_id, ns.name as namespace_name, nt.name as task_name,
     nt.version as task_version, t.state as current_state, t.priority, t.created_at, t.updated_at, t.active, m.lifecycle,
     extract(epoch from tasker.now() - t.created_at)::double precision / 60 as age_minutes,
+    greatest(0, extract(epoch from tasker.now() - greatest(t.created_at, o.began_at, case when l.own_age is null then k.due_at end))::double precision / 60) as aged_minutes,
     l.threshold_minutes, l.own is not null as own_limit, l.max_age_minutes, l.own_age is not null as own_age_limit,
     greatest(0, extract(epoch from tasker.now() - coalesce(k.due_at, t.updated_at))::double precision / 60) as minutes,
     coalesce(k.runs_in_time, false) as runs_in_time, coalesce(k.parked, false) as parked,
@@ -46,6 +49,12 @@ from (
         or tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute')
       and s.task_uuid = t.task_uuid and not tasker.step_is_ended(s.state) and (s.state <> 'pending' or s.unmet = 0)
     ) k on true
+  left join lateral (   -- from when the age counts: since a person has begun the task again, or a retry was due or will be
+    select greatest((select max(r.created_at) from tasker.task_moves r
+        where r.task_uuid = t.task_uuid and left(r.path, 1) = tasker.path_code('error')),
+      (select max(f.created_at + tasker.ms((f.error->>'retry_in_ms')::numeric)) from tasker.step_failures f
+        where f.task_uuid = t.task_uuid and l.own_age is null)) as began_at
+    where tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute') o on true
   where not t.complete) a;
 
 -- Open tasks with their health before they are dead letters (D-11): `warning` from 80 % of a limit on, `stale` from 100 %.
@@ -56,7 +65,7 @@ select h.task_uuid, h.namespace_name, h.task_name, h.current_state, floor(h.minu
   h.priority, floor(h.age_minutes)::int as task_age_minutes, h.excuse, h.share
 from (
   select a.*, greatest(case when a.excuse is null then coalesce(a.minutes / a.threshold_minutes, 0) else 0 end,
-    case when a.paused then 0 else a.age_minutes / a.max_age_minutes end) as share
+    case when a.paused then 0 else a.aged_minutes / a.max_age_minutes end) as share
   from tasker.v_task_state_analysis a) h;
 
 -- Per reason, how many entries there are and how long they took (D-9).

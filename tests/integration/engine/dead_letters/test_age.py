@@ -1,0 +1,66 @@
+"""What waits for a known time is not stale, and neither is what a person has just begun again: age counts from then."""
+
+from __future__ import annotations
+
+from tests.integration.engine.dead_letters.test_staleness import at, declared, health, search
+from tests.support.engine_fixture import FAILURE, Item, Lab, fail, operator, retry
+from tests.support.random_plans import RetryPolicy, Spec
+
+HOUR = 60
+MANY = RetryPolicy(max_attempts=5)
+
+
+def later(claim: Item, hours: int) -> Item:
+    """What a worker makes of an error with `retry_after`."""
+    delay_ms = hours * HOUR * 60_000
+    return {**retry(claim, delay_ms=delay_ms), "e": {**FAILURE, "retry_in_ms": delay_ms}}
+
+
+def test_task_is_not_stale_while_and_after_it_waits_for_a_known_time(lab: Lab) -> None:
+    """A handler that raises with `retry_after` of 30 hours is how a step waits for a day and more."""
+    task, claims = lab.running(lab.plan(Spec("a", retry=MANY)))
+    lab.one.advance(later(claims["a"], 30))
+
+    for hours in (20, 25, 30):
+        assert (search(lab, hours * HOUR), health(lab, hours * HOUR, task)) == ([], "healthy")
+    at(lab, 30 * HOUR + 1)
+    (claim,) = lab.two.call("due", lab.two.args(slots=1))["claims"]
+    assert search(lab, 30 * HOUR + 10) == [], "it has just begun to run"
+    lab.two.advance(later(claim, 20))
+    assert search(lab, 50 * HOUR) == [], "it waits again"
+
+    (found,) = search(lab, (50 + 24) * HOUR + 10)
+    assert (found["signal"], found["current_state"]) == ("time_in_state", "waiting_for_retry")
+
+
+def test_age_counts_from_the_last_known_time(lab: Lab) -> None:
+    plan = declared(lab, Spec("a", retry=MANY), max_steps_in_process_minutes=100 * HOUR)
+    _, claims = lab.running(plan)
+    lab.one.advance(later(claims["a"], 30))
+    at(lab, 30 * HOUR + 1)
+    lab.two.call("due", lab.two.args(slots=1))
+
+    assert search(lab, 53 * HOUR) == []
+    (found,) = search(lab, 54 * HOUR + 10)
+    assert (found["signal"], found["threshold_minutes"]) == ("task_age", 24 * HOUR)
+
+
+def test_template_limit_of_a_task_counts_from_its_creation(lab: Lab) -> None:
+    """An author who gives a limit means the whole of it."""
+    plan = declared(lab, Spec("a", retry=MANY), max_duration_minutes=10 * HOUR)
+    _, claims = lab.running(plan)
+    lab.one.advance(later(claims["a"], 30))
+
+    (found,) = search(lab, 11 * HOUR)
+    assert (found["signal"], found["threshold_minutes"]) == ("task_age", 10 * HOUR)
+
+
+def test_old_task_that_is_reset_is_not_too_old_at_once(lab: Lab) -> None:
+    task, claims = lab.running(lab.plan(Spec("a")))
+    lab.one.advance(fail(claims["a"]))
+    at(lab, 60 * HOUR)
+    lab.two.advance(operator("reset", lab.steps(task)["a"]))
+    lab.two.claim()
+
+    assert search(lab, 60 * HOUR + 10) == []
+    assert lab.task(task).state == "steps_in_process"
