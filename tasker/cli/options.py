@@ -61,6 +61,7 @@ STOP_SECONDS = NumberRange(0, LONGEST_OPTION_SECONDS, min_open=True)
 CONCURRENCY = click.IntRange(1, 10_000)
 """As the setting `max_concurrent_handlers`."""
 PRIORITY = click.IntRange(MIN_PRIORITY, MAX_PRIORITY)
+PRIORITY_HELP = "Rank among steps that wait behind a full queue (2,000 steps by default); the higher go first."
 
 
 def database_options(command: Callable[..., Any]) -> Callable[..., Any]:

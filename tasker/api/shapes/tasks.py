@@ -32,7 +32,7 @@ class DescribedTask(BaseModel):
     context: Any = Field(None, description="The input: an object that fits the template's `input_schema`.")
     configuration: Any = Field(None, description="The same as `context`.")
     priority: int | None = Field(
-        None, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="A higher one runs sooner; 0 is usual."
+        None, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="Behind a full queue the higher ones go first; 0 is usual."
     )
     idempotency_key: Name | None = Field(None, description="Tasks of one template and key are one task.")
     correlation_id: UUID | None = None

@@ -14,7 +14,7 @@ import click
 
 from tasker.__main__ import INTERRUPTED
 from tasker.cli.next_commands import next_text
-from tasker.cli.options import CONCURRENCY, PRIORITY, SECONDS, database_options
+from tasker.cli.options import CONCURRENCY, PRIORITY, PRIORITY_HELP, SECONDS, database_options
 from tasker.cli.render.values import echo, screen_width
 from tasker.cli.run.json_output import error_object, reserved_stdout, write_json
 from tasker.cli.run.order import Prepared, RunOrder, check_order, prepare_order, resume_of
@@ -92,7 +92,7 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
 @database_options
 @click.option("--idempotency-key", metavar="K", help="Refuse to run if a task with this key exists.")
 @click.option("--strict-identity", is_flag=True, help="Let the template decide whether the same input may run again.")
-@click.option("--priority", type=PRIORITY, default=0, show_default=True, help="Higher runs sooner.")
+@click.option("--priority", type=PRIORITY, default=0, show_default=True, help=PRIORITY_HELP)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option(
     "--format",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tasker.cli.options import PRIORITY
+from tasker.cli.options import PRIORITY, PRIORITY_HELP
 
 
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -16,7 +16,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.option("--input", "given", metavar="JSON|@FILE|-", help="Its input; - is standard input.  [default: {}]"),
         click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable."),
-        click.option("--priority", type=PRIORITY, default=0, show_default=True, help="Higher runs sooner."),
+        click.option("--priority", type=PRIORITY, default=0, show_default=True, help=PRIORITY_HELP),
         click.option("--idempotency-key", metavar="K", help="Tasks with the same key are one task."),
     )
     for option in reversed(options):

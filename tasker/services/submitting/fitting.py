@@ -53,7 +53,7 @@ def check_priority(value: Any) -> int:
         return int(value)
     raise UsageError(
         f"priority: expected a whole number from {MIN_PRIORITY} to {MAX_PRIORITY}, found {value!r:.80}",
-        hint="0 is the usual priority, a higher one runs sooner",
+        hint="0 is the usual priority; of the steps behind a full queue the higher ones enter it first",
     )
 
 
