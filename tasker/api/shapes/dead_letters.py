@@ -9,7 +9,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tasker.api.shapes.texts import Moment, storable_text
 
-Reason = Literal["StalenessTimeout", "MaxRetriesExceeded", "DependencyCycleDetected", "WorkerUnavailable", "ManualDlq"]
+Reason = Literal[
+    "StalenessTimeout",
+    "MaxRetriesExceeded",
+    "PermanentFailure",
+    "DependencyCycleDetected",
+    "WorkerUnavailable",
+    "ManualDlq",
+]
 Status = Literal["Pending", "ManuallyResolved", "PermanentlyFailed", "Cancelled"]
 
 

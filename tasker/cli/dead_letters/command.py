@@ -34,6 +34,7 @@ REASONS = click.Choice(
     [
         "staleness_timeout",
         "max_retries_exceeded",
+        "permanent_failure",
         "dependency_cycle_detected",
         "worker_unavailable",
         "manual_dlq",

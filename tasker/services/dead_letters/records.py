@@ -11,6 +11,7 @@ from tasker.contracts.dataclasses import dataclass
 REASONS = (
     "staleness_timeout",
     "max_retries_exceeded",
+    "permanent_failure",
     "dependency_cycle_detected",
     "worker_unavailable",
     "manual_dlq",

@@ -36,7 +36,8 @@ DUPLICATED = query("tasks", "duplicated")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One task to create. `priority`: of the steps that wait behind a full queue the higher ones enter it first. `correlation_id` defaults to the task's own id.
+    """One task to create. `priority`: of the steps that wait behind a full queue the higher ones enter it first.
+    `correlation_id` defaults to the task's own id.
 
     `traceparent` and `tracestate` are the place in a trace of who submits it (W3C Trace Context).
     """

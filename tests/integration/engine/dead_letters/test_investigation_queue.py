@@ -9,7 +9,7 @@ from tests.support.engine_fixture import Lab, Session
 
 MANY, LIMIT = 5000, 5
 ENTRIES = """insert into tasker.tasks_dlq (task_uuid, original_state, dlq_reason, dlq_timestamp, task_snapshot)
-  select gen_random_uuid(), 'steps_in_process', (enum_range(null::tasker.dlq_reason))[1 + n %% 5],
+  select gen_random_uuid(), 'steps_in_process', (enum_range(null::tasker.dlq_reason))[1 + n %% 6],
     tasker.now() - (n %% 150) * interval '1 hour',
     jsonb_build_object('words', (select string_agg(md5(n::text || m), '') from generate_series(1, 40) m))
   from generate_series(1, %s) n"""

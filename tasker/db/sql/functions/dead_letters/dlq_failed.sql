@@ -6,7 +6,7 @@ language sql
 as $$
   insert into tasker.tasks_dlq as e (task_uuid, original_state, dlq_reason, dlq_timestamp, task_snapshot, fingerprints,
     created_at, updated_at)
-  select q.task, q.state, (case when f.unserved then 'worker_unavailable' else 'max_retries_exceeded' end)::tasker.dlq_reason,
+  select q.task, q.state, (case when f.unserved then 'worker_unavailable' when f.permanent then 'permanent_failure' else 'max_retries_exceeded' end)::tasker.dlq_reason,
     p_now, tasker.dlq_snapshot(q.task), f.fingerprints, p_now, p_now
   from unnest(p_tasks, p_from) q (task, state) cross join lateral tasker.dlq_fingerprints(q.task) f
   order by q.task

@@ -1,12 +1,13 @@
 -- The fingerprints of what the failed steps of a task ended with, at most 100; and whether each of them only lacked a
--- worker that has its handler.
-create or replace function tasker.dlq_fingerprints(p_task uuid, out fingerprints text[], out unserved boolean)
+-- worker that has its handler, or failed in a way that is not retried, so that no attempts were used up.
+create or replace function tasker.dlq_fingerprints(p_task uuid, out fingerprints text[], out unserved boolean, out permanent boolean)
 language sql stable
 as $$
   select coalesce((array_agg(distinct f.fingerprint) filter (where f.fingerprint is not null))[:100], '{}'),
-    coalesce(bool_and(f.error_type = 'handler_not_found'), false)
+    coalesce(bool_and(f.error_type = 'handler_not_found'), false), coalesce(bool_and(not f.retryable), false)
   from tasker.workflow_steps s
-  cross join lateral (select x.error->>'fingerprint' as fingerprint, x.error->>'error_type' as error_type
+  cross join lateral (select x.error->>'fingerprint' as fingerprint, x.error->>'error_type' as error_type,
+      coalesce((x.error->>'retryable')::boolean, true) as retryable
     from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid
     order by x.failure_id desc limit 1) f
   where s.task_uuid = p_task and s.state = 'error'

@@ -87,7 +87,7 @@ select q.dlq_entry_uuid, q.task_uuid, q.dlq_reason, q.original_state, q.dlq_time
   floor(extract(epoch from tasker.now() - t.updated_at) / 60)::int as time_in_state_minutes, q.fingerprints
 from (
   select e.*, case e.dlq_reason when 'dependency_cycle_detected' then 40 when 'worker_unavailable' then 30
-      when 'max_retries_exceeded' then 20 when 'staleness_timeout' then 10 else 5 end as base,
+      when 'max_retries_exceeded' then 20 when 'permanent_failure' then 20 when 'staleness_timeout' then 10 else 5 end as base,
     (extract(epoch from tasker.now() - e.dlq_timestamp) / 60)::double precision as minutes_in_dlq
   from tasker.tasks_dlq e where e.resolution_status = 'pending') q
 left join tasker.tasks t on t.task_uuid = q.task_uuid

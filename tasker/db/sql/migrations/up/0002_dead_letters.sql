@@ -1,7 +1,7 @@
 -- Tasks that need a person: who was stuck when and why, who looked, and what was found. An entry is a record: it never
 -- moves a task or a step. One of a task may be pending at a time; there may be any number of closed ones.
 create type tasker.dlq_reason as enum
-  ('staleness_timeout', 'max_retries_exceeded', 'dependency_cycle_detected', 'worker_unavailable', 'manual_dlq');
+  ('staleness_timeout', 'max_retries_exceeded', 'permanent_failure', 'dependency_cycle_detected', 'worker_unavailable', 'manual_dlq');
 create type tasker.dlq_resolution_status as enum ('pending', 'manually_resolved', 'permanently_failed', 'cancelled');
 
 create table tasker.tasks_dlq (
