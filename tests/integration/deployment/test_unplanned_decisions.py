@@ -92,3 +92,4 @@ async def test_a_decision_that_a_defect_of_ours_does_not_understand_fails_its_st
     assert decided.error is not None
     assert (decided.error["type"], decided.error["step"]) == ("result_unusable", "route")
     assert "a defect" in decided.error["message"]
+    assert (decided.error["retryable"], decided.steps["route"].attempts) == (False, 1)

@@ -1,4 +1,4 @@
-"""What waits for a known time is not stale, and neither is what a person has just begun again: age counts from then."""
+"""When a task is not stale: while it waits for a known time, just after it was begun again, while a worker lives."""
 
 from __future__ import annotations
 
@@ -53,6 +53,16 @@ def test_template_limit_of_a_task_counts_from_its_creation(lab: Lab) -> None:
 
     (found,) = search(lab, 11 * HOUR)
     assert (found["signal"], found["threshold_minutes"]) == ("task_age", 10 * HOUR)
+
+
+def test_running_step_excuses_its_task_only_while_its_worker_lives(lab: Lab) -> None:
+    lab.one.start_worker(lease_ms=40 * 60_000)
+    task, _ = lab.running(lab.chain(1))
+    lab.observer.execute("update tasker.workflow_steps set deadline_at = pg_catalog.now() + interval '1 hour'")
+
+    assert search(lab, 35) == []
+    (found,) = search(lab, 45)
+    assert (found["task_uuid"], found["signal"]) == (task, "time_in_state")
 
 
 def test_old_task_that_is_reset_is_not_too_old_at_once(lab: Lab) -> None:

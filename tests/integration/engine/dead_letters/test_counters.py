@@ -73,3 +73,16 @@ def test_a_transaction_that_stays_open_holds_up_no_other_that_counts(lab: Lab) -
         lab.two.advance(fail(claims[1]))
         assert counted(lab) == {"created": (1, 0)}
     assert counted(lab) == {"created": (2, 0)}
+
+
+def test_statistics_count_each_way_in_which_entries_stand(lab: Lab) -> None:
+    ways = {"manually_resolved": 1, "permanently_failed": 2, "cancelled": 3}
+    for status, count in ways.items():
+        for _ in range(count):
+            deal_with(lab, failed(lab), 1, status)
+    for _ in range(4):
+        failed(lab)
+
+    (row,) = lab.observer.connection.execute(query("dead_letters", "stats")).fetchall()
+    assert (row.total_entries, row.pending) == (10, 4)
+    assert (row.manually_resolved, row.permanent_failures, row.cancelled) == (1, 2, 3)

@@ -81,6 +81,18 @@ def test_no_more_tasks_are_replayed_than_the_rate_allows_and_lost_time_is_not_ma
     assert [turn(alone, seconds) for seconds in (0, 0.1, 0.5, 2, 2.2, 100)] == [1, 0, 1, 3, 0, 10]
 
 
+def test_turn_of_one_replay_leaves_the_others_alone(alone: Lab) -> None:
+    """Who follows the later one goes on with that, though the earlier is due for longer."""
+    earlier, later = failed(alone, "f1", 2), failed(alone, "f2", 2)
+    begin(alone, fingerprint="f1")
+    replay = begin(alone, fingerprint="f2")["replay"]
+
+    assert turn(alone, 1, replay) == 2
+    assert "error" not in states(alone, later)
+    assert states(alone, earlier) == ["error", "error"]
+    assert turn(alone, 1, replay) == 0
+
+
 def test_a_slow_replay_does_not_stand_still(alone: Lab) -> None:
     failed(alone, "f1", 2)
     begin(alone, rate=0.01, fingerprint="f1")

@@ -60,6 +60,17 @@ def unfinished_task(orchestra: Orchestra) -> str:
     return task
 
 
+def test_audit_log_says_who_paused_and_who_resumed_a_queue_and_why(lab: Lab) -> None:
+    lab.one.core("pause_queue", {"queue": REQUESTS, "actor": "ann", "reason": "a bad release"})
+    lab.one.core("resume_queue", {"queue": REQUESTS, "actor": "ben", "reason": "it is rolled back"})
+
+    logged = lab.observer.rows("select action, target, actor, reason from tasker.pause_log order by created_at")
+    assert [tuple(row) for row in logged] == [
+        ("pause", REQUESTS, "ann", "a bad release"),
+        ("resume", REQUESTS, "ben", "it is rolled back"),
+    ]
+
+
 async def test_a_sweep_ends_no_parked_result_behind_the_back_of_a_pause(queued: Queued) -> None:
     lab = queued.lab
     claim = await parked(queued)

@@ -169,6 +169,20 @@ async def test_a_step_whose_handler_somebody_had_until_lately_does_not_fail(orch
     assert await impatient_sweep(orchestra, unserved_ms=60_000) == {"nobody_serves": 1}
 
 
+async def test_steps_that_nobody_serves_are_one_group_of_dead_letters(orchestra: Orchestra) -> None:
+    lab = orchestra.lab
+    lab.one.start_worker()
+    lab.submit(lab.chain(1), {}, {})
+    for claim in lab.one.claim():
+        refuse(lab.one, claim)
+
+    assert await impatient_sweep(orchestra) == {"nobody_serves": 2}
+    found = lab.observer.rows("select fingerprints, dlq_reason from tasker.tasks_dlq")
+    assert [row.dlq_reason for row in found] == ["worker_unavailable"] * 2
+    assert [len(row.fingerprints) for row in found] == [1, 1]
+    assert found[0].fingerprints == found[1].fingerprints
+
+
 async def test_a_step_that_is_refused_again_and_again_has_waited_since_the_first_time(orchestra: Orchestra) -> None:
     lab = orchestra.lab
     lab.one.start_worker()

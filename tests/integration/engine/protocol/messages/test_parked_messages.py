@@ -193,6 +193,10 @@ async def test_a_result_that_cannot_be_planned_fails_its_step_and_holds_up_no_ot
 
     assert [tray.lab.task(task).state for task, _ in pointed] == ["error", "complete"]
     assert await tray.waiting() == 0
+    error = tray.lab.observer.value("select error from tasker.step_failures")
+    assert (error["error_type"], error["retryable"]) == ("result_unusable", False)
+    entry = "select fingerprints from tasker.tasks_dlq where task_uuid = %s"
+    assert tray.lab.observer.value(entry, pointed[0][0]) == [error["fingerprint"]], "so that it is one of a group"
 
 
 async def test_a_result_that_takes_too_long_stays_parked_however_often_and_holds_up_no_other(

@@ -160,6 +160,8 @@ async def test_a_step_that_may_run_only_once_ends_in_error_when_its_worker_is_lo
     assert (lab.states(task)["s0"], lab.task(task).state) == ("error", "error")
     error = lab.observer.value("select error from tasker.step_failures where task_uuid = %s", task)
     assert "may run only once" in error["message"]
+    found = lab.observer.value("select fingerprints from tasker.tasks_dlq where task_uuid = %s", task)
+    assert found == [error["fingerprint"]]
 
 
 async def test_a_lost_worker_uses_an_attempt_and_the_last_one_is_final(orchestra: Orchestra) -> None:
