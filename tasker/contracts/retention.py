@@ -7,7 +7,13 @@ from typing import Self
 
 from tasker.contracts.dataclasses import dataclass
 
-LIMITS = {"completed_days": 36_500, "failed_days": 36_500, "completed_count": 100_000_000, "failed_count": 100_000_000}
+LIMITS = {
+    "completed_days": 36_500,
+    "failed_days": 36_500,
+    "completed_count": 100_000_000,
+    "failed_count": 100_000_000,
+    "pending_days": 36_500,
+}
 """What a rule may limit, and the largest number of each."""
 FORM = '"NAMESPACE completed_days=30" or "NAMESPACE/TEMPLATE completed_count=1000 failed_days=365"'
 
@@ -25,6 +31,8 @@ class RetentionRule:
     """Of tasks that ended in any other state than `complete`."""
     completed_count: int | None = None
     failed_count: int | None = None
+    pending_days: float | None = None
+    """How long a pending dead letter keeps its task from being deleted. None: as long as it is pending."""
     namespace: str | None = None
     template: str | None = None
 

@@ -30,6 +30,7 @@ _COUNT = click.IntRange(1)
     help="Of each template keep the newest so many that completed.",
 )
 @click.option("--failed-count", type=_COUNT, help="The same of those that ended otherwise.")
+@click.option("--pending-days", type=_DAYS, help="Days that a pending dead letter keeps its task; default: any number.")
 @click.option("--namespace", help="Only tasks of this namespace.")
 @click.option("--template", help="Only tasks of this template, every version.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
@@ -38,7 +39,8 @@ _COUNT = click.IntRange(1)
 def prune(database: Database, form: str, dry_run: bool, **limits: float | str | None) -> None:
     """Delete finished tasks with all that is theirs: steps, results, history, closed dead letters.
 
-    What ended within the last hour stays, and so does what a pending dead letter or a replay is about. Templates stay.
+    What ended within the last hour stays, and so does what a pending dead letter (see --pending-days) or a replay is
+    about. Templates stay.
     Without a limit and a name those of [common.retention] count. Deletes in small transactions: what was cut off is
     repeated.
     """

@@ -88,5 +88,5 @@ class Retention:
         return await self._connection.call(f"tasker.{function}_v1(%s::jsonb)", to_json(args))
 
 
-_ASKED = ("named_task_uuid", "failed", "before")
+_ASKED = ("named_task_uuid", "failed", "before", "pending_before")
 _TOLD = ("namespace", "template", "version", "failed", "before", "tasks", "steps")

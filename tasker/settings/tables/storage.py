@@ -87,10 +87,16 @@ class Retention(Table):
     failed_count: int = whole(
         0, 0, 100_000_000, "Keep at most so many failed tasks of each version of a template; 0: any number."
     )
+    pending_days: int = whole(
+        0,
+        0,
+        36_500,
+        "Let a pending dead letter keep its task from being deleted for so many days; 0: as long as it is pending.",
+    )
     rules: tuple[RetentionLine, ...] = several(
         (),
         "Other limits for a namespace, or one of its templates: `payments completed_days=30`, "
-        "`payments/charge completed_count=1000 failed_days=365`. They replace all four; without one everything stays.",
+        "`payments/charge completed_count=1000 failed_days=365`. They replace all five; without one everything stays.",
     )
     events_days: int = whole(
         EVENTS_KEPT_DAYS,

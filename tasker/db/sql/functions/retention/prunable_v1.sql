@@ -2,9 +2,9 @@
 -- counts above the one that names its namespace, and that above the one that names neither. Tasks that ended otherwise than
 -- `complete` have limits of their own. Whoever waited for a task must be able to read it, so none that ended within
 -- `least_ms` is named. Reads one row of each template, with a count so many of its newest, with `counted` every task.
--- p_args: {rules: [{namespace, template, completed_days, failed_days, completed_count, failed_count}] (null or missing: every
+-- p_args: {rules: [{namespace, template, completed_days, failed_days, completed_count, failed_count, pending_days}] (null or missing: every
 -- one; no limit), least_ms, counted: true to answer how many tasks and steps that are}
--- Answer: {targets: [{named_task_uuid, namespace, template, version, failed, before, tasks, steps}]}
+-- Answer: {targets: [{named_task_uuid, namespace, template, version, failed, before, pending_before, tasks, steps}]}
 create or replace function tasker.prunable_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp
@@ -13,7 +13,8 @@ set enable_bitmapscan to off
 set jit to off
 as $$
   with kinds as (
-    select nt.named_task_uuid, ns.name as namespace, nt.name as template, nt.version, k.failed, k.days, k.count
+    select nt.named_task_uuid, ns.name as namespace, nt.name as template, nt.version, k.failed, k.days, k.count,
+      tasker.now() - (r.rule->>'pending_days')::double precision * interval '1 day' as pending_before
     from tasker.named_tasks nt join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
     cross join lateral (select j.rule from jsonb_array_elements(p_args->'rules') with ordinality j (rule, n)
       where coalesce(j.rule->>'namespace', ns.name) = ns.name and coalesce(j.rule->>'template', nt.name) = nt.name
@@ -32,12 +33,13 @@ as $$
   )
   select jsonb_build_object('targets', coalesce(jsonb_agg(jsonb_build_object('named_task_uuid', l.named_task_uuid,
     'namespace', l.namespace, 'template', l.template, 'version', l.version, 'failed', l.failed, 'before', l.before,
+    'pending_before', l.pending_before,
     'tasks', f.tasks, 'steps', f.steps) order by l.namespace, l.template, l.version, l.failed), '[]'))
   from limits l cross join lateral (
     select count(*) as tasks, sum(t.total) as steps
     from (select t.total from tasker.tasks t
       where t.complete and t.named_task_uuid = l.named_task_uuid and t.troubled = l.failed and t.completed_at < l.before
-        and ((p_args->>'counted')::boolean is not true or not tasker.is_kept(t.task_uuid))
+        and ((p_args->>'counted')::boolean is not true or not tasker.is_kept(t.task_uuid, l.pending_before))
       limit case when (p_args->>'counted')::boolean then null else 1 end) t) f
   where f.tasks > 0
 $$;

@@ -3,7 +3,7 @@
 -- under the locks: one that runs again stays, and so does one with a pending dead letter or in a replay (tasker.is_kept).
 -- Templates stay, and of a replay that has ended the last task that was in it takes it along.
 -- Locks the tasks ORDER BY task_uuid, their dead letters, then their steps ORDER BY workflow_step_uuid.
--- p_args: {named_task_uuid, failed, before, steps, after: {at, task} (where the slice before ended)}
+-- p_args: {named_task_uuid, failed, before, pending_before (dead letters from before that keep no task; null: all do), steps, after: {at, task} (where the slice before ended)}
 -- Answer: {tasks, steps: how many were deleted, kept: how many tasks of the slice were not, after: where the next slice
 -- begins, null: there is none}
 create or replace function tasker.prune_v1(p_args jsonb) returns jsonb
@@ -44,7 +44,8 @@ begin
     where t.task_uuid = any (v_found) and t.complete and t.completed_at < v_before
     order by t.task_uuid for update skip locked) q);
   perform from tasker.tasks_dlq e where e.task_uuid = any (v_tasks) order by e.dlq_entry_uuid for update;   -- or it is reopened
-  v_tasks := array(select u.task from unnest(v_tasks) u (task) where not tasker.is_kept(u.task));   -- judged under the locks
+  v_tasks := array(select u.task from unnest(v_tasks) u (task) where not tasker.is_kept(u.task,
+    (p_args->>'pending_before')::timestamptz));   -- judged under the locks
   v_steps := array(select q.workflow_step_uuid from (select s.workflow_step_uuid from tasker.workflow_steps s
     where s.task_uuid = any (v_tasks) order by s.workflow_step_uuid for update) q);
 
