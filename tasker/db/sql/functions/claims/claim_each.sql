@@ -10,6 +10,9 @@ declare
   v_part jsonb;
   v_answer jsonb := '{"claims": [], "send": [], "verdicts": {}, "dead": 0, "tasks": {}, "results": {}, "unclaimable": []}';
 begin
+  perform (p_args->>'worker')::uuid, (p_args->>'timeout_ms')::bigint, (p_args->>'grace_ms')::bigint,   -- a mistake of the caller
+    (p_args->>'window')::int, (p_args->>'max_claim_bytes')::bigint,                                    -- is raised: no step fails
+    array(select n::int from jsonb_array_elements_text(p_args->'namespace_ids') n);                    -- for it
   for v_step in select s from jsonb_array_elements_text(p_args->'steps') s order by s loop
     begin
       v_part := jsonb_strip_nulls(tasker.claim_v1(v_args || jsonb_build_object('steps', jsonb_build_array(v_step))));

@@ -6,6 +6,10 @@
 create or replace function tasker.inputs_v1(p_args jsonb) returns jsonb
 language plpgsql stable
 set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
 as $$
 declare
   v_steps constant uuid[] := array(select jsonb_array_elements_text(p_args->'steps')::uuid);

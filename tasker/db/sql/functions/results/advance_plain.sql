@@ -125,7 +125,7 @@ begin
   )
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', t.task_uuid, 'name', m.name,
       'template', t.template_id, 'ordinal', m.ordinal, 'token', m.claim_token, 'attempt', m.attempts, 'priority', t.priority,
-      'inputs', null, 'checkpoint', null, 'apart', null)
+      'inputs', null, 'checkpoint', null, 'later', null, 'apart', null)
       order by m.workflow_step_uuid)
   into v_claims from moved m where m.claimed;
 
