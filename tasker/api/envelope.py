@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tasker.api.problems import answer, problem
@@ -115,6 +116,8 @@ class _Exchange:
         except TimeoutError:
             seconds = self._limits.seconds
             await self._fail(408, f"the request was not answered within {seconds:g} seconds", "request_timeout")
+        except ClientDisconnect:  # before its request was complete: nobody is left to answer
+            return
         except Exception:
             _log.exception("request=%s %s failed", self.request_id, self._scope["path"])
             if not self._ended:  # the framework raises again what it has answered

@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from tasker.api.sockets import BACKLOG, url_of
+from tasker.api.accepting import Acceptor
+from tasker.api.connection_limits import ConnectionLimits
+from tasker.api.http_protocol import LimitedProtocol
+from tasker.api.sockets import url_of
 from tasker.api.tls import TlsFiles, tls_files
 from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 
@@ -34,7 +37,22 @@ class Interface(Protocol):
 
 
 class _Uvicorn(uvicorn.Server):
-    """Signals belong to the process."""
+    """Signals belong to the process, and connections have limits."""
+
+    def __init__(self, config: uvicorn.Config, limits: ConnectionLimits) -> None:
+        super().__init__(config)
+        self._limits = limits
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        for listening in sockets or ():
+            acceptor = Acceptor(listening, self._protocol, self._limits, self.config.ssl)
+            acceptor.listen()
+            self.servers = [acceptor]  # type: ignore[list-item]  # what is called of a server, it has
+        self.started = True
+
+    def _protocol(self, on_closed: Callable[[LimitedProtocol], None]) -> LimitedProtocol:
+        return LimitedProtocol(self.config, self.server_state, self._limits, on_closed)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -45,6 +63,7 @@ class _Uvicorn(uvicorn.Server):
 def _config(app: Interface, grace_seconds: float, tls: TlsFiles | None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        http=LimitedProtocol,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -52,7 +71,6 @@ def _config(app: Interface, grace_seconds: float, tls: TlsFiles | None) -> uvico
         ws="none",
         loop="none",
         proxy_headers=False,
-        backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=max(1, round(grace_seconds)),
         ssl_certfile=tls.certificate if tls else None,
@@ -61,7 +79,8 @@ def _config(app: Interface, grace_seconds: float, tls: TlsFiles | None) -> uvico
 
 
 class HttpServer:
-    """Serves from `start` to `stop`. `grace_seconds` is what requests under way get at the end; `tls` encrypts."""
+    """Serves from `start` to `stop`. `grace_seconds` is what requests under way get at the end; `tls` encrypts;
+    `limits` are those of connections."""
 
     def __init__(
         self,
@@ -70,17 +89,23 @@ class HttpServer:
         *,
         grace_seconds: float = STOP_GRACE_SECONDS,
         tls: TlsFiles | None = None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
         self.socket, self._app, self._tls = listening, app, tls
         if (uvicorn := logging.getLogger("uvicorn")).level == logging.NOTSET:
             uvicorn.setLevel(logging.WARNING)  # what is worth a line this process says itself
-        self._server = _Uvicorn(_config(app, grace_seconds, tls))
+        self._server = _Uvicorn(_config(app, grace_seconds, tls), limits or ConnectionLimits())
         self._serving: asyncio.Task[None] | None = None
 
     @property
     def address(self) -> str:
         """Where it listens, as a URL."""
         return url_of(self.socket, "https" if self._tls else "http")
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._server.server_state.connections)
 
     async def start(self) -> None:
         """Answer requests from now on."""

@@ -16,6 +16,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from tasker.api.application import Options, Shown, application, paths
+from tasker.api.connection_limits import ConnectionLimits
 from tasker.api.envelope import Limits
 from tasker.api.extending.offering import offered_routers
 from tasker.api.gate import ClosedGate
@@ -88,7 +89,13 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
     wait_seconds, options = configuration.database.connect_wait_seconds, options_of(configuration)
     where, hint = "the database and the broker", "see whether they run"
     interface = Starting(options.limits, options.root_path)
-    server = HttpServer(interface, given.listening, grace_seconds=grace_of(service.stop_limit), tls=given.tls)
+    server = HttpServer(
+        interface,
+        given.listening,
+        grace_seconds=grace_of(service.stop_limit),
+        tls=given.tls,
+        limits=ConnectionLimits(per_client=configuration.http.connections_per_client),
+    )
     starting = asyncio.ensure_future(stop.interrupted(with_servers(where, wait_seconds, hint, app.start)))
     try:
         soon, _ = await asyncio.wait([starting], timeout=SOON_SECONDS)

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
+from tasker.api.connection_limits import ConnectionLimits, default_connections
 from tasker.api.envelope import Limits
 from tasker.api.gate import ClosedGate
 from tasker.api.http_server import HttpServer
@@ -26,6 +27,8 @@ from tasker.process.serving import Server
 from tasker.services.authentication.settings import AuthSettings
 
 BODY_BYTES = 65_536
+CONNECTIONS = 100
+"""Of probes and scrapers at the same time."""
 STOP_SECONDS = 1.0
 """What requests under way get when the process has stopped."""
 
@@ -75,7 +78,8 @@ def with_port(
     authenticator = authenticator_of(port.auth)
     gate = ClosedGate(authenticator) if authenticator else open_gate
     application = port_application(observed, options, gate)
-    answering = HttpServer(application, listening, grace_seconds=STOP_SECONDS, tls=tls)
+    limits = ConnectionLimits(connections=min(CONNECTIONS, default_connections()))
+    answering = HttpServer(application, listening, grace_seconds=STOP_SECONDS, tls=tls, limits=limits)
     return WithPort(server, answering, gate), answering.address
 
 

@@ -50,6 +50,8 @@ class HttpSettings:
     streams: int = HTTP_STREAMS
     requests_per_second: int = 0
     request_burst: int = REQUEST_BURST
+    connections_per_client: int = 0
+    """Open at the same time; 0: half of those that a process can have."""
     tls_certificate_path: str = ""
     tls_key_path: str = ""
     pool: HttpPool = field(default_factory=HttpPool)

@@ -29,6 +29,7 @@ def http_settings(settings: Settings) -> HttpSettings:
         streams=web.max_streams,
         requests_per_second=web.requests_per_second,
         request_burst=web.request_burst,
+        connections_per_client=web.max_connections_per_client,
         tls_certificate_path=web.tls_certificate_path,
         tls_key_path=web.tls_key_path,
         pool=HttpPool(

@@ -156,6 +156,13 @@ class OrchestrationWeb(Web):
         0, 0, 100_000, "Requests of one client on average, in each process; beyond it 429. 0: any number."
     )
     request_burst: int = whole(REQUEST_BURST, 1, 1_000_000, "Requests of one client at once, where they are limited.")
+    max_connections_per_client: int = whole(
+        0,
+        0,
+        1_000_000,
+        "Open connections of one address, in each process; beyond it 429. 0: half of those that the limit of open "
+        "files lets a process have. Behind a proxy all have the proxy's address.",
+    )
     max_streams: int = whole(HTTP_STREAMS, 0, 100_000, "Clients that follow tasks at the same time; beyond it 503.")
 
 

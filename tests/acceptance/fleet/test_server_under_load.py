@@ -30,6 +30,7 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 PER_SECOND, SECONDS, CONNECTIONS = 200, 60, 32
 CLIENTS, AT_ONCE = 10_000, 200
+ADDRESSES = 4
 FILES = 100
 """That a process has open beside its connections."""
 MIB_OF_A_CLIENT = 0.05
@@ -85,7 +86,9 @@ async def connected(address: str, number: int = 1) -> AsyncIterator[list[Pair]]:
     pairs: list[Pair] = []
     try:
         while len(pairs) < number:
-            opening = (asyncio.open_connection(host, int(port)) for _ in range(min(AT_ONCE, number - len(pairs))))
+            places = range(len(pairs), min(number, len(pairs) + AT_ONCE))
+            sources = ((f"127.0.0.{2 + place % ADDRESSES}", 0) for place in places)  # one may have half of them
+            opening = (asyncio.open_connection(host, int(port), local_addr=source) for source in sources)
             pairs += await asyncio.gather(*opening)
         yield pairs
     finally:

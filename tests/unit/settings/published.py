@@ -236,6 +236,7 @@ OWN = {
             "max_streams",
             "requests_per_second",
             "request_burst",
+            "max_connections_per_client",
         )
     ),
     *(f"{process}.web.tls_{file}_path" for process in ("orchestration", "worker") for file in ("certificate", "key")),

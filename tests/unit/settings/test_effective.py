@@ -77,6 +77,7 @@ LEAVES: dict[str, Leaf] = {
     "http.streams": same(f"{WEB}.max_streams"),
     "http.requests_per_second": same(f"{WEB}.requests_per_second"),
     "http.request_burst": same(f"{WEB}.request_burst"),
+    "http.connections_per_client": same(f"{WEB}.max_connections_per_client"),
     **{
         f"{process}.tls_{file}_path": same(f"{web}.tls_{file}_path")
         for process, web in (("http", WEB), ("worker_port", "worker.web"))
