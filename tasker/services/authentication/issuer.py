@@ -53,8 +53,15 @@ def may_be_asked(address: str, private: bool) -> bool:
 async def fetched(url: str, *, private: bool = False) -> Any:
     """The document behind a URL, from an address that was checked. Redirects are not followed: they may lead where
     `checked_url` would not. Raises `UsageError` for a name that stands for an address which must not be asked."""
-    async with asyncio.timeout(FETCH_SECONDS):
-        target, extensions = await _pinned(httpx.URL(url), private)
+    try:
+        async with asyncio.timeout(FETCH_SECONDS):
+            return orjson.loads(await _body(url, private))
+    except (TimeoutError, httpx.TimeoutException):
+        raise TimeoutError(f"no complete answer within {FETCH_SECONDS:g} seconds") from None
+
+
+async def _body(url: str, private: bool) -> bytes:
+    target, extensions = await _pinned(httpx.URL(url), private)
     client = httpx.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False)
     headers = {"Host": httpx.URL(url).netloc.decode()}
     async with client, client.stream("GET", target, headers=headers, extensions=extensions) as answer:
@@ -64,7 +71,7 @@ async def fetched(url: str, *, private: bool = False) -> Any:
             body += part
             if len(body) > MOST_BYTES:
                 raise ValueError(f"more than {MOST_BYTES} bytes")
-    return orjson.loads(body)
+    return bytes(body)
 
 
 async def _pinned(url: httpx.URL, private: bool) -> tuple[httpx.URL, dict[str, str]]:

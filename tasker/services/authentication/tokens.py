@@ -22,6 +22,8 @@ NAMESPACES = "namespaces"
 """The claim that confines a token to namespaces; `worker_namespaces` is the published name of the same."""
 REQUIRED = ("sub", "exp", "iss", "aud")
 LONGEST_BYTES, LONGEST_NAME = 16_384, 255
+LEEWAY_SECONDS = 10.0
+"""How far the clocks of issuer and server may be apart."""
 _log = logging.getLogger("tasker.api")
 
 
@@ -86,6 +88,7 @@ class TokenReader:
                 {"require": [*REQUIRED]},
                 audience=self._settings.audience,
                 issuer=self._settings.issuer,
+                leeway=LEEWAY_SECONDS,
             )
         except jwt.ExpiredSignatureError:
             raise NotAuthenticated("Token expired", reason="expired", hint="get a new one") from None

@@ -46,6 +46,7 @@ class OneKey:
 class PublishedKeys:
     """Keys that are fetched from a URL, again after `refresh_seconds` and when a token has an unknown `kid`.
 
+    A request with a known key does not wait for a refresh, unless the keys are older than twice `refresh_seconds`.
     While the issuer cannot be asked the former keys count. Raises `UsageError` for a URL that must not be asked.
     """
 
@@ -56,14 +57,20 @@ class PublishedKeys:
         self._fetch = fetch or partial(fetched, private=private_addresses)
         self._keys: Mapping[str, RSAPublicKey] = {}
         self._asked: float | None = None
-        self._fetching = asyncio.Lock()
+        self._failure = ""
+        self._refreshing: asyncio.Task[None] | None = None
 
     async def key(self, key_id: str | None) -> RSAPublicKey:
         """The published key of that id. Raises `NotAuthenticated`."""
         if key_id is None:
             raise NotAuthenticated("Invalid token: it does not name its key (kid)")
-        if self._is_due(self._refresh_seconds) or (key_id not in self._keys and self._is_due(AGAIN_SECONDS)):
-            await self._refresh(key_id)
+        if key_id not in self._keys:
+            if self._is_due(AGAIN_SECONDS):
+                await asyncio.shield(self._refresh())
+        elif self._is_due(AGAIN_SECONDS if self._failure else self._refresh_seconds):
+            refreshing = self._refresh()
+            if not self._failure and self._is_due(2 * self._refresh_seconds):
+                await asyncio.shield(refreshing)
         if key_id not in self._keys:
             raise NotAuthenticated("Invalid token: its issuer publishes no such key")
         return self._keys[key_id]
@@ -71,25 +78,42 @@ class PublishedKeys:
     def _is_due(self, seconds: float) -> bool:
         return self._asked is None or monotonic() - self._asked >= seconds
 
-    async def _refresh(self, wanted: str) -> None:
-        before = self._asked
-        async with self._fetching:
-            if self._asked != before:  # another request has asked while this one waited
-                return
-            try:
-                self._keys = keys_in(await self._fetch(self._url))
-            except (httpx.HTTPError, OSError, ValueError, UsageError) as error:
-                _log.warning("the keys of %s could not be fetched: %s", self._url, error)
-            finally:
-                self._asked = monotonic()
+    def _refresh(self) -> asyncio.Task[None]:
+        """Return the fetch under way, else a new one."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self._fetched(), name="keys of the issuer")
+        return self._refreshing
+
+    async def _fetched(self) -> None:
+        failure = ""
+        try:
+            self._keys = keys_in(await self._fetch(self._url))
+        except (httpx.HTTPError, OSError, ValueError, UsageError) as error:
+            failure = f"{type(error).__name__}: {error}"
+        finally:
+            self._asked = monotonic()
+        if failure and failure != self._failure:
+            _log.warning("issuer_keys_unavailable url=%s keys_in_use=%d: %s", self._url, len(self._keys), failure)
+        elif self._failure and not failure:
+            _log.info("issuer_keys_available url=%s", self._url)
+        self._failure = failure
 
 
 def keys_in(document: Any) -> dict[str, RSAPublicKey]:
-    """The RSA keys of a document that check signatures, by their id; others are left out."""
+    """Return the RSA keys of a document that check signatures, by their id.
+
+    Others are ignored; one that cannot be used, for it is weak, private or malformed, with a warning.
+    """
     entries = document.get("keys") if isinstance(document, Mapping) else None
     if not isinstance(entries, list):
         raise ValueError("not a JSON Web Key Set: no list of `keys`")
-    return {entry["kid"]: _key(entry) for entry in entries if _signs(entry)}
+    keys: dict[str, RSAPublicKey] = {}
+    for entry in filter(_signs, entries):
+        try:
+            keys[entry["kid"]] = _key(entry)
+        except (ValueError, TypeError, UsageError) as error:
+            _log.warning("issuer_key_ignored kid=%r: %s", entry["kid"], error)
+    return keys
 
 
 def _signs(entry: Any) -> bool:
