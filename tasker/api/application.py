@@ -71,7 +71,15 @@ SUBJECTS = (
 COMPRESSED_BYTES, COMPRESSION = 2048, 4
 CORS: dict[str, Any] = {
     "allow_methods": ["GET", "POST", "PATCH", "DELETE"],
-    "allow_headers": ["Authorization", "Content-Type", "If-None-Match", "Last-Event-ID", "X-Request-ID"],
+    "allow_headers": [
+        "Authorization",
+        "Content-Type",
+        "If-None-Match",
+        "Last-Event-ID",
+        "X-Request-ID",
+        "traceparent",
+        "tracestate",
+    ],
     "expose_headers": ["ETag", "Location", "Retry-After", "X-Request-ID"],
 }
 DESCRIPTION = (

@@ -48,6 +48,8 @@ class Limits:
     requests: int = 2000
 
 
+AGAIN_SECONDS = 1
+STOPPING = "the server stopped before the request was answered; a change may have been made or not"
 FAILED = "something went wrong in the server; its log has the request's identifier"
 
 
@@ -106,6 +108,14 @@ class _Exchange:
             if len(self._unanswered) > self._limits.requests:
                 await self._fail(503, "too many requests wait for an answer", "too_many_requests", retry_after=1)
                 return
+            headers = Headers(scope=self._scope)
+            if len(headers.getlist("host")) > 1:
+                await self._fail(400, "expected one Host header, got several", "malformed_request")
+                return
+            if headers.get("content-encoding", "identity").lower() != "identity":
+                message = f"expected a body without Content-Encoding, got {headers['content-encoding']!r:.50}"
+                await self._fail(415, message, "unsupported_media_type")
+                return
             if self._announced() > self._limits.body_bytes:
                 raise TooLarge
             async with asyncio.timeout(self._limits.seconds) as self._limit:
@@ -116,6 +126,11 @@ class _Exchange:
         except TimeoutError:
             seconds = self._limits.seconds
             await self._fail(408, f"the request was not answered within {seconds:g} seconds", "request_timeout")
+        except asyncio.CancelledError:  # only the end of the server cancels an exchange
+            if self._started:
+                raise
+            _log.warning("request_cut request=%s %s", self.request_id, self._scope["path"])
+            await self._fail(503, STOPPING, "stopping", retry_after=AGAIN_SECONDS)
         except ClientDisconnect:  # before its request was complete: nobody is left to answer
             return
         except Exception:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,12 +9,12 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from tasker.api.envelope import FAILED
+from tasker.api.json_request import is_json
 from tasker.api.problems import answer, kind_of, problem, problem_of, tell
 from tasker.errors import TaskerError
-
-JSON = re.compile(r"application/([\w.+-]+\+)?json\b", re.IGNORECASE)
 
 
 def answer_failures(app: FastAPI) -> None:
@@ -54,7 +53,7 @@ def status_of(request: Request, error: TaskerError | RequestValidationError) -> 
 
 
 def _is_unannounced(request: Request, error: RequestValidationError) -> bool:
-    return bool(error.body) and not JSON.match(request.headers.get("content-type", ""))
+    return bool(error.body) and not is_json(request)
 
 
 def _place(found: Mapping[str, Any]) -> dict[str, str]:
@@ -72,7 +71,15 @@ def _pointer(loc: tuple[int | str, ...]) -> str:
 async def _of_the_framework(request: Request, error: Exception) -> Response:
     """No such path, a method that it does not have, a body that cannot be read."""
     assert isinstance(error, HTTPException)
-    return answer(problem(error.status_code, str(error.detail)), request.scope, error.headers)
+    headers = {"Allow": ", ".join(methods_of(request))} if error.status_code == 405 else error.headers
+    return answer(problem(error.status_code, str(error.detail)), request.scope, headers)
+
+
+def methods_of(request: Request) -> list[str]:
+    """Return the methods that the path of a request has."""
+    matching = (route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
+    methods = {method for route in matching for method in getattr(route, "methods", None) or ()}
+    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
 
 async def _of_ours(request: Request, error: Exception) -> Response:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import suppress
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from typing import TypeVar
 
 T = TypeVar("T")
+_log = logging.getLogger("tasker.api")
 
 
 class Streams:
@@ -32,6 +33,18 @@ class Streams:
     def close(self) -> None:
         """End all of them, each behind what it sends at the moment."""
         self._closing.set()
+
+    async def wait(self, awaited: Awaitable[object]) -> None:
+        """Return when `awaited` is done, with what it raises, or when all streams are closed."""
+        waiting, closing = asyncio.ensure_future(awaited), asyncio.ensure_future(self._closing.wait())
+        try:
+            await asyncio.wait([waiting, closing], return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                waiting.result()
+        finally:
+            closing.cancel()
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
 
     async def through(self, items: AsyncGenerator[T]) -> AsyncIterator[T]:
         """The items of one stream, until it ends or all are closed."""
@@ -59,13 +72,19 @@ class Streams:
         """
         ending = asyncio.ensure_future(_ended(items, item))
         self._ending.add(ending)
-        ending.add_done_callback(self._ending.discard)
+        ending.add_done_callback(self._ending_is_over)
         await asyncio.shield(ending)
+
+    def _ending_is_over(self, ending: asyncio.Future[None]) -> None:
+        self._ending.discard(ending)
+        if not ending.cancelled() and (error := ending.exception()):
+            _log.debug("stream_ended_with_error: %s", error)
 
 
 async def _ended(items: AsyncGenerator[T], item: asyncio.Future[T] | None) -> None:
-    if item is not None and not item.done():
+    if item is not None:
         item.cancel()
-        with suppress(asyncio.CancelledError, StopAsyncIteration):
-            await item
+        (outcome,) = await asyncio.gather(item, return_exceptions=True)
+        if isinstance(outcome, Exception) and not isinstance(outcome, StopAsyncIteration):
+            _log.debug("stream_ended_with_error: %s", outcome)  # nobody is left to read it
     await items.aclose()

@@ -9,6 +9,7 @@ from fastapi import Query, Request
 
 from tasker.api.envelope import allow_seconds
 from tasker.api.program import Program
+from tasker.api.streams import Streams
 from tasker.errors import UsageError
 
 MOST_SECONDS = 300.0
@@ -36,11 +37,12 @@ def seconds_of(text: str | None) -> float | None:
 
 
 async def ended_or_late(request: Request, program: Program, task_uuid: str, seconds: float | None) -> None:
-    """Return when the task has ended, or after so long. Raises `TaskNotFound`."""
+    """Return when the task has ended, after so long, or when the server stops. Raises `TaskNotFound`."""
     if not seconds:
         return
     allow_seconds(request.scope, seconds)
     try:
-        await program.finished(task_uuid, timeout=seconds)
+        streams: Streams = request.app.state.streams
+        await streams.wait(program.finished(task_uuid, timeout=seconds))
     except TimeoutError:
         return

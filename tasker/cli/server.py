@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from socket import socket as Socket
 
 import click
 
@@ -100,11 +101,12 @@ def server(
     socket = listening_socket(chosen.http, host, port, inherited)
     if workers > 1:
         url = database.url if database.url_given else None
-        raise SystemExit(_side_by_side(socket.fileno(), workers, url, service.stop_limit))
+        raise SystemExit(_side_by_side(socket, workers, url, service.stop_limit))
     asyncio.run(serve_http(HttpService(service, socket, authenticator, tls), lambda line: click.echo(line, err=True)))
 
 
-def _side_by_side(socket: int, workers: int, database_url: str | None, stop_limit: float) -> int:
-    """Processes that accept connections from one socket, which stays open while one of them is started again."""
-    command = [*TASKER, *without(sys.argv[1:], HANDLED_HERE), SOCKET, str(socket)]
-    return supervise(partial(start_child, command, database_url, [socket]), workers, stop_limit, "server")
+def _side_by_side(socket: Socket, workers: int, database_url: str | None, stop_limit: float) -> int:
+    """Run processes that accept connections from one socket, which stays open until they are stopped."""
+    command = [*TASKER, *without(sys.argv[1:], HANDLED_HERE), SOCKET, str(socket.fileno())]
+    start = partial(start_child, command, database_url, [socket.fileno()])
+    return supervise(start, workers, stop_limit, "server", on_stop=socket.close)

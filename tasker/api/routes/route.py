@@ -11,6 +11,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
+from tasker.api.json_request import read_json
 from tasker.api.operating import only_tells, recorded
 from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, SEVERAL, UNLESS, namespaces_of, require_namespace
 from tasker.api.program import program_of as program_of  # offered to the routes
@@ -38,6 +39,8 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Handler:
         """The function behind the gate."""
         handle = super().get_route_handler()
+        if self.body_field is not None:
+            handle = _with_json(handle)
         declared = self.openapi_extra or {}
         if REQUIRED not in declared:
             return handle
@@ -55,6 +58,14 @@ class GuardedRoute(APIRoute):
             return await recorded(request, self.offered_at or self.path, handle, done=done, several=several)
 
         return guarded
+
+
+def _with_json(handle: Handler) -> Handler:
+    async def handled(request: Request) -> Response:
+        await read_json(request)
+        return await handle(request)
+
+    return handled
 
 
 async def admit(request: Request, permission: Permission, confines: bool) -> None:

@@ -20,10 +20,13 @@ MISTAKE = 2
 Start = Callable[[], subprocess.Popen[bytes]]
 
 
-def supervise(start: Start, processes: int, stop_limit: float, noun: str) -> int:
+def supervise(
+    start: Start, processes: int, stop_limit: float, noun: str, on_stop: Callable[[], object] = lambda: None
+) -> int:
     """Run so many; pass signals on; start again what dies. The exit code.
 
     `stop_limit` is how many seconds they have for an orderly stop before they are killed; `noun` is what one is called.
+    `on_stop` is called when the stop begins.
     """
     os.environ["TASKER_PROCESSES"] = str(processes)  # each of them says what they need together
     children = [start() for _ in range(processes)]
@@ -44,6 +47,7 @@ def supervise(start: Start, processes: int, stop_limit: float, noun: str) -> int
         elif not stopping:
             _replace_the_ended(children, start, arrived, noun)
         if stopping:
+            on_stop()
             until = min(until, time.monotonic() + stop_limit + KILL_SECONDS)
         if time.monotonic() > until:
             for child in children:

@@ -123,6 +123,25 @@ def test_of_several_processes_one_that_dies_is_replaced_and_the_address_stays(
 
 
 @pytest.mark.slow
+def test_several_processes_refuse_connections_from_the_stop_on_and_answer_what_is_under_way(
+    database_url: str, tmp_path: Path
+) -> None:
+    fields = ("Host: localhost", "Content-Type: application/json", "Content-Length: 2")
+    head = "\r\n".join(["POST /v1/templates HTTP/1.1", *fields, "", ""]).encode()
+    with server(tmp_path, database_url, "--workers", "2") as (process, address, _):
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as client:
+            client.sendall(head + b"{")
+            assert PLAIN.get(f"{address}/live").status_code == 200  # what came before has been read
+            process.send_signal(signal.SIGTERM)
+            until(lambda: not _listens(address), "connections are refused")
+            assert process.poll() is None
+            client.sendall(b"}")
+            assert client.recv(100).startswith(b"HTTP/1.1 400 Bad Request")
+        assert process.wait(60) == 0
+
+
+@pytest.mark.slow
 def test_each_process_asks_its_callers_who_they_are_where_that_is_configured(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

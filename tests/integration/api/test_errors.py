@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from typing import Any
 
 import httpx
@@ -98,6 +99,9 @@ async def test_a_wrong_request_is_a_problem_with_a_stable_code(
         (b'{"name": "a", "priority": 1e99}', "/priority"),
         (b'{"name": "a", "options": {"x": 1}}', "/options"),
         (b'{"name": "a", "correlation_id": "x"}', "/correlation_id"),
+        (b'{"name": "a", "priority": 1, "name": "b"}', "/name"),
+        (b'{"name": "a", "context": {"rows": [{}, {"x/y": 1, "x/y": 1}]}}', "/context/rows/1/x~1y"),
+        (b'{"name": {"a": 1, "a": 2}, "name": "b"}', "/name"),
     ],
 )
 async def test_a_malformed_body_is_refused_with_the_place(
@@ -109,6 +113,32 @@ async def test_a_malformed_body_is_refused_with_the_place(
 
     assert found.errors
     assert found.errors[0].pointer == pointer  # type: ignore[union-attr]
+
+
+async def test_repeated_key_is_named_on_every_route_with_a_body(client: httpx.AsyncClient) -> None:
+    for path in BODIES:
+        content = orjson.dumps(BODIES[path])
+        content = content[:-1] + b"," + content[1:]
+        found = problem(await client.post(path, content=content, headers=JSON), 400, "BAD_REQUEST", "malformed_request")
+        assert found.detail == f"/{next(iter(BODIES[path]))}: is given twice in one object"
+
+
+async def test_method_that_a_path_lacks_is_answered_with_all_that_it_has(client: httpx.AsyncClient) -> None:
+    task = f"/v1/tasks/{UNKNOWN}"
+    paths = {"/v1/tasks": "GET, HEAD, POST", task: "DELETE, GET, HEAD", "/v1/dlq": "GET, HEAD, POST"}
+    for path, methods in paths.items():
+        answer = await client.put(path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, methods)
+
+
+async def test_request_with_two_hosts_or_a_compressed_body_is_refused(client: httpx.AsyncClient) -> None:
+    hosts = [("Host", "tasker"), ("Host", "example.com")]
+    assert "Host" in problem(await client.get("/live", headers=hosts), 400, "BAD_REQUEST", "malformed_request").detail
+    zipped = {**JSON, "content-encoding": "gzip"}
+    answer = await client.post("/v1/tasks", content=gzip.compress(b"{}"), headers=zipped)
+    assert "gzip" in problem(answer, 415, "BAD_REQUEST", "unsupported_media_type").detail
+    plain = await client.post("/v1/templates", json=BODIES["/v1/templates"], headers={"content-encoding": "identity"})
+    assert plain.status_code == 422
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -55,8 +55,10 @@ async def test_below_the_path_of_a_proxy_it_answers_and_its_page_finds_the_descr
 async def test_pages_of_the_named_origins_may_send_requests_and_no_others(app: tasker.App) -> None:
     ours, other = {"Origin": "https://ops.example.com"}, {"Origin": "https://example.org"}
     async with offered(app, Options(cors_origins=["https://ops.example.com"])) as client:
-        asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type, x-api-key"}
+        wanted = "content-type, x-api-key, traceparent, tracestate"
+        asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": wanted}
         allowed = await client.options("/v1/tasks", headers={**ours, **asked})
+        assert allowed.status_code == 200
         assert allowed.headers["access-control-allow-origin"] == ours["Origin"]
         assert (await client.get("/v1/tasks", headers=ours)).headers["access-control-allow-origin"] == ours["Origin"]
         assert "access-control-allow-origin" not in (await client.get("/v1/tasks", headers=other)).headers
