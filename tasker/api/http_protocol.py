@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 import httptools
 import orjson
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from tasker.api.connection_limits import ConnectionLimits
@@ -178,16 +178,17 @@ class LimitedProtocol(HttpToolsProtocol):
         """Answer, drop what still arrives for a while, and close. Earlier requests are answered first."""
         self._deaf = True
         self._stop_head_timer()
-        answering = self.cycle is not None and not self.cycle.response_complete
+        cycle: RequestResponseCycle | None = self.cycle
+        answering = None if cycle is None or cycle.response_complete else cycle
         if answering and (self._in_head or self.pipeline):
-            self.cycle.keep_alive = False
+            answering.keep_alive = False
             return
-        if self.transport.is_closing() or (answering and self.cycle.response_started):
+        if self.transport.is_closing() or (answering and answering.response_started):
             self._close()
             return
         if answering:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+            answering.disconnected = True
+            answering.message_event.set()
         self.flow.resume_reading()
         self.transport.write(refusal.encoded())
         if self.transport.can_write_eof():

@@ -112,6 +112,28 @@ async def test_cut_while_the_task_runs_nothing_is_lost_and_nothing_told_twice(re
     assert len({(event.place, *each) for event, each in zip(first, named(first), strict=True)}) == 3
 
 
+async def test_reader_that_reconnects_to_a_quiet_task_is_served_until_it_ends(
+    app: tasker.App, remote: httpx.AsyncClient
+) -> None:
+    (plan,) = compile_text(WAITING).plans
+    await app.plans.register(plan)
+    task = (await remote.post("/v1/tasks", json={"namespace": "nobody", "name": "waiting"})).json()["task_uuid"]
+    first, had = events(remote, task), list[Event]()
+    while len(had) < len(await history(remote, task)):
+        had.append(await anext(first))
+    await first.aclose()  # type: ignore[attr-defined]
+
+    place = {"Last-Event-ID": str(had[-1].place)}
+    async with remote.stream("GET", f"/v1/tasks/{task}/events", headers=place) as answer:
+        assert answer.status_code == 200
+        lines = answer.aiter_lines()
+        assert await anext(lines) == "retry: 1000"
+        await remote.delete(f"/v1/tasks/{task}")
+        rest = [line async for line in lines]
+    assert rest[-3:] == ["event: end", 'data: {"status":"cancelled"}', ""]
+    assert not {f"id: {each.place}" for each in had} & {*rest}
+
+
 async def test_a_stream_ends_in_order_when_the_server_stops_and_too_many_are_refused(
     app: tasker.App, http_server: HttpServer, remote: httpx.AsyncClient
 ) -> None:

@@ -101,6 +101,16 @@ async def test_what_it_serves_is_told(port: httpx.AsyncClient) -> None:
     assert config.messaging.backend == "pgmq"
 
 
+async def test_a_template_is_cached_once_one_of_its_steps_has_run(app: tasker.App, port: httpx.AsyncClient) -> None:
+    submitted = await app.submit("shop/orders", {"amount": 3})
+    await app.finished(submitted.task_uuid, timeout=60)
+
+    run = (await port.get("/v1/templates/shop/orders/1.0.0")).json()
+    never_run = (await port.get("/v1/templates/nobody/waiting/1.0.0")).json()
+    assert (run["cached"], run["access_count"] >= 1, run["cache_age_seconds"] >= 0) == (True, True, True)
+    assert (never_run["cached"], never_run["access_count"], never_run["cache_age_seconds"]) == (False, None, None)
+
+
 async def test_a_template_is_valid_where_its_handlers_are(port: httpx.AsyncClient) -> None:
     fine = (await port.post("/v1/templates/shop/orders/1.0.0/validate")).json()
     lacking = (await port.post("/v1/templates/nobody/waiting/1.0.0/validate")).json()

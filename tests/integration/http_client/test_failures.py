@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,44 @@ async def test_a_stream_that_is_cut_goes_on_where_it_was_and_tells_nothing_twice
     told = ["pending", "in_progress", "complete"]
     assert found == [*(("transition", state) for state in told), ("end", "complete")]
     assert [place.rpartition(" ")[2] for place in places] == ["2-2", "2-2", "2-2", "3-3"]
+
+
+async def test_each_event_gives_a_stream_all_its_patience_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasker.client.http.task_calls.TAKEN_UP", Backoff(0, 0))
+    away: list[Reply] = [None] * (TIMES - 1)  # and the end of the answer before it
+    ended = [b"HTTP/1.1 204 No Content\r\n\r\n", reply(200, TASK)]
+    script = [events(event(1, "pending")), *away, events(event(2, "in_progress")), *away, *ended]
+    async with scripted_server(script) as server, client_of(server.url) as client:
+        told = [each.to_state async for each in client.stream("t")]
+    assert told == ["pending", "in_progress", "complete"]
+    async with scripted_server([script[0], *away, None, *ended]) as server, client_of(server.url) as client:
+        with pytest.raises(ServerUnreachable):
+            [each async for each in client.stream("t")]
+
+
+def domain_event(position: int) -> str:
+    return f"id: {position}\ndata: {json.dumps({'position': position, 'name': 'order.paid'})}\n\n"
+
+
+@pytest.mark.parametrize("begin", [(domain_event(6),), ()], ids=["with an event", "without one"])
+async def test_stream_of_domain_events_that_has_begun_is_taken_up_for_ever(
+    monkeypatch: pytest.MonkeyPatch, begin: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("tasker.client.http.domain_event_calls.AGAIN_SECONDS", 0)
+    away: list[Reply] = [None] * 50
+    script = [events(*begin), *away, events(domain_event(7)), *away, events(domain_event(8))]
+    async with scripted_server(script) as server, client_of(server.url) as client:
+        async with aclosing(client.stream_events(after=5)) as stream:
+            told = [(await anext(stream))["position"] for _ in range(2 + len(begin))]
+        places = [line.split()[1] for each in server.heard for line in each.splitlines() if "event-id" in line.lower()]
+    assert told == [*([6] if begin else []), 7, 8]
+    assert [places[0], places[1], places[51], places[52], places[-1]] == ["5", *(2 * ["6" if begin else "5"]), "7", "7"]
+
+
+async def test_stream_of_domain_events_that_cannot_begin_raises() -> None:
+    async with scripted_server([None]) as server, client_of(server.url) as client:
+        with pytest.raises(ServerUnreachable):
+            await anext(client.stream_events(after=5))
 
 
 async def test_a_stream_of_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,7 @@ async def test_client_that_takes_no_answer_loses_its_connection(serve: Serve) ->
     served = await serve(stall_seconds=0.1)
     for version in (b"1.0", b"1.1"):
         async with served.client() as client:
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            client.writer.transport.pause_reading()
             await client.send(b"GET /?bytes=30000000 HTTP/" + version + b"\r\n" + HOST + b"\r\n")
             async with served.client() as other:
                 await other.send(GET)

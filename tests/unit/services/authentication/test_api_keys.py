@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from tasker.app.http_serving import auth_shown
 from tasker.contracts.rules.permissions import Grant, Permission
 from tasker.errors import NotAuthenticated, UsageError
 from tasker.services.authentication.api_keys import KeyRing, digest, new_key
@@ -48,6 +51,27 @@ async def test_the_registry_counts_only_where_it_is_turned_on_and_one_key_may_st
             await both.caller(authorization, KEY)
     with pytest.raises(NotAuthenticated, match="Missing authentication credentials"):
         await both.caller(None, None)
+
+
+async def test_hint_names_what_the_server_takes_and_the_count_what_it_knows() -> None:
+    registry = (ApiKey(OTHER, ("tasks:*",), "ci"), ApiKey("third", ("tasks:*",), "cd"))
+    settings = AuthSettings(enabled=True, api_key=KEY, api_key_header="X-Ours", api_keys=registry)
+    counts = {
+        settings: ("1 API key", 1),
+        replace(settings, api_keys_enabled=True): ("3 API keys", 3),
+        replace(settings, api_keys_enabled=True, api_key=""): ("2 API keys", 2),
+    }
+    for given, (methods, count) in counts.items():
+        assert Authenticator(given).methods == methods
+        assert auth_shown(given)["api_key_count"] == count
+    assert auth_shown(replace(settings, enabled=False))["api_key_count"] == 0
+    for authorization, reason, hint in (
+        ("Bearer x.y.z", "not_taken", "send X-Ours"),
+        (None, "missing", "send Authorization: Bearer TOKEN, or X-Ours: KEY"),
+    ):
+        with pytest.raises(NotAuthenticated) as refused:
+            await Authenticator(settings).caller(authorization, None)
+        assert (refused.value.reason, refused.value.hint) == (reason, hint)
 
 
 @pytest.mark.parametrize(

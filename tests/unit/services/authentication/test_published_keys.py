@@ -9,10 +9,12 @@ from typing import Any
 
 import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from tasker.errors import NotAuthenticated
 from tasker.services.authentication import issuer as asking
-from tasker.services.authentication.rsa_keys import generate, public_key
+from tasker.services.authentication.rsa_keys import generate
 from tasker.services.authentication.settings import AuthSettings
 from tasker.services.authentication.tokens import TokenReader
 from tasker.services.authentication.verification_keys import AGAIN_SECONDS, PublishedKeys
@@ -58,14 +60,9 @@ class Issuer:
 
 
 def jwk(name: str) -> dict[str, Any]:
-    public = pair(name)[1]
-    if name == "weak":
-        from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
-        key = load_pem_public_key(public.encode())
-    else:
-        key = public_key(public, "key")
-    return {**jwt.algorithms.RSAAlgorithm.to_jwk(key, as_dict=True), "kid": name}  # type: ignore[arg-type]
+    key = load_pem_public_key(pair(name)[1].encode())
+    assert isinstance(key, RSAPublicKey)
+    return {**jwt.algorithms.RSAAlgorithm.to_jwk(key, as_dict=True), "kid": name}
 
 
 @pytest.fixture
