@@ -12,7 +12,7 @@ import httpx
 
 from tasker.contracts.dataclasses import dataclass
 from tasker_webhooks.addresses import Refused, resolved
-from tasker_webhooks.table import WebhooksTable
+from tasker_webhooks.table import WebhooksTable, host_problem
 
 REDIRECTIONS = 3
 KEPT_METHOD = (307, 308)
@@ -53,15 +53,16 @@ class Poster:
             return Answer(f"no answer within {self._settings.timeout_seconds:g} s")
         except Refused as error:
             return Answer(str(error))
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        except Exception as error:  # an endpoint answers as it likes, and none of it may end its sender
             return Answer(f"{type(error).__name__}: {error}".rstrip(": "))
 
-    async def _posted(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    async def _posted(self, address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        url = httpx.URL(address)
         for _ in range(REDIRECTIONS + 1):
-            status, told = await self._once(httpx.URL(url), body, headers)
+            status, told = await self._once(url, body, headers)
             if status not in KEPT_METHOD or "location" not in told:
                 return _meaning(status, told)
-            url = urljoin(url, told["location"])
+            url = _redirected(url, told["location"])
         return Answer(f"more than {REDIRECTIONS} redirections")
 
     async def _once(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> tuple[int, httpx.Headers]:
@@ -90,6 +91,15 @@ class Poster:
             raise Refused(f"{url.scheme}:// is not posted to (plugins.webhooks.plain_http)")
         if self._settings.hosts and url.host not in self._settings.hosts:
             raise Refused(f"the host {url.host} is none of plugins.webhooks.hosts")
+        if problem := host_problem(url.raw_host.decode("ascii"), url.port):
+            raise Refused(f"invalid URL {str(url)!r:.200}: {problem}")
+
+
+def _redirected(url: httpx.URL, location: str) -> httpx.URL:
+    try:
+        return httpx.URL(urljoin(str(url), location))
+    except (httpx.InvalidURL, ValueError) as error:
+        raise Refused(f"invalid redirect {location!r:.200}: {error}") from error
 
 
 def _meaning(status: int, headers: httpx.Headers) -> Answer:

@@ -62,17 +62,27 @@ class Sender:
         self._again = Backoff(settings.first_retry_seconds, settings.longest_retry_seconds, spread=0.1)
 
     async def run(self) -> None:
-        """Send until it is cancelled. Outages of the database, and a lease that somebody else took, are waited out."""
+        """Send until it is cancelled.
+
+        Outages of the database, and a lease that another process took, are waited out. Any other error is logged and
+        the sender restarted: other endpoints never notice.
+        """
         failures = 0
         while True:
             self._gone.clear()
             self._stopped.clear()
+            started = time.monotonic()
             try:
                 async with asyncio.TaskGroup() as parts:
                     for part in (self._send_new, self._send_again, self._end_when_gone):
                         parts.create_task(part())
             except* TaskerError as lost:
                 _log.info("webhook_waits endpoint=%s reason=%s", self._endpoint.name, _first(lost))
+            except* Exception as defects:
+                logged = "webhook_sender_failed endpoint=%s error=%r; it is restarted"
+                _log.exception(logged, self._endpoint.name, _first(defects))
+            if time.monotonic() - started > JOINING.longest:
+                failures = 0
             await asyncio.sleep(JOINING.pause(failures, random.random()))
             failures += 1
 
@@ -186,6 +196,8 @@ async def send_all(database_url: str, settings: WebhooksTable) -> None:
     import tasker
 
     poster = Poster(settings)
-    async with tasker.App(database_url, work=False, max_connections=CONNECTIONS) as app:
-        senders = [Sender(each, settings, app.domain_events, poster) for each in settings.endpoints if each.enabled]
-        await asyncio.gather(*(each.run() for each in senders))
+    app = tasker.App(database_url, work=False, max_connections=CONNECTIONS)
+    async with app, asyncio.TaskGroup() as senders:
+        for endpoint in settings.endpoints:
+            if endpoint.enabled:
+                senders.create_task(Sender(endpoint, settings, app.domain_events, poster).run())

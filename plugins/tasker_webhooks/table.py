@@ -14,6 +14,7 @@ from pydantic import AfterValidator
 from tasker.contracts.settings import Table, flag, number, refused, several, whole
 
 PREFIX = "whsec_"
+WRITE_URL = "Write https://host/path, without user, password and fragment"
 
 
 def _name(value: str) -> str:
@@ -23,14 +24,29 @@ def _name(value: str) -> str:
 
 
 def _address(value: str) -> str:
-    parts = urlsplit(value)
-    if (
-        parts.scheme in ("https", "http")
-        and parts.hostname
-        and not (parts.username or parts.password or parts.fragment)
-    ):
-        return value
-    raise refused("Not a URL that can be posted to", "Write https://host/path, without user, password and fragment")
+    try:
+        parts = urlsplit(value)
+        problem = host_problem(parts.hostname or "", parts.port)
+    except ValueError:
+        raise refused("Not a URL", WRITE_URL) from None
+    if problem:
+        raise refused(f"Not a URL that can be posted to: {problem}", WRITE_URL)
+    if parts.scheme not in ("https", "http") or parts.username or parts.password or parts.fragment:
+        raise refused("Not a URL that can be posted to", WRITE_URL)
+    return value
+
+
+def host_problem(host: str, port: int | None) -> str:
+    """Return why no address of the host and port can be looked up, or nothing."""
+    if not host:
+        return "it has no host"
+    if port is not None and not 0 < port < 65_536:
+        return f"expected a port from 1 to 65535, got {port}"
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return f"invalid host {host!r:.80}"
+    return ""
 
 
 def _secret(value: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,23 +86,31 @@ class Served:
             return connection.execute(asked).fetchall()
 
 
+@contextmanager
+def receiver(*replies: bytes) -> Iterator[str]:
+    """Run an endpoint in a thread of its own, and return its URL."""
+    loop, server = LoopThread("receiver"), scripted_server(replies)
+    loop.start()
+    yield loop.wait(server.__aenter__()).url
+    loop.wait(server.__aexit__(None, None, None))
+    loop.stop()
+
+
 @pytest.fixture
 def served(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     loop = LoopThread("server")
     loop.start()
-    receiver = scripted_server([reply(200, ""), reply(500, "")])
-    there = loop.wait(receiver.__aenter__()).url
     file = tmp_path / "complete.toml"
-    file.write_text(CONFIGURATION.format(url=there, secret=new_secret()), encoding="utf-8")
     monkeypatch.setenv("TASKER_CONFIG_PATH", str(file))
-    app = tasker.App(database_url, work=False)
-    loop.wait(app.__aenter__())
-    server = HttpServer(application(app, options_of(from_environment())), listen("127.0.0.1", 0), grace_seconds=5)
-    loop.wait(server.start())
-    yield Served(database_url, server.address)
-    loop.wait(server.stop())
-    loop.wait(app.__aexit__(None, None, None))
-    loop.wait(receiver.__aexit__(None, None, None))
+    with receiver(reply(200, ""), reply(500, "")) as url:
+        file.write_text(CONFIGURATION.format(url=url, secret=new_secret()), encoding="utf-8")
+        app = tasker.App(database_url, work=False)
+        loop.wait(app.__aenter__())
+        server = HttpServer(application(app, options_of(from_environment())), listen("127.0.0.1", 0), grace_seconds=5)
+        loop.wait(server.start())
+        yield Served(database_url, server.address)
+        loop.wait(server.stop())
+        loop.wait(app.__aexit__(None, None, None))
     loop.stop()
 
 
@@ -145,6 +155,16 @@ def test_a_test_is_posted_from_where_the_command_works(served: Served, place: st
     assert served.told(place, "webhook test billing")[:2] == (0, "billing has taken it\n")
     code, told, _ = served.told(place, "webhook test broken --format json")
     assert (code, json.loads(told)) == (1, {"endpoint": "broken", "taken": False, "error": "it answered 500"})
+
+
+@pytest.mark.parametrize("location", ["http://[::1", "http://127.0.0.1:99999/", "http://a..b/"])
+def test_malformed_redirect_fails_the_test_command_with_its_reason(served: Served, location: str) -> None:
+    with receiver(reply(307, "", location=location)) as url:
+        file = Path(os.environ["TASKER_CONFIG_PATH"])
+        file.write_text(CONFIGURATION.format(url=url, secret=new_secret()), encoding="utf-8")
+        code, told, _ = served.told("database", "webhook test billing --format json")
+    assert (code, json.loads(told)["taken"]) == (1, False)
+    assert json.loads(told)["error"].startswith("invalid ")
 
 
 def test_a_server_without_the_plugin_says_what_is_missing(

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import ssl
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tasker_webhooks.addresses import permitted
 from tasker_webhooks.posting import Poster
 from tasker_webhooks.signing import headers, new_secret
 from tasker_webhooks.table import Endpoint, WebhooksTable
+from tests.integration.api.test_options import self_signed
 from tests.support.scripted_server import Reply, reply, scripted_server
 
 LOOPBACK: dict[str, Any] = {"private_networks": ("127.0.0.0/8",), "plain_http": True}
@@ -52,6 +54,9 @@ def test_while_a_secret_is_exchanged_both_sign() -> None:
         ("name", "Billing dept"),
         ("url", "ftp://example.com/in"),
         ("url", "https://user:word@example.com/in"),
+        ("url", "https://example.com:99999/in"),
+        ("url", "https://example..com/in"),
+        ("url", "https://[::1/in"),
         ("secrets", ["password"]),
         ("secrets", ["whsec_c2hvcnQ="]),
     ],
@@ -109,6 +114,60 @@ async def test_what_is_posted_is_the_body_with_its_signature() -> None:
 async def test_what_is_not_taken_says_why_and_is_tried_again(replies: list[Reply], error: str) -> None:
     async with scripted_server(replies) as server:
         answer = await poster().post(server.url, b"{}", {})
+
+    assert error in answer.error
+    assert answer.retry
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["http://[::1", "http://[]/", "http://[[/", "http://127.0.0.1:99999/", "http://127.0.0.1:-1/", "http://127.0.0.1:x/",
+     "http://a..b/", "http://.", f"http://{'a' * 70}.com/", f"http://{'a' * 5000}/", "http://xn--a/", "http://xn--/",
+     "http://⒈.com/", "http:///", "http://*/", "?" * 70_000, "ht\x01tp://x", "\xff\xfe"],
+)  # fmt: skip
+async def test_malformed_redirect_is_a_failure_that_is_retried(location: str) -> None:
+    async with scripted_server([b"HTTP/1.1 307 X\r\nlocation: " + location.encode() + b"\r\n\r\n"]) as server:
+        answer = await poster().post(server.url, b"{}", {})
+
+    assert answer.error
+    assert "sub-exception" not in answer.error
+    assert answer.retry
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [b"\r\n\r\n", b"HTTP/1.1 000 OK\r\n\r\n", b"HTTP/1.1 99999 OK\r\n\r\n", b"HTTP/1.1 101 X\r\nupgrade: x\r\n\r\n",
+     b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n", b"HTTP/1.1 200 OK\r\nx: \x00\r\n\r\n",
+     b"HTTP/1.1 200 OK\r\nx: " + b"y" * 1_000_000,
+     b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 100_000, b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n",
+     b"HTTP/1.1 200 OK\r\ntransfer-encoding: x\r\n\r\n", b"\x16\x03\x01", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+)  # fmt: skip
+async def test_malformed_answer_is_a_failure_that_is_retried(answered: bytes) -> None:
+    async with scripted_server([answered]) as server:
+        answer = await poster().post(server.url, b"{}", {})
+
+    assert "ProtocolError" in answer.error
+    assert answer.retry
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "nope", "br"])
+async def test_body_of_an_answer_is_never_decoded(encoding: str) -> None:
+    lie = f"HTTP/1.1 200 OK\r\ncontent-encoding: {encoding}\r\n\r\n".encode() + b"\x1f\x8b\x08not gzip" * 10_000
+    async with scripted_server([lie]) as server:
+        assert (await poster().post(server.url, b"{}", {})).error == ""
+
+
+@pytest.mark.parametrize(("encrypted", "error"), [(False, "WRONG_VERSION"), (True, "CERTIFICATE_VERIFY_FAILED")])
+async def test_tls_failure_is_a_failure_that_is_retried(tmp_path: Path, encrypted: bool, error: str) -> None:
+    async def refuse(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 X\r\n\r\n")
+        writer.close()
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*self_signed(tmp_path))
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0, ssl=context if encrypted else None) as server:
+        port = server.sockets[0].getsockname()[1]
+        answer = await poster().post(f"https://127.0.0.1:{port}", b"{}", {})
 
     assert error in answer.error
     assert answer.retry
