@@ -5,8 +5,8 @@ A plugin is a module or an object in the entry-point group `tasker.plugins` (on 
 those of `Hooks`. They are plain functions. Those that hear of something are called one by one in a thread that the
 plugin has to itself, behind a bounded queue: no step waits for them. Those whose answer counts are called at once, by
 whoever needs the answer. What one raises is logged once, counted, and changes nothing; a plugin that keeps failing, or
-does not return, is switched off in that process. Arguments are frozen. What a hook tells is what this process did: the
-rows of the database stay the truth.
+does not return, is switched off in that process for a while. Arguments are frozen. What a hook tells is what this
+process did: the rows of the database stay the truth.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Coroutine
 from threading import Thread
 from typing import Any
@@ -65,12 +66,18 @@ class _Part:
 
     async def _keep(self) -> None:
         failures = 0
-        while self._plugins.is_on(self._plugin):
+        while True:
+            while not self._plugins.is_on(self._plugin):
+                await asyncio.sleep(AGAIN.first)
+            started = time.monotonic()
             try:
                 await self._run()
             except asyncio.CancelledError:
                 raise
             except BaseException as error:  # also sys.exit: what a plugin wants ends nothing of ours
+                if time.monotonic() - started > AGAIN.longest:
+                    failures = 0
+                    self._plugins.succeeded(self._plugin, HOOK)
                 self._plugins.failed(self._plugin, HOOK, error)
             await asyncio.sleep(AGAIN.pause(failures, random.random()))
             failures += 1

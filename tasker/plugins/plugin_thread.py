@@ -12,10 +12,14 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
+from tasker.contracts.backoff import Backoff
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.hook_arguments import CaughtUp
+from tasker.errors import BackendUnavailable, DatabaseError
 from tasker.plugins.asking import ANSWER_SECONDS
 
+PAUSES = Backoff(60.0, 1800.0)
+"""How long a plugin that was switched off is left alone."""
 REST_SECONDS = 0.02
 """How long a thread that has heard everything leaves what comes next waiting: being woken for each call costs more
 than the call, whoever tells too."""
@@ -37,39 +41,79 @@ class Limits:
     """A call that takes longer switches the plugin off."""
     answer_seconds: float = ANSWER_SECONDS
     """A hook whose answer counts and that takes longer switches the plugin off."""
+    pauses: Backoff = PAUSES
+    """How long it is switched off: longer each time until a call succeeds."""
 
 
 @dataclass(slots=True)
 class Account:
-    """What one plugin has come to since the start. `off` says why it is switched off, and is empty while it is not."""
+    """Successes and failures of one plugin since the start.
 
+    `off` is the reason why it is switched off, and empty while it is on.
+    """
+
+    plugin: str
+    limits: Limits
+    clock: Callable[[], float]
     told: int = 0
     dropped: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     in_a_row: Counter[str] = field(default_factory=Counter)
     off: str = ""
+    off_until: float = 0.0
+    pauses: int = 0
+    lacking: set[str] = field(default_factory=set)
 
-    def failed(self, plugin: str, hook: str, error: BaseException, at_most: int) -> None:
-        """A function raised: told once for each hook, with the stack."""
+    def is_on(self) -> bool:
+        """Return whether it may be called. A pause that is over ends here: one more failure begins the next one."""
+        if self.off and self.clock() >= self.off_until:
+            self.off = ""
+            _log.info("plugin_switched_on plugin=%s; its pause is over", self.plugin)
+        return not self.off
+
+    def failed(self, hook: str, error: BaseException) -> None:
+        """Count a function that raised, and log the first for each hook with its stack.
+
+        An outage of the database or the broker is logged once for each hook and not counted.
+        """
+        if is_outage(error):
+            if hook not in self.lacking:
+                self.lacking.add(hook)
+                logged = "plugin_lacks_database plugin=%s hook=%s error=%r; such failures do not count against it"
+                _log.warning(logged, self.plugin, hook, error)
+            return
         self.failures[hook] += 1
         self.in_a_row[hook] += 1
         if self.failures[hook] == 1:
             told = "plugin_failed plugin=%s hook=%s error=%r; more is only counted"
-            _log.error(told, plugin, hook, error, exc_info=error)
-        if self.in_a_row[hook] >= at_most:
-            self.switch_off(plugin, f"{hook} has failed {at_most} times in a row")
+            _log.error(told, self.plugin, hook, error, exc_info=error)
+        if self.in_a_row[hook] >= self.limits.failures:
+            self.switch_off(f"{hook} has failed {self.limits.failures} times in a row")
 
     def succeeded(self, hook: str) -> None:
-        """A function returned."""
-        self.told += 1
+        """Forget the failures in a row of a function that returned."""
+        self.lacking.discard(hook)
         if self.in_a_row:
-            del self.in_a_row[hook]
+            self.in_a_row.pop(hook, None)
+        if self.pauses and not self.in_a_row:
+            self.pauses = 0
 
-    def switch_off(self, plugin: str, reason: str) -> None:
-        """Call it no more in this process."""
+    def switch_off(self, reason: str) -> None:
+        """Call it no more until a pause is over."""
         if not self.off:
-            self.off = reason
-            _log.error("plugin_switched_off plugin=%s reason=%s; it hears nothing more until a restart", plugin, reason)
+            pause = self.limits.pauses.pause(self.pauses)
+            self.off_until, self.off = self.clock() + pause, reason
+            self.pauses += 1
+            logged = "plugin_switched_off plugin=%s reason=%s; it is tried again in %g s"
+            _log.error(logged, self.plugin, reason, pause)
+
+
+def is_outage(error: BaseException) -> bool:
+    """Return whether the database or the broker is the cause: of each part of a group, or of an error's `__cause__`."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_outage, error.exceptions))
+    cause = error.__cause__
+    return isinstance(error, (DatabaseError, BackendUnavailable)) or (cause is not None and is_outage(cause))
 
 
 class PluginThread:
@@ -82,7 +126,7 @@ class PluginThread:
         limits: Limits = Limits(),  # noqa: B008  # frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.plugin, self.account = plugin, Account()
+        self.plugin, self.account = plugin, Account(plugin, limits, clock)
         self._functions, self._limits, self._clock = functions, limits, clock
         self._calls: SimpleQueue[Call] = SimpleQueue()
         self._called_at: float | None = None
@@ -97,7 +141,7 @@ class PluginThread:
 
     def tell(self, hook: str, value: Any) -> None:
         """Call its function in its thread, when what came before has been told."""
-        if self.account.off or self._hangs():
+        if not self.account.is_on() or self._hangs():
             return
         if self._calls.qsize() >= self._limits.waiting:
             self._drop(hook)
@@ -125,7 +169,7 @@ class PluginThread:
         since = self._called_at
         if since is None or self._clock() - since <= self._limits.hang_seconds:
             return False
-        self.account.switch_off(self.plugin, f"a call has not returned for {self._limits.hang_seconds:g} seconds")
+        self.account.switch_off(f"a call has not returned for {self._limits.hang_seconds:g} seconds")
         return True
 
     def _drop(self, hook: str) -> None:
@@ -162,8 +206,9 @@ class PluginThread:
         try:
             self._functions[hook](value)
         except BaseException as error:  # also sys.exit: what a plugin wants ends nothing of ours
-            self.account.failed(self.plugin, hook, error, self._limits.failures)
+            self.account.failed(hook, error)
         else:
+            self.account.told += 1
             self.account.succeeded(hook)
         finally:
             self._called_at = None

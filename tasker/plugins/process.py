@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -40,9 +41,16 @@ class PluginFailed(Exception):
 class Plugins:
     """Plugins that were loaded: functions by hook, by the plugin's name."""
 
-    def __init__(self, hooks: Mapping[str, Mapping[str, Hook]] | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        hooks: Mapping[str, Mapping[str, Hook]] | None = None,
+        limits: Limits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._hooks, self._limits = dict(hooks or {}), limits or Limits()
-        self._threads = {name: PluginThread(name, functions, self._limits) for name, functions in self._hooks.items()}
+        self._threads = {
+            name: PluginThread(name, functions, self._limits, clock) for name, functions in self._hooks.items()
+        }
 
     def listener(self, hook: str) -> Listener | None:
         """What tells the plugins that have this hook; None when none has, so that callers have nothing to do."""
@@ -79,29 +87,33 @@ class Plugins:
     def ask(self, plugin: str, hook: str, *values: Any) -> Any:
         """The answer of one plugin. Raises `PluginFailed`, which is counted; who does not answer is switched off."""
         account = self._threads[plugin].account
-        if account.off:
+        if not account.is_on():
             raise PluginFailed(f"the plugin is switched off: {account.off}")
         try:
             answer = answer_of(self._hooks[plugin][hook], values, self._limits.answer_seconds)
         except KeyboardInterrupt:
             raise
         except NoAnswer as error:
-            account.failed(plugin, hook, error, self._limits.failures)
-            account.switch_off(plugin, f"{hook} has not answered within {self._limits.answer_seconds:g} seconds")
+            account.failed(hook, error)
+            account.switch_off(f"{hook} has not answered within {self._limits.answer_seconds:g} seconds")
             raise PluginFailed(str(error)) from error
         except BaseException as error:  # also sys.exit: what a plugin wants ends nothing of ours
-            account.failed(plugin, hook, error, self._limits.failures)
+            account.failed(hook, error)
             raise PluginFailed(repr(error)) from error
-        account.in_a_row.pop(hook, None)
+        account.succeeded(hook)
         return answer
 
     def is_on(self, plugin: str) -> bool:
         """Whether it is not switched off."""
-        return not self._threads[plugin].account.off
+        return self._threads[plugin].account.is_on()
 
     def failed(self, plugin: str, hook: str, error: BaseException) -> None:
         """What it does by itself under this hook has raised."""
-        self._threads[plugin].account.failed(plugin, hook, error, self._limits.failures)
+        self._threads[plugin].account.failed(hook, error)
+
+    def succeeded(self, plugin: str, hook: str) -> None:
+        """Forget the failures in a row of what it does by itself under this hook."""
+        self._threads[plugin].account.succeeded(hook)
 
     def states(self) -> tuple[PluginState, ...]:
         """How each of them does."""
@@ -127,9 +139,8 @@ class Plugins:
 
 def _state(thread: PluginThread) -> PluginState:
     account = thread.account
-    return PluginState(
-        thread.plugin, account.told, thread.waiting, account.dropped, dict(account.failures), account.off
-    )
+    off = "" if account.is_on() else account.off
+    return PluginState(thread.plugin, account.told, thread.waiting, account.dropped, dict(account.failures), off)
 
 
 _made: list[tuple[tuple[str, ...], PluginChoice, Plugins]] = []

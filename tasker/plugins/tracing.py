@@ -29,10 +29,12 @@ def _asking(plugins: Plugins, plugin: str, place: Callable[..., Any]) -> TraceOf
         before = submitted or _NOWHERE
         try:
             told = place(task_uuid, step_uuid, token, before[0])
-            return submitted if told is None else checked(told, before[1])
+            found = submitted if told is None else checked(told, before[1])
         except Exception as error:
             plugins.failed(plugin, HOOK, error)
             return submitted
+        plugins.succeeded(plugin, HOOK)
+        return found
 
     return trace
 
