@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,8 @@ class Webhooks:
             return None
         from tasker_webhooks.sending import send_all
 
-        return lambda: send_all(database_url, settings)
+        process_started = time.monotonic()
+        return lambda: send_all(database_url, settings, process_started)
 
     @hookimpl
     def tasker_connections(self) -> int:

@@ -28,6 +28,8 @@ SUBSCRIBER = "webhook:"
 LOOK_SECONDS = 5.0
 """After so long an endpoint that waits for nothing is asked whether somebody has replayed something."""
 STANDBY_SECONDS = 15.0
+MARGIN_SECONDS = 1.0
+"""So much earlier than its process a new endpoint begins: the database measures the span when the call arrives."""
 AHEAD = 200
 """Events that are posted, or wait, before the oldest one is dealt with, at most: so many a crash may repeat."""
 RETRIES = 100
@@ -54,9 +56,11 @@ class Sender:
         events: DomainEvents,
         poster: Poster,
         breaker: Breaker | None = None,
+        process_started: float | None = None,
     ) -> None:
         self._endpoint, self._settings, self._events, self._poster = endpoint, settings, events, poster
         self._name, self._holder = SUBSCRIBER + endpoint.name, str(uuid4())
+        self._process_started = time.monotonic() if process_started is None else process_started
         self._breaker, self._turns = breaker or Breaker(), Turns(endpoint.at_once)
         self._gone, self._stopped = asyncio.Event(), asyncio.Event()
         self._again = Backoff(settings.first_retry_seconds, settings.longest_retry_seconds, spread=0.1)
@@ -90,8 +94,15 @@ class Sender:
         from tasker.services.domain_events.values import EventFilter
 
         which = EventFilter(names=self._endpoint.events, namespace=self._endpoint.namespace or None)
-        options: dict[str, Any] = {"holder": self._holder, "from_now": True, "standby_seconds": STANDBY_SECONDS}
-        await self._events.subscribe(self._name, which, **options).deal(lambda event: self._send(event, 0), AHEAD)
+        subscription = self._events.subscribe(
+            self._name,
+            which,
+            holder=self._holder,
+            from_now=True,
+            seconds_ago=time.monotonic() - self._process_started + MARGIN_SECONDS,
+            standby_seconds=STANDBY_SECONDS,
+        )
+        await subscription.deal(lambda event: self._send(event, 0), AHEAD)
 
     async def _send_again(self) -> None:
         under_way = set[str]()
@@ -191,8 +202,11 @@ async def posted_test(endpoint: Endpoint, settings: WebhooksTable) -> str:
     return (await Poster(settings).post(endpoint.url, body, signed)).error
 
 
-async def send_all(database_url: str, settings: WebhooksTable) -> None:
-    """Send the events of every endpoint until it is cancelled."""
+async def send_all(database_url: str, settings: WebhooksTable, process_started: float | None = None) -> None:
+    """Send the events of every endpoint until it is cancelled.
+
+    A new endpoint begins with the events since `process_started`, a time of the monotonic clock; None: since now.
+    """
     import tasker
 
     poster = Poster(settings)
@@ -200,4 +214,5 @@ async def send_all(database_url: str, settings: WebhooksTable) -> None:
     async with app, asyncio.TaskGroup() as senders:
         for endpoint in settings.endpoints:
             if endpoint.enabled:
-                senders.create_task(Sender(endpoint, settings, app.domain_events, poster).run())
+                sender = Sender(endpoint, settings, app.domain_events, poster, process_started=process_started)
+                senders.create_task(sender.run())

@@ -86,6 +86,7 @@ class DomainEvents:
         *,
         holder: str | None = None,
         from_now: bool = False,
+        seconds_ago: float = 0.0,
         lease_seconds: float = 30.0,
         standby_seconds: float = 1.0,
         namespaces: Collection[str] | None = None,
@@ -93,8 +94,8 @@ class DomainEvents:
         """The events of a subscriber, who goes on where it stopped: `async for event in ...`, as of `Subscription`.
 
         `holder` is a UUID of who reads, by default a new one. One that is new begins with the oldest event that
-        is kept, or with what comes next (`from_now`). While somebody else reads, it looks after
-        `standby_seconds` whether it may.
+        is kept, or with what comes next (`from_now`) and came in the last `seconds_ago`. While somebody else reads, it
+        looks after `standby_seconds` whether it may.
         """
         args = {"name": _checked(name), "holder": holder or str(uuid4()), "lease_ms": round(lease_seconds * 1000)}
         fitting = which.args(namespaces)
@@ -102,7 +103,8 @@ class DomainEvents:
         async def read(after: int) -> EventPage:
             return await self._read({**fitting, "after": after, "limit": 100})
 
-        return Subscription(self._call, read, args, from_now, standby_seconds)
+        begin = {"from_now": from_now, "ago_ms": round(seconds_ago * 1000)}
+        return Subscription(self._call, read, args, begin, standby_seconds)
 
     async def subscribers(self) -> Sequence[SubscriberStatus]:
         """Every subscriber, by name."""

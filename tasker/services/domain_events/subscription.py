@@ -34,10 +34,10 @@ class Subscription:
         call: Call,
         read: Callable[[int], Awaitable[EventPage]],
         args: Mapping[str, Any],
-        from_now: bool,
+        begin: Mapping[str, Any],
         standby_seconds: float,
     ) -> None:
-        self._call, self._read, self._args, self._from_now = call, read, args, from_now
+        self._call, self._read, self._args, self._begin = call, read, args, begin
         self._standby_seconds = standby_seconds
         self._lost = False
 
@@ -95,7 +95,7 @@ class Subscription:
 
     async def _joined(self) -> int:
         while True:
-            answer = await self._call("subscribe", {**self._args, "from_now": self._from_now})
+            answer = await self._call("subscribe", {**self._args, **self._begin})
             if "position" in answer:
                 return int(answer["position"])
             await asyncio.sleep(min(self._standby_seconds, answer["held"] / 1000))

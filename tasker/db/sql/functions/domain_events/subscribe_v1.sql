@@ -1,6 +1,6 @@
 -- Takes or keeps the lease of a subscriber, of which one holder at a time reads. A new one begins behind all that is there
--- with `from_now`, else at the first event that is kept.
--- p_args: {name, holder, lease_ms, from_now}. Answer: {position}, or {held: for how many more ms somebody else has it}; of one that
+-- with `from_now`, and was written before the last `ago_ms`, else at the first event that is kept.
+-- p_args: {name, holder, lease_ms, from_now, ago_ms}. Answer: {position}, or {held: for how many more ms somebody else has it}; of one that
 -- was stopped, of a second.
 create or replace function tasker.subscribe_v1(p_args jsonb) returns jsonb
 language plpgsql
@@ -12,10 +12,14 @@ declare
   s tasker.event_subscribers;
 begin
   perform tasker.place_events();
-  insert into tasker.event_subscribers (name, position, updated_at)
-  select p_args->>'name', case when (p_args->>'from_now')::boolean
-    then coalesce((select max(e.position) from tasker.domain_events e), 0) else 0 end, v_now
-  on conflict (name) do nothing;
+  if not exists (select from tasker.event_subscribers where name = p_args->>'name') then
+    insert into tasker.event_subscribers (name, position, updated_at)
+    select p_args->>'name', case when (p_args->>'from_now')::boolean then coalesce(
+      (select min(q.position) - 1 from (select e.position from tasker.domain_events e
+        where e.created_at > v_now - tasker.ms((p_args->>'ago_ms')::bigint) offset 0) q),  -- by domain_events_by_time
+      (select max(e.position) from tasker.domain_events e), 0) else 0 end, v_now
+    on conflict (name) do nothing;
+  end if;
   select * into s from tasker.event_subscribers where name = p_args->>'name' for update;
   if s.stopped is not null then
     return '{"held": 1000}';
