@@ -222,7 +222,11 @@ class Hooks:
 
     @hookspec
     def tasker_commands(self) -> Sequence[click.Command]:  # type: ignore[empty-body]  # the plugin's answer counts
-        """Commands of `tasker` beside those that there are; those keep their names."""
+        """Commands of `tasker` beside those that there are; those keep their names.
+
+        While the plugin is off or refused it is asked without `tasker_configured`, when someone uses a command that
+        does not exist. Of its answer only commands with the attribute `works_without_settings = True` are used.
+        """
 
     @hookspec
     def tasker_routers(self) -> Sequence[APIRouter]:  # type: ignore[empty-body]  # the plugin's answer counts

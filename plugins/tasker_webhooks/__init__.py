@@ -73,7 +73,7 @@ class Webhooks:
 
     @hookimpl
     def tasker_commands(self) -> Sequence[click.Command]:
-        """`tasker webhook`."""
+        """`tasker webhook`; without settings it makes secrets for them, and the rest says what to do."""
         from tasker_webhooks.commands import webhook
 
-        return [webhook(self._settings)] if self._settings else []
+        return [webhook(self._settings)]

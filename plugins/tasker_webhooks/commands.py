@@ -13,6 +13,7 @@ from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import DatabasePlace, Place
 from tasker.cli.render.table import table
+from tasker.errors import UsageError
 from tasker_webhooks.endpoints import Endpoints, EndpointsHere, EndpointStatus, Replayed, Switched, Tested, tested
 
 if TYPE_CHECKING:
@@ -25,9 +26,15 @@ T = TypeVar("T")
 ENDPOINT = click.argument("endpoint", metavar="ENDPOINT")
 
 
-def webhook(settings: WebhooksTable) -> click.Group:
-    """The commands about the endpoints of these settings, or of a server's."""
-    return click.Group(
+class WebhookGroup(click.Group):
+    """Group that is there before the plugin is on, for its command `secret`."""
+
+    works_without_settings = True
+
+
+def webhook(settings: WebhooksTable | None) -> click.Group:
+    """Return the commands about the endpoints of these settings, or of a server's."""
+    return WebhookGroup(
         "webhook",
         commands=[list_, test, replay, disable, enable, secret],
         help="Endpoints that durable events are posted to.",
@@ -40,7 +47,7 @@ def webhook(settings: WebhooksTable) -> click.Group:
 @FORMAT
 @fleet_options
 @click.pass_obj
-def list_(settings: WebhooksTable, endpoint: str | None, form: str, place: Place) -> None:
+def list_(settings: WebhooksTable | None, endpoint: str | None, form: str, place: Place) -> None:
     """List the endpoints; or, of one, the events that it has not taken.
 
     \b
@@ -59,13 +66,13 @@ def list_(settings: WebhooksTable, endpoint: str | None, form: str, place: Place
 @FORMAT
 @fleet_options
 @click.pass_obj
-def test(settings: WebhooksTable, endpoint: str, form: str, place: Place) -> None:
+def test(settings: WebhooksTable | None, endpoint: str, form: str, place: Place) -> None:
     """Post an event of the name `tasker.webhook.test`, from here or from the server that is asked.
 
     Exit code 1 when it is not taken.
     """
     if isinstance(place, DatabasePlace):  # nothing of a fleet is read or changed
-        done = asyncio.run(tested(settings, endpoint))
+        done = asyncio.run(tested(_configured(settings), endpoint))
     else:
         done = _asked(settings, place, lambda endpoints: endpoints.test(endpoint))
     print_as(form, done, _tested_text)
@@ -78,7 +85,7 @@ def test(settings: WebhooksTable, endpoint: str, form: str, place: Place) -> Non
 @FORMAT
 @fleet_options
 @click.pass_obj
-def replay(settings: WebhooksTable, endpoint: str, events: tuple[str, ...], form: str, place: Place) -> None:
+def replay(settings: WebhooksTable | None, endpoint: str, events: tuple[str, ...], form: str, place: Place) -> None:
     """Post events again that were given up: all, or these.
 
     What was taken before is posted again by `tasker events replay webhook:ENDPOINT --since 2h`.
@@ -93,7 +100,7 @@ def replay(settings: WebhooksTable, endpoint: str, events: tuple[str, ...], form
 @FORMAT
 @fleet_options
 @click.pass_obj
-def disable(settings: WebhooksTable, endpoint: str, reason: str, form: str, place: Place) -> None:
+def disable(settings: WebhooksTable | None, endpoint: str, reason: str, form: str, place: Place) -> None:
     """Send nothing to it; events wait until it is enabled."""
     done = _asked(settings, place, lambda these: these.disable(endpoint, by=actor(), reason=reason), operates=True)
     print_as(form, done, _switched_text)
@@ -104,7 +111,7 @@ def disable(settings: WebhooksTable, endpoint: str, reason: str, form: str, plac
 @FORMAT
 @fleet_options
 @click.pass_obj
-def enable(settings: WebhooksTable, endpoint: str, form: str, place: Place) -> None:
+def enable(settings: WebhooksTable | None, endpoint: str, form: str, place: Place) -> None:
     """Send to it again, what has come meanwhile too."""
     done = _asked(settings, place, lambda these: these.enable(endpoint, by=actor()), operates=True)
     print_as(form, done, _switched_text)
@@ -119,10 +126,19 @@ def secret(form: str) -> None:
     print_as(form, {"secret": new_secret()}, lambda made: made["secret"])
 
 
+def _configured(settings: WebhooksTable | None) -> WebhooksTable:
+    if settings is None:
+        from tasker.cli.switched_off import told_of
+
+        raise UsageError(told_of("webhook") or "the plugin webhooks is not on", hint="see `tasker plugin list`")
+    return settings
+
+
 def _asked(
-    settings: WebhooksTable, place: Place, use: Callable[[Endpoints], Awaitable[T]], *, operates: bool = False
+    settings: WebhooksTable | None, place: Place, use: Callable[[Endpoints], Awaitable[T]], *, operates: bool = False
 ) -> T:
-    return reached(place, lambda fleet: use(_endpoints_of(fleet, settings)), operates=operates)
+    table = _configured(settings)
+    return reached(place, lambda fleet: use(_endpoints_of(fleet, table)), operates=operates)
 
 
 def _endpoints_of(fleet: Fleet, settings: WebhooksTable) -> Endpoints:

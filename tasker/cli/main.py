@@ -101,7 +101,7 @@ class TaskerGroup(GuessingGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command; None when there is none of that name."""
         if cmd_name not in COMMANDS:
-            return plugin_commands().get(cmd_name)
+            return plugin_commands().get(cmd_name) or _setup_command(cmd_name)
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         with nothing_is_garbage():
             command: click.Command = getattr(import_module(module), attribute)
@@ -155,6 +155,12 @@ def plugin_commands() -> dict[str, click.Command]:
         _warn(f"commands of plugins are left out, the configuration has problems: {error.message.splitlines()[0]}")
         return {}
     return _commands_of(plugins_of(chosen))
+
+
+def _setup_command(name: str) -> click.Command | None:
+    from tasker.cli.switched_off import setup_command
+
+    return setup_command(name)
 
 
 @cache

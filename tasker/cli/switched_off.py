@@ -1,5 +1,5 @@
-"""Commands of plugins that are installed and not on. Asked only about a command that there is not, because they are
-imported for it."""
+"""Commands of plugins that are installed and off or refused. Asked only about a command that there is not, because they
+are imported for it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,52 @@ from tasker.app.configured import from_environment
 from tasker.errors import TaskerError
 from tasker.plugins.asking import answer_of
 from tasker.plugins.choice import PluginChoice
-from tasker.plugins.found import Installed, installed, load
+from tasker.plugins.found import Installed, installed, load, unconfigured
 from tasker.plugins.process import ready
 
 COMMANDS = "tasker_commands"
 
 
 def told_of(command: str) -> str | None:
-    """Which plugin has this command, and how to turn it on; None: none has that could be imported."""
+    """Return which plugin has this command, and why it is not there; None: none has that could be imported."""
     try:
         chosen = from_environment().plugins
     except TaskerError:  # the user is warned of that already
         return None
     off = [plugin for plugin in installed() if not chosen.has(plugin)]
-    return next((_told(command, plugin, chosen) for plugin in off if command in _names(plugin, chosen)), None)
+    refused = [plugin for plugin in installed() if chosen.has(plugin) and _is_for_setup(command, plugin)]
+    return next(
+        (_told(command, plugin, chosen) for plugin in off if command in _names(plugin, chosen)),
+        next((_refused(command, plugin, chosen) for plugin in refused), None),
+    )
+
+
+def setup_command(name: str) -> click.Command | None:
+    """Return the command of that name which works without the settings of its plugin; None: no plugin has one.
+
+    Such a command has the attribute `works_without_settings`. It makes, for example, what the settings need.
+    """
+    found = (command for plugin in installed() for command in _unconfigured(plugin) if command.name == name)
+    return next((command for command in found if getattr(command, "works_without_settings", False)), None)
+
+
+def _is_for_setup(name: str, plugin: Installed) -> bool:
+    return any(command.name == name for command in _unconfigured(plugin))
+
+
+def _refused(command: str, plugin: Installed, chosen: PluginChoice) -> str:
+    _, refusal = ready(plugin, chosen)
+    return f"No such command {command!r}: it is of the plugin {plugin.name}, which is refused: {refusal}"
+
+
+def _unconfigured(plugin: Installed) -> Sequence[click.Command]:
+    if COMMANDS not in (hooks := unconfigured(plugin)):
+        return ()
+    try:
+        answer = answer_of(hooks[COMMANDS])
+    except Exception:  # it needs its settings
+        return ()
+    return [each for each in answer or () if isinstance(each, click.Command)]
 
 
 def _told(command: str, plugin: Installed, chosen: PluginChoice) -> str:

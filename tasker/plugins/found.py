@@ -109,6 +109,11 @@ def _load(plugin: Installed, path: tuple[str, ...]) -> Loaded:
         return Loaded(plugin, refusal=str(error) or repr(error))
 
 
+def unconfigured(plugin: Installed) -> Mapping[str, Hook]:
+    """Return the hooks of a new instance of the plugin, without any settings; none where it cannot be used."""
+    return {} if load(plugin).refusal else _hooks(plugin)
+
+
 def _hooks(plugin: Installed) -> dict[str, Hook]:
     """Raises for a name or an argument that no hook has, and for what cannot be called."""
     import pluggy

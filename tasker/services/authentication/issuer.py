@@ -12,6 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx
 import orjson
 
+from tasker.contracts.addresses import embedded, is_public
 from tasker.errors import UsageError
 
 FETCH_SECONDS, MOST_BYTES = 5.0, 1_000_000
@@ -46,8 +47,7 @@ def may_be_asked(address: str, private: bool) -> bool:
     """Whether an address is public, or of a private network where those are permitted; never a link's own, where
     clouds keep their secrets."""
     found = ipaddress.ip_address(address)
-    found = getattr(found, "ipv4_mapped", None) or found
-    return found.is_global or (private and not found.is_link_local)
+    return is_public(found) or (private and not embedded(found).is_link_local)
 
 
 async def fetched(url: str, *, private: bool = False) -> Any:

@@ -42,7 +42,7 @@ def test_it_is_guessed(line: str, meant: str, tmp_path: Path, monkeypatch: pytes
     assert meant in result.stderr.partition("Did you mean ")[2].replace("cli ", "tasker "), result.stderr
 
 
-@pytest.mark.parametrize("line", ["webhook", "webhook list", "webhook --help"])
+@pytest.mark.parametrize("line", ["webhook list", "webhook test billing", "webhook enable billing"])
 def test_a_command_of_a_plugin_that_is_off_names_the_plugin_and_how_to_turn_it_on(line: str) -> None:
     result = invoke(*line.split())
 
@@ -56,7 +56,32 @@ def test_a_plugin_that_the_configuration_disables_is_to_be_taken_out_of_that_lis
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TASKER_PLUGINS_DISABLED", "webhooks")
-    assert "which is off; take it out of plugins.disabled and name it in" in invoke("webhook").stderr
+    assert "which is off; take it out of plugins.disabled and name it in" in invoke("webhook", "list").stderr
+
+
+NO_SECRET = """
+[plugins]
+enabled = ["webhooks"]
+[[plugins.webhooks.endpoints]]
+name = "billing"
+url = "https://example.com/in"
+"""
+INVALID_SECRET = f'{NO_SECRET}secrets = ["${{UNSET_SECRET}}"]'
+
+
+@pytest.mark.parametrize("settings", ["", NO_SECRET, INVALID_SECRET])
+def test_secret_for_an_endpoint_is_made_before_its_plugin_can_be_on(
+    settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "tasker.toml"
+    file.write_text(settings)
+    monkeypatch.setenv("TASKER_CONFIG_PATH", str(file) if settings else "")
+    made, listed = invoke("webhook", "secret"), invoke("webhook", "list")
+
+    assert (made.exit_code, made.stdout[:6], len(made.stdout)) == (0, "whsec_", 51)
+    assert listed.exit_code == 2
+    if settings == NO_SECRET:
+        assert "the plugin webhooks, which is refused: the endpoint billing has no secret" in listed.stderr
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,10 @@ def test_an_endpoint_that_cannot_be_meant_is_refused(field: str, value: Any) -> 
 @pytest.mark.parametrize(
     "address",
     ["127.0.0.1", "10.1.2.3", "169.254.169.254", "192.168.0.1", "100.64.0.1", "0.0.0.0", "224.0.0.1", "::1", "fe80::1",
-     "fd00::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::", "::"],
+     "fd00::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::", "::",
+     "::127.0.0.1", "::8.8.8.8", "::ffff:0:127.0.0.1", "64:ff9b:1::7f00:1", "64:ff9b:1::1", "2001:0:1::80ff:fffe",
+     "fec0::1", "5f00::1", "3fff::1", "2001:db8::1", "2001:2::1", "100::1", "100:0:0:1::1", "4000::1", "ff0e::1",
+     "192.88.99.1", "192.0.0.9", "192.0.2.1", "198.18.0.1", "240.0.0.1", "255.255.255.255"],
 )  # fmt: skip
 def test_addresses_that_are_not_public_are_refused_unless_their_network_is_named(address: str) -> None:
     assert not permitted(ip_address(address), ())
@@ -80,7 +83,10 @@ def test_addresses_that_are_not_public_are_refused_unless_their_network_is_named
 
 
 def test_public_addresses_and_named_networks_are_permitted() -> None:
-    assert all(permitted(ip_address(each), ()) for each in ("93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"))
+    public = ("93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "64:ff9b::5db8:d70e", "2002:5db8:d70e::1")
+    assert [each for each in public if not permitted(ip_address(each), ())] == []
+    assert permitted(ip_address("fec0::1"), ("fec0::/10",))
+    assert permitted(ip_address("64:ff9b:1::1"), ("64:ff9b:1::/48",))
     assert permitted(ip_address("10.1.2.3"), ("10.0.0.0/8",))
     assert permitted(ip_address("::ffff:10.1.2.3"), ("10.0.0.0/8",))
 

@@ -192,7 +192,13 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
         (("10.0.0.7",), False),
         (("93.184.215.14", "127.0.0.1"), False),
         (("::ffff:192.168.0.1",), False),
+        (("fec0::1",), False),
+        (("3fff::1",), False),
+        (("192.88.99.1",), False),
+        (("64:ff9b::a00:7",), False),
         (("169.254.169.254",), True),
+        (("64:ff9b::a9fe:a9fe",), True),
+        (("::169.254.169.254",), True),
     ],
 )
 async def test_a_name_that_stands_for_a_private_address_is_not_asked(
