@@ -39,6 +39,8 @@ MESSAGES = frozenset(
 """The keys of what is said about failures, by people and handlers."""
 HARMLESS = frozenset(("at", "worker", "error_type", "error_code", "step", "name"))
 """The keys of what is no message."""
+CODES = frozenset(("error_type", "error_code"))
+"""The keys of names by which programs and people decide: shown, unless such a name is itself a sensitive value."""
 Schema = Mapping[str, Any]
 
 
@@ -98,6 +100,8 @@ class Veil:
         return self.over(value)
 
     def _member(self, owner: Mapping[str, Any], key: str, value: Any) -> Any:
+        if key in CODES and isinstance(value, str):
+            return REDACTED if value in self._secrets else value
         step = owner.get("step_name") or owner.get("name")
         if key == "context" and "task_uuid" in owner:
             return self.context(value)

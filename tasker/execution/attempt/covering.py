@@ -35,5 +35,5 @@ class Cover:
         """A failure with its message, its traceback and whatever else it says covered."""
         if not has_sensitive(self._attempt.plan):
             return failure
-        told = self.over({"message": failure.message, "metadata": failure.metadata, "code": failure.error_code})
-        return replace(failure, message=told["message"], metadata=told["metadata"], error_code=told["code"])
+        shown = {"message": failure.message, "metadata": failure.metadata, "error_code": failure.error_code}
+        return replace(failure, **self.over(shown))

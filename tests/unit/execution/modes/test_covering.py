@@ -100,6 +100,19 @@ async def test_a_failure_that_is_returned_says_nothing_sensitive(bench: Bench) -
     assert failure.metadata["tried"] == [REDACTED]
 
 
+class AnswersWithCode(StepHandler):
+    """Fails by a result whose code has the digits of a sensitive value."""
+
+    async def call(self, context: StepContext) -> StepHandlerResult:
+        return StepHandlerResult.failure("no 1001", "refused", error_code="CARD_1001")
+
+
+async def test_error_code_of_a_failure_is_stored_as_it_is(bench: Bench) -> None:
+    failure = failure_of(await bench.end(marked(bench.attempt(AnswersWithCode), {"card": 1001})))
+
+    assert (failure.message, failure.error_code) == (f"no {REDACTED}", "CARD_1001")
+
+
 async def test_what_no_template_marks_is_told_as_it_is(bench: Bench) -> None:
     attempt = replace(bench.attempt(Answers), task_context={"card": CARD})
 

@@ -67,6 +67,15 @@ def test_a_message_says_nothing_that_is_hidden_however_it_came_there() -> None:
     assert without_secrets("12 is not a text", schema, {"pin": 12}) == f"{REDACTED} is not a text"
 
 
+def test_error_codes_are_shown_unless_they_are_a_sensitive_value() -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    veil = Veil(plan, {}, {"own": {"pin": 1001}})
+    failure = {"error_code": "CARD_1001_REFUSED", "error_type": "refused_1001", "message": "1001 was refused"}
+
+    assert veil.over([failure]) == [{**failure, "message": f"{REDACTED} was refused"}]
+    assert veil.over({"error_code": "1001"}) == {"error_code": REDACTED}
+
+
 def test_where_very_many_values_are_hidden_nothing_is_said_of_failures_at_all() -> None:
     (plan,) = compile_text(TEMPLATE).plans
     object.__setattr__(plan, "input_schema", {"additionalProperties": SECRET})
