@@ -11,7 +11,7 @@ from typing import Any
 import tasker
 from tasker.contracts.plan import Plan
 from tasker.services.submitting.submission import Request, Submitted
-from tests.benchmarks.conditions import Conditions, Figure
+from tests.benchmarks.conditions import Conditions, Figure, require_complete
 from tests.benchmarks.cpu import Spent, seconds_of
 from tests.benchmarks.one_process import RUNS, latency
 from tests.benchmarks.processes import WORKFLOWS, Bench, bench
@@ -59,8 +59,9 @@ async def _one_by_one(app: tasker.App, plan: Plan, conditions: Conditions, bench
     times, spent = [], _spent(bench)
     for number in range(runs):
         started = time.perf_counter()
-        await app.run(plan, {"n": number}, timeout=60)
+        report = await app.run(plan, {"n": number}, timeout=60)
         times.append((time.perf_counter() - started) * 1000)
+        assert report.succeeded, report.status
     return latency(name, times, spent.each(runs * steps))
 
 
@@ -71,7 +72,7 @@ async def _abreast(app: tasker.App, conditions: Conditions, bench: Bench) -> Fig
 
     async def one() -> None:
         async with free:
-            await app.run(plan, {}, timeout=120)
+            assert (await app.run(plan, {}, timeout=120)).succeeded
 
     more = await _timed(bench, tasks, len(plan.steps), partial(_all, [one] * tasks), one)
     return Figure("apart_throughput", "tasks/s", tasks / more["seconds"], more)
@@ -85,8 +86,12 @@ async def _at_once(app: tasker.App, conditions: Conditions, bench: Bench, name: 
         requests = [Request({"n": each}, idempotency_key=f"{time.time_ns()}-{each}") for each in range(number)]
         submitted = [item for item in await app.submit_many(plan, requests) if isinstance(item, Submitted)]
         await asyncio.gather(*(app.finished(item.task_uuid, timeout=120) for item in submitted))
+        ids.extend(item.task_uuid for item in submitted)
 
+    ids: list[str] = []
     more = await _timed(bench, tasks, len(plan.steps), partial(run, tasks), partial(run, 50))
+    assert len(ids) == tasks + 50
+    require_complete(bench.url, ids)
     return Figure(name, "steps/s", tasks * len(plan.steps) / more["seconds"], more)
 
 

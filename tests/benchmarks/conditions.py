@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,15 @@ class Conditions:
         finally:
             with psycopg.connect(self.url, autocommit=True) as admin:
                 admin.execute(f'drop database if exists "{name}" with (force)')
+
+
+def require_complete(url: str, tasks: Sequence[str]) -> None:
+    """Raise `AssertionError` unless each of these tasks is complete: one that failed at once would look quick."""
+    with psycopg.connect(url) as database:
+        counted = "select count(*) from tasker.tasks where task_uuid = any (%s::uuid[]) and state = 'complete'"
+        row = database.execute(counted, (list(tasks),)).fetchone()
+    assert row == (len(tasks),), f"{row} of {len(tasks)} tasks are complete"
+    assert tasks
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,16 @@ import tasker
 from tasker.contracts.plan import Plan
 from tasker.services.submitting.submission import Request, Submitted
 from tests.benchmarks.conditions import Conditions, Figure
-from tests.benchmarks.growth.crowds import COPIED
 from tests.benchmarks.one_process import latency
 from tests.benchmarks.over_http import CREATES, READINGS, Client, of_the_server, serve
 from tests.benchmarks.processes import WORKFLOWS, Bench, bench
+from tests.support.copies import copy_task
 from tests.support.random_plans import Spec, build_plan
 from tests.support.waiting import until
 
 NAMES = ("http_create_in_flight", "http_read_in_flight", "http_read_finished", "http_read_wide")
 IN_FLIGHT, FINISHED, STEPS, LOOK_SECONDS = 1000, 100_000, 10_000, 0.2
 OPEN = "select count(*) from tasker.tasks where not complete"
-ENDED = COPIED.replace(" and not %(ended)s", "")
-"""Copies of a task that has ended, with their steps."""
 
 
 def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
@@ -51,26 +49,26 @@ class _Row:
     async def _http_create_in_flight(self) -> Figure:
         async def create(number: int) -> None:
             body = {"namespace": "bench", "name": "linear", "idempotency_key": f"busy {time.time_ns()} {number}"}
-            await self._client.send("POST", "/v1/tasks", body)
+            assert (await self._client.send("POST", "/v1/tasks", body))["task_uuid"]
 
         return await self._in_flight(CREATES, create)
 
     async def _http_read_in_flight(self) -> Figure:
         task = await self._ended()
-        return await self._in_flight(READINGS, lambda _: self._client.send("GET", f"/v1/tasks/{task}"))
+        return await self._in_flight(READINGS, lambda _: self._read(task, 4))
 
     async def _http_read_finished(self) -> Figure:
         task, finished = await self._ended(), self._conditions.fewer(FINISHED, 100)
-        which = {"task": task, "count": finished, "state": "complete", "ended": True}
-        self._bench.database.execute(ENDED.encode(), which)
+        copy_task(self._bench.database, task, finished)
         self._bench.database.execute("vacuum analyze")
-        return await self._reading(task, READINGS)
+        assert self._bench.value("select count(*) from tasker.task_details") > finished
+        return await self._latency(READINGS, lambda _: self._read(task, 4))
 
     async def _http_read_wide(self) -> Figure:
         steps = self._conditions.fewer(STEPS, 100)
         plan = build_plan(*(Spec(f"s{number}") for number in range(steps)), namespace="wide", name="wide")
         task = (await self._submitted(plan, 1))[0]
-        return await self._reading(task, READINGS // 50)
+        return await self._latency(READINGS // 50, lambda _: self._read(task, steps))
 
     async def _in_flight(self, times: int, one: Callable[[int], Awaitable[Any]]) -> Figure:
         """While so many tasks are open: as many as have ended are added."""
@@ -96,11 +94,12 @@ class _Row:
 
     async def _ended(self) -> str:
         (task,) = await self._submitted(self._plan, 1)
-        await self._app.finished(task, timeout=60)
+        assert (await self._app.wait(task, timeout=60)).succeeded
         return task
 
-    async def _reading(self, task: str, times: int) -> Figure:
-        return await self._latency(times, lambda _: self._client.send("GET", f"/v1/tasks/{task}"))
+    async def _read(self, task: str, steps: int) -> None:
+        found = await self._client.send("GET", f"/v1/tasks/{task}")
+        assert len(found["steps"]) == steps, len(found["steps"])
 
     async def _latency(self, times: int, one: Callable[[int], Awaitable[Any]]) -> Figure:
         await one(-1)

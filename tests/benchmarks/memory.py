@@ -58,7 +58,9 @@ async def _program(url: str, *tasks: str) -> None:
     async with tasker.App(url) as app:
         for number in map(int, tasks):
             submitted = await app.submit_many(WORKFLOWS / "linear", [{"n": done + each} for each in range(number)])
-            await asyncio.gather(*(app.wait(task.task_uuid or "") for task in submitted))
+            reports = await asyncio.gather(*(app.wait(task.task_uuid or "") for task in submitted))
+            assert [report.status for report in reports] == ["complete"] * number
+            del reports
             done += number
             print(done * STEPS, memory_of("self"))
 

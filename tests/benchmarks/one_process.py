@@ -13,9 +13,8 @@ from typing import Any
 import tasker
 from tasker.contracts.plan import Plan
 from tasker.execution.settings import WorkerSettings
-from tasker.services.reports import TaskReport
 from tasker.services.submitting.submission import Request
-from tests.benchmarks.conditions import Conditions, Figure
+from tests.benchmarks.conditions import Conditions, Figure, require_complete
 from tests.benchmarks.cpu import Spent
 from tests.benchmarks.shapes import READS, SHAPES, adopt
 from tests.support.servers import brokers
@@ -66,18 +65,25 @@ async def _latency(app: tasker.App, name: str, conditions: Conditions) -> Figure
     async def ended(number: int) -> None:
         submitted = await app.submit(plan, {"n": number}, idempotency_key=f"{name}-{time.time_ns()}")
         await app.finished(submitted.task_uuid, timeout=120)
+        ids.append(submitted.task_uuid)
 
-    async def reported(number: int) -> TaskReport:
-        return await app.run(plan, {"n": number}, timeout=120)
+    async def reported(number: int) -> None:
+        report = await app.run(plan, {"n": number}, timeout=120)
+        assert report.succeeded, report.status
+        ids.append(report.task_uuid)
 
+    ids: list[str] = []
     for number in range(WARM):
-        steps = len((await reported(number)).steps)
+        await reported(number)
+    steps = len((await app.wait(ids[-1])).steps)
     one, times, spent = reported if name.endswith(READS) else ended, [], Spent(conditions.url)
     for number in range(runs):
         started = time.perf_counter()
         await one(number)
         times.append((time.perf_counter() - started) * 1000)
-    return latency(name, times, spent.each(runs * steps))
+    figure = latency(name, times, spent.each(runs * steps))
+    require_complete(conditions.url, ids)
+    return figure
 
 
 async def _runs(app: tasker.App, name: str, conditions: Conditions) -> Figure:
@@ -86,7 +92,8 @@ async def _runs(app: tasker.App, name: str, conditions: Conditions) -> Figure:
 
     async def one(number: int) -> None:
         async with free:
-            await app.run(plan, {"n": number}, idempotency_key=f"{stamp}-{number}", timeout=120)
+            report = await app.run(plan, {"n": number}, idempotency_key=f"{stamp}-{number}", timeout=120)
+            assert report.succeeded, report.status
 
     stamp, spent, started = time.time_ns(), Spent(conditions.url), time.perf_counter()
     await asyncio.gather(*map(one, range(tasks)))
@@ -118,7 +125,10 @@ async def throughput_of(
     if then is not None:
         await then()
     seconds = time.perf_counter() - started
-    return Figure(plan.name, "steps/s", steps / seconds, {"tasks": tasks, "seconds": seconds, **spent.each(steps)})
+    figure = Figure(plan.name, "steps/s", steps / seconds, {"tasks": tasks, "seconds": seconds, **spent.each(steps)})
+    assert len(submitted) == tasks
+    require_complete(conditions.url, [item.task_uuid for item in submitted])
+    return figure
 
 
 def _linear(name: str) -> str:

@@ -83,16 +83,16 @@ class Client:
             writer.close()
             await writer.wait_closed()
 
-    async def first_byte(self, path: str) -> float:
-        """How many milliseconds a page takes to begin; the rest of it is read, too."""
+    async def first_byte(self, path: str) -> tuple[float, str]:
+        """Return how many milliseconds a page takes to begin, and the whole page."""
         started = time.perf_counter()
         self._writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         answered = (await self._reader.readuntil(HEAD)).decode()
         taken = (time.perf_counter() - started) * 1000
         length = re.search(r"(?i)content-length: (\d+)", answered)
-        await self._reader.readexactly(int(length[1]) if length else 0)
+        page = await self._reader.readexactly(int(length[1]) if length else 0)
         assert answered.split()[1] == "200", answered
-        return taken
+        return taken, page.decode()
 
     async def send(self, method: str, path: str, body: Any = None) -> Any:
         """The answer's body; it must be a success."""
@@ -131,25 +131,34 @@ class _Row:
         async def create(number: int) -> None:
             plan = (await self._app.plans.find(self._name, "linear")).plan
             submitted = await self._app.submit_request(plan, Request({"n": number}))
-            await self._app.views.task(submitted.task_uuid)
+            self._require_steps(await self._app.views.task(submitted.task_uuid))
 
         return await self._latency(CREATES, create, self._of_this_process)
 
     async def _app_read(self) -> Figure:
-        return await self._latency(READINGS, lambda _: self._app.views.task(self._task), self._of_this_process)
+        async def read(_: int) -> None:
+            self._require_steps(await self._app.views.task(self._task))
+
+        return await self._latency(READINGS, read, self._of_this_process)
 
     async def _http_create(self) -> Figure:
         return await self._latency(CREATES, self._create, self._of_the_server)
 
     async def _http_read(self) -> Figure:
-        path = f"/v1/tasks/{self._task}"
-        return await self._latency(READINGS, lambda _: self._client.send("GET", path), self._of_the_server)
+        async def read(_: int) -> None:
+            self._require_steps(await self._client.send("GET", f"/v1/tasks/{self._task}"))
+
+        return await self._latency(READINGS, read, self._of_the_server)
 
     async def _http_read_httpx(self) -> Figure:
         """The same with the client that programs have: the difference is what it costs."""
         path = f"/v1/tasks/{self._task}"
         async with httpx.AsyncClient(base_url=self._address) as client:
-            return await self._latency(READINGS, lambda _: client.get(path), self._of_the_server)
+
+            async def read(_: int) -> None:
+                self._require_steps((await client.get(path)).raise_for_status().json())
+
+            return await self._latency(READINGS, read, self._of_the_server)
 
     async def _http_creates16(self) -> Figure:
         each = self._conditions.fewer(ABREAST, 2 * SIDE_BY_SIDE) // SIDE_BY_SIDE
@@ -157,7 +166,7 @@ class _Row:
         async def creator() -> None:
             async with Client.to(self._address) as client:
                 for number in range(each):
-                    await client.send("POST", "/v1/tasks", self._order(number))
+                    assert (await client.send("POST", "/v1/tasks", self._order(number)))["task_uuid"]
 
         return await self._rate(each * SIDE_BY_SIDE, lambda: asyncio.gather(*(creator() for _ in range(SIDE_BY_SIDE))))
 
@@ -176,7 +185,10 @@ class _Row:
         return {"namespace": self._name, "name": "linear", "context": {"n": number}}
 
     async def _create(self, number: int) -> None:
-        await self._client.send("POST", "/v1/tasks", self._order(number))
+        assert (await self._client.send("POST", "/v1/tasks", self._order(number)))["task_uuid"]
+
+    def _require_steps(self, task: Mapping[str, Any]) -> None:
+        assert len(task["steps"]) == len(self._plan.steps), task
 
     async def _latency(self, times: int, one: Callable[[int], Awaitable[Any]], spending: Callable[[], Spent]) -> Figure:
         for number in range(WARM):

@@ -57,9 +57,13 @@ async def _rate(url: str, tasks: int, asleep: bool) -> float:
         for _ in range(times):
             await submitter.submit(plan, Request({}, idempotency_key=new_task_uuid()))
 
+    with psycopg.connect(url) as database:
+        (created,) = database.execute("select count(*) from tasker.tasks").fetchone() or (0,)
     await asyncio.gather(*(work(submitter, 1) for submitter in submitters))
     started = time.perf_counter()
     await asyncio.gather(*(work(submitter, tasks // SUBMITTERS) for submitter in submitters))
     seconds = time.perf_counter() - started
     await asyncio.gather(*(connection.close() for connection in connections))
+    with psycopg.connect(url) as database:
+        assert database.execute("select count(*) from tasker.tasks").fetchone() == (created + tasks + SUBMITTERS,)
     return tasks / seconds

@@ -133,7 +133,12 @@ async def _round(conditions: Conditions, name: str, receivers: Receivers) -> Fig
             await posted()
         await throughput_of(app, plan, conditions.fewer(WARM, 5), conditions, posted)
         figure = await throughput_of(app, plan, conditions.fewer(1000, 10), conditions, posted)
-        dropped = sum(state.dropped for state in app._plugins.states())
+        states = app._plugins.states()
+        assert [state.name for state in states if state.off or state.failures] == [], states
+        assert {state.name for state in states} == {*subject.plugins}
+        assert all(state.told for state in states if state.name != "webhooks"), "they heard of the steps"
+        dropped = sum(state.dropped for state in states)
+        assert not posted or await app.domain_events.deliveries.list() == [], "an endpoint took every event"
         await app.stop_working()
         await brokers.remove_queues(app._resources.messaging, apart)
     return replace(figure, name=name, more={**figure.more, "dropped": dropped})

@@ -3,79 +3,98 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import tasker
-from tasker.services.submitting.submission import Request
 from tests.benchmarks.conditions import Conditions, Figure
-from tests.benchmarks.http_sizes import ENDED, FINISHED
+from tests.benchmarks.http_sizes import FINISHED
 from tests.benchmarks.one_process import latency
 from tests.benchmarks.over_http import Client, of_the_server, serve
 from tests.benchmarks.processes import WORKFLOWS, bench
+from tests.support.copies import copy_task
 
 LOOKS, LETTERS = 60, 20_000
-TEMPLATE = "templates/bench/linear/1.0.0"
+ACTIONS = 30
+TEMPLATE = "templates/bench/pages/1.0.0"
+ROW, TASK = "<tr", r'href="[^"]*/tasks/[0-9a-f-]{36}'
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page, and what it must show at least: `rows` matches of the pattern `row`."""
+
+    path: str
+    row: str
+    rows: int
+
+
 PAGES = {
-    "web_overview": "",
-    "web_tasks": "tasks",
-    "web_tasks_failed": "tasks?status=error&within=24h",
-    "web_tasks_template": "tasks?namespace=bench&template=linear",
-    "web_task": "tasks/{task}",
-    "web_task_step": "tasks/{task}?step=s0",
-    "web_task_timeline": "tasks/{task}?view=timeline",
-    "web_dead_letters": "dead-letters",
-    "web_dead_letter_groups": "dead-letters/groups",
-    "web_dead_letter_entries": "dead-letters/entries?namespace=bench",
-    "web_templates": "templates",
-    "web_template": TEMPLATE,
-    "web_submit": f"{TEMPLATE}/submit",
-    "web_fleet": "fleet",
-    "web_events": "events",
-    "web_settings": "settings",
-    "web_actions": "settings/actions",
+    "web_overview": Page("", r"<a[^>]*>bench</a>", 1),
+    "web_tasks": Page("tasks", TASK, 50),
+    "web_tasks_failed": Page("tasks?status=error&within=24h", TASK, 50),
+    "web_tasks_template": Page("tasks?namespace=bench&template=pages", TASK, 50),
+    "web_task": Page("tasks/{task}", ROW, 5),
+    "web_task_step": Page("tasks/{task}?step=d", ROW, 5),
+    "web_task_timeline": Page("tasks/{task}?view=timeline", r'class="bars"', 4),
+    "web_dead_letters": Page("dead-letters", ROW, 51),
+    "web_dead_letter_groups": Page("dead-letters/groups", ROW, 51),
+    "web_dead_letter_entries": Page("dead-letters/entries?namespace=bench", ROW, 51),
+    "web_templates": Page("templates", "bench/pages", 1),
+    "web_template": Page(TEMPLATE, ROW, 5),
+    "web_submit": Page(f"{TEMPLATE}/submit", "input:/fail", 1),
+    "web_fleet": Page("fleet", r"/ui/fleet/[0-9a-f-]{36}", 1),
+    "web_events": Page("events", TASK, 50),
+    "web_settings": Page("settings", ROW, 20),
+    "web_actions": Page("settings/actions", ROW, ACTIONS + 1),
 }
 NAMES = tuple(PAGES)
 
-DEAD = """
-insert into tasker.tasks_dlq (task_uuid, original_state, dlq_reason, task_snapshot, fingerprints, dlq_timestamp)
-select q.task_uuid, 'steps_in_process', 'max_retries_exceeded', tasker.dlq_snapshot(q.task_uuid) || jsonb_build_object(
-  'workflow_steps', jsonb_build_array(jsonb_build_object('name', 's0', 'last_error', jsonb_build_object(
-    'fingerprint', q.fingerprint, 'error_type', 'timeout', 'message', repeat('no answer ', 40))))),
-  array[q.fingerprint], tasker.now() - q.place * interval '4 seconds'
-from (select t.task_uuid, row_number() over () as place,
-    left(md5((row_number() over () %% 200)::text), 16) as fingerprint
-  from tasker.tasks t where t.complete order by t.task_uuid limit %(count)s) q
-"""
-"""Of tasks that have ended so many stand on the list of those that need a person, which failed in 200 ways."""
+PRINT = "left(md5(mod(c.n, 200)::text), 16)"
+DEAD = {
+    "tasks_dlq.fingerprints": f"array[{PRINT}]",
+    "tasks_dlq.task_snapshot": f"replace(x.task_snapshot::text, x.fingerprints[1], {PRINT})::jsonb",
+    "tasks_dlq.dlq_timestamp": "tasker.now() - c.n * interval '4 seconds'",
+}
+"""Of the copies of the task that failed: they failed in 200 ways, one every four seconds."""
 
 
 def measure(conditions: Conditions, names: Mapping[str, None], tell: Callable[[str], None]) -> Iterator[Figure]:
     """One page after the other, over one connection; each is asked for once before."""
     with bench(conditions, "web", "pgmq", None) as fleet:
         address = serve(fleet)
-        fleet.fleet.worker("worker", str(WORKFLOWS / "linear"), "--namespace", "bench", lease=15)
-        task = asyncio.run(_ended(fleet.url))
-        which = {"task": task, "count": conditions.fewer(FINISHED, 100), "state": "complete", "ended": True}
-        fleet.database.execute(ENDED.encode(), which)
-        fleet.database.execute(DEAD.encode(), {"count": conditions.fewer(LETTERS, 20)})
+        fleet.fleet.worker("worker", str(WORKFLOWS / "pages"), "--namespace", "bench", lease=15)
+        complete, failed = asyncio.run(_ended(fleet.url))
+        letters = conditions.fewer(LETTERS, 60)
+        copy_task(fleet.database, complete, conditions.fewer(FINISHED, 100) - letters)
+        copy_task(fleet.database, failed, letters, DEAD)
         fleet.database.execute("vacuum analyze")
         looks = conditions.fewer(LOOKS, 5)
         for name in names:
             tell(name)
             spent = of_the_server(fleet)
-            taken = asyncio.run(_looks(address, f"/ui/{PAGES[name].format(task=task)}".rstrip("/"), looks))
+            taken = asyncio.run(_looks(address, name, complete, looks))
             yield latency(name, taken, spent.each(looks))
 
 
-async def _ended(url: str) -> str:
-    """A task that has run."""
+async def _ended(url: str) -> tuple[str, str]:
+    """Run a task that is complete and one that fails, and have something on each page."""
     async with tasker.App(url, work=False) as app:
-        submitted = await app.submit_request(await app.plan(WORKFLOWS / "linear"), Request({"n": 0}))
-        await app.finished(submitted.task_uuid, timeout=60)
-        return submitted.task_uuid
+        plan = await app.plan(WORKFLOWS / "pages")
+        complete = await app.run(plan, {"fail": False}, timeout=60)
+        failed = await app.run(plan, {"fail": True}, timeout=60)
+        for _ in range(ACTIONS // 2):
+            assert await app.pause("bench", actor="ann", reason="for the page of actions")
+            await app.resume("bench", actor="ann")
+        assert (complete.status, failed.status) == ("complete", "error")
+        return complete.task_uuid, failed.task_uuid
 
 
-async def _looks(address: str, path: str, times: int) -> list[float]:
+async def _looks(address: str, name: str, task: str, times: int) -> list[float]:
+    page = PAGES[name]
     async with Client.to(address) as client:
-        await client.first_byte(path)
-        return [await client.first_byte(path) for _ in range(times)]
+        found = [await client.first_byte(f"/ui/{page.path.format(task=task)}".rstrip("/")) for _ in range(times + 1)]
+    for _, text in found:
+        assert len(re.findall(page.row, text)) >= page.rows, f"{name}: fewer than {page.rows} rows\n{text}"
+    return [taken for taken, _ in found[1:]]

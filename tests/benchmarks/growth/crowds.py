@@ -21,53 +21,44 @@ from tasker.services.engine.exchange import Caller
 from tasker.services.engine.plans import PlanStore
 from tasker.services.task_filter import TaskFilter, TaskLists
 from tests.benchmarks.growth.case import Case
-from tests.support.engine_fixture import Direct, Lab, Session, retry
+from tests.support.copies import copy_task
+from tests.support.engine_fixture import Direct, Lab, fail, ok, retry
 from tests.support.random_plans import Spec
 
-COPIED = """with copies as materialized (
-    select overlay(tasker.uuid_v7()::text placing '000000' from 31)::uuid as task from generate_series(1, %(count)s)
-  ), tasks as (
-    insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, complete, next_seq, total,
-      done, active, created_at, updated_at)
-    select c.task, t.named_task_uuid, t.namespace_id, t.template_id, %(state)s, %(ended)s, t.next_seq, t.total,
-      case when %(ended)s then t.total else 0 end, case when %(ended)s then 0 else t.active end, t.created_at,
-      t.updated_at
-    from tasker.tasks t cross join copies c where t.task_uuid = %(task)s
-  )
-  insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name, state,
-    unmet, max_attempts, retryable, hinted_at, hint_count, created_at, updated_at)
-  select tasker.step_uuid(c.task, s.ordinal), c.task, s.namespace_id, s.template_id, s.ordinal, s.name, s.state,
-    s.unmet, s.max_attempts, s.retryable, s.hinted_at + interval '1 hour', 1, s.created_at, s.updated_at
-  from tasker.workflow_steps s cross join copies c where s.task_uuid = %(task)s and not %(ended)s"""
-"""Copies of a task: of an open one with its steps, whose hints are young."""
+OPEN = {
+    "tasks.state": "'steps_in_process'",
+    "workflow_steps.hinted_at": "x.hinted_at + interval '1 hour'",
+    "workflow_steps.hint_count": "1",
+}
+"""Of the copies of an open task: they run, and the hints of their steps are young."""
 DUE = """insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name,
     state, unmet, attempts, max_attempts, retryable, due_at, created_at, updated_at)
   select tasker.step_uuid(task_uuid, 100 + n), task_uuid, namespace_id, template_id, ordinal, 'due' || n,
     'waiting_for_retry', 0, 1, 3, true, now() - interval '1 hour', created_at, updated_at
   from tasker.workflow_steps cross join generate_series(1, %s) n where task_uuid = %s"""
-SWEEPERS = 8
-
-
-def copies(session: Session, task: str, count: int, state: str, *, ended: bool) -> None:
-    """So many tasks like this one, in that state."""
-    params = {"task": task, "count": count, "state": state, "ended": ended}
-    session.connection.execute(COPIED.encode(), params)
+SWEEPERS, FEW = 8, 20
 
 
 def listing(lab: Lab, finished: int) -> Callable[[], Any]:
     """Lists, pages and counts of what failed and of what runs, a few tasks each, among so many that are complete."""
-    task = lab.submit_one(lab.chain(2))
-    copies(lab.one, task, finished, "complete", ended=True)
-    copies(lab.one, task, 20, "error", ended=True)
+    plan = lab.chain(2)
+    complete, failed = lab.submit_one(plan), lab.submit_one(plan)
+    while held := lab.one.claim():
+        lab.one.advance(*((fail if each["task"] == failed else ok)(each) for each in held))
+    running = lab.submit_one(plan)
+    copy_task(lab.one, complete, finished)
+    copy_task(lab.one, failed, FEW - 1)
+    copy_task(lab.one, running, FEW - 1, OPEN)
     lab.one.execute("vacuum analyze")
     tasks, lists = query("tasks", "list"), TaskLists(Direct(lab.one))
 
     def look() -> None:
-        for status in ("error", "pending", "steps_in_process"):
+        for status, number in (("error", FEW), ("steps_in_process", FEW), ("complete", finished + 1)):
             which = TaskFilter(status=status)
-            shown = asyncio.run(lists.page(which, limit=20))
-            lab.one.connection.execute(tasks.encode(), {"tasks": shown}).fetchall()
-            asyncio.run(lists.count(which, 10_000))
+            shown = asyncio.run(lists.page(which, limit=FEW))
+            rows = lab.one.connection.execute(tasks.encode(), {"tasks": shown}).fetchall()
+            assert len(rows) == min(number, FEW), (status, len(rows))
+            assert asyncio.run(lists.count(which, 10_000)) == min(number, 10_000), status
 
     return look
 
@@ -92,7 +83,7 @@ def due(lab: Lab, behind: int) -> Callable[[], Any]:
 def sweeping(lab: Lab, tasks: int) -> Callable[[], Any]:
     """An interval of eight processes that sweep when it is their turn, while so many tasks are open."""
     task = lab.submit_one(lab.chain(2))
-    copies(lab.one, task, tasks, "steps_in_process", ended=False)
+    copy_task(lab.one, task, tasks, OPEN)
     lab.one.execute("select tasker.count_enqueued(array[%s], array[%s])", lab.namespace_id, tasks)
     lab.one.execute("vacuum analyze")
     return lambda: asyncio.run(_interval(lab))
@@ -100,13 +91,16 @@ def sweeping(lab: Lab, tasks: int) -> Callable[[], Any]:
 
 async def _interval(lab: Lab) -> None:
     connections = [Connection(lab.url) for _ in range(SWEEPERS)]
+    turns = 0
     for connection in connections:
         engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
         mine, _ = await Turns(engine, "sweep", SystemClock(), random.Random(1), 600.0).take()
+        turns += mine
         if mine:
             sweeper = Sweeper(engine, Processor(engine, random.Random(1)), PlanStore(connection), random.Random(1))
             repairs = await sweeper.sweep(Caller(lab.one.worker, 0, [lab.namespace_id], window=lab.window))
             assert not +repairs, repairs
+    assert turns == 1, turns
     for connection in connections:
         await connection.close()
 
@@ -115,7 +109,7 @@ def idling(lab: Lab, processes: int) -> Callable[[], Any]:
     """What each of so many workers asks about once a second while nothing happens, and five thousand tasks are open."""
     task = lab.submit_one(lab.chain(2))
     lab.one.claim()
-    copies(lab.one, task, 5_000, "steps_in_process", ended=False)
+    copy_task(lab.one, task, 5_000, OPEN)
     workers = [str(uuid4()) for _ in range(processes)]
     for worker in workers:
         about = {"host": "here", "pid": 1, "namespaces": [lab.namespace], "concurrency": 10, "lease_ms": 3_600_000}
@@ -126,9 +120,11 @@ def idling(lab: Lab, processes: int) -> Callable[[], Any]:
         for worker in workers:
             lab.one.core("turn", {"kind": "sweep pgmq", "after_ms": 600_000})
             lab.one.call("due", lab.one.args(worker=worker, slots=10))
-            lab.one.claim(10, worker=worker)
+            assert lab.one.claim(10, worker=worker) == [], "nothing happens"
             lab.one.core("worker", {"action": "beat", "worker": worker, "lease_ms": 3_600_000, "held": []})
 
+    opened = lab.one.value("select count(*) from tasker.tasks where not complete")
+    assert opened == 5_001, opened
     return ask
 
 

@@ -22,7 +22,12 @@ def cut(lab: Lab, count: int) -> Callable[[], Any]:
     ]
     joined = new_step(plan, "sum", *(str(worker["name"]) for worker in workers))
     item = ok(claims["cut"], gv=0, x=[*workers, joined])
-    return lambda: lab.one.advance(item)
+
+    def advance() -> None:
+        assert not lab.one.advance(item).get("verdicts"), "accepted"
+        assert lab.one.value("select count(*) from tasker.workflow_steps") == count + 2
+
+    return advance
 
 
 CASES = (Case("expand", "batches", 20_000, 3.0, cut),)

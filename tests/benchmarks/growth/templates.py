@@ -36,7 +36,13 @@ def registering(shape: Callable[[int], str]) -> Prepare:
 
     def prepare(lab: Lab, size: int) -> Callable[[], Any]:
         text = shape(size)
-        return lambda: asyncio.run(_register(lab.url, text))
+
+        def register() -> None:
+            asyncio.run(_register(lab.url, text))
+            steps = lab.one.value("select jsonb_array_length(t.plan->'steps') from tasker.templates t")
+            assert steps == size, steps
+
+        return register
 
     return prepare
 

@@ -45,7 +45,12 @@ def reading(file: str, name: str, **params: Any) -> Prepare:
         task = wide(lab, width)
         lab.one.execute(FILLED)
         lab.one.execute(LOGGED)
-        return lambda: lab.one.connection.execute(query(file, name), {"task": task, **params}).fetchall()
+
+        def read() -> None:
+            rows = lab.one.connection.execute(query(file, name), {"task": task, **params}).fetchall()
+            assert len(rows[0][0]["steps"] if file == "tasks" else rows) == width + 2, len(rows)
+
+        return read
 
     return prepare
 
@@ -54,7 +59,9 @@ def parked(lab: Lab, width: int) -> Callable[[], Any]:
     """A hundred parked results are read by an orchestrator."""
     task = wide(lab, width)
     lab.one.execute(
-        "update tasker.workflow_steps set state = 'in_progress', claim_token = 1 where task_uuid = %s and ordinal > 0",
+        """update tasker.workflow_steps set state = 'in_progress', claim_token = 1, worker_uuid = %s
+          where task_uuid = %s and ordinal > 0""",
+        lab.one.worker,
         task,
     )
     rows = lab.one.rows(
@@ -63,8 +70,12 @@ def parked(lab: Lab, width: int) -> Callable[[], Any]:
     )
     items = [ok({"step": str(step), "task": task, "token": 1, "name": name}) for step, name in rows]
     lab.one.core("park", {"worker": lab.one.worker, "items": items})
-    lab.one.execute(LOGGED)
-    return lambda: lab.one.core("parked", {"steps": [item["s"] for item in items]})
+    lab.one.execute(f"{LOGGED} where state <> 'enqueued_for_orchestration'")
+
+    def read() -> None:
+        assert len(lab.one.core("parked", {"steps": [item["s"] for item in items]})["items"]) == len(items) > 0
+
+    return read
 
 
 def claim(lab: Lab, width: int) -> Callable[[], Any]:
@@ -83,7 +94,12 @@ def claim(lab: Lab, width: int) -> Callable[[], Any]:
         "select workflow_step_uuid from tasker.workflow_steps where task_uuid = %s and state = 'enqueued' limit 100",
         task,
     )
-    return lambda: lab.one.core("claim", lab.one.args(slots=100, steps=[str(row[0]) for row in steps]))
+
+    def take() -> None:
+        claims = lab.one.core("claim", lab.one.args(slots=100, steps=[str(row[0]) for row in steps]))["claims"]
+        assert len(claims) == min(100, width), len(claims)
+
+    return take
 
 
 def ready(lab: Lab, width: int) -> Callable[[], Any]:
@@ -97,14 +113,24 @@ def ready(lab: Lab, width: int) -> Callable[[], Any]:
         lab.one.worker,
     )
     item = ok({"step": str(first.step), "task": str(first.task), "token": 1, "name": "first"})
-    return lambda: lab.one.advance(item)
+
+    def advance() -> None:
+        assert not lab.one.advance(item).get("verdicts"), "accepted"
+        counted = "select count(*) from tasker.workflow_steps where task_uuid = %s and unmet = 0"
+        assert lab.one.value(counted, first.task) == width + 1
+
+    return advance
 
 
 def roots(lab: Lab, width: int) -> Callable[[], Any]:
     """A task is submitted whose steps all begin at once."""
     plan = lab.plan(*(Spec(f"s{number:05}") for number in range(width)), name="roots")
     lab.submit(plan, {})
-    return lambda: lab.submit(plan, {})
+
+    def submit() -> None:
+        assert len(lab.submit(plan, {})) == 1
+
+    return submit
 
 
 BATCH = """

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from tasker.db.queries import query
 from tests.benchmarks.growth import crowds, expansion, templates, wide
 from tests.benchmarks.growth.case import Case
+from tests.support.copies import copy_task
 from tests.support.engine_fixture import Lab
 
 CASES = (*expansion.CASES, *wide.CASES, *templates.CASES, *crowds.CASES)
+
+
+def test_copies_of_a_task_read_as_the_task(database_url: str) -> None:
+    lab = Lab(database_url)
+    try:
+        task = lab.submit_one(lab.chain(2), context={"order": 1}, tags=["web"])
+        lab.one.run_all()
+        copy_task(lab.one, task, 3)
+        tasks = [str(row.task_uuid) for row in lab.one.rows("select task_uuid from tasker.tasks")]
+        reports = [
+            json.dumps(lab.one.connection.execute(query("tasks", "report"), {"task": each}).fetchone())
+            for each in tasks
+        ]
+    finally:
+        lab.close()
+    assert len(tasks) == 4
+    assert len({report.replace(each[:30], "") for each, report in zip(tasks, reports, strict=True)}) == 1
+    assert all(part in reports[0] for part in ('{"order": 1}', '"web"', '"by"')), "its input, its tag, its results"
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
