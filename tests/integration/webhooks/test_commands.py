@@ -136,6 +136,8 @@ def test_an_endpoint_is_stopped_and_its_events_are_posted_again_and_it_is_kept_w
         ("webhook disable billing --reason moving --format json", {"endpoint": "billing", "changed": True}),
         ("webhook disable billing --format json", {"endpoint": "billing", "changed": False}),
         ("webhook enable billing --format json", {"endpoint": "billing", "changed": True}),
+        ("webhook enable billing --format json", {"endpoint": "billing", "changed": False}),
+        ("webhook enable broken --format json", {"endpoint": "broken", "changed": False}),
         ("webhook replay billing --format json", {"endpoint": "billing", "events": 2}),
     ]
     for command, answer in steps:
@@ -145,8 +147,10 @@ def test_an_endpoint_is_stopped_and_its_events_are_posted_again_and_it_is_kept_w
             assert (stopped["state"], stopped["reason"].endswith(": moving")) == ("stopped", True)
     names = [command.split()[1] for command, _ in steps]
     below = "/plugins/webhooks/endpoints"
-    there = [(f"POST {below}/{{name}}/{name}", f"{below}/billing/{name}", 200) for name in names]
-    here = [(f"tasker webhook {name}", "billing", 0) for name in names]
+    endpoints = [command.split()[2] for command, _ in steps]
+    calls = list(zip(names, endpoints, strict=True))
+    there = [(f"POST {below}/{{name}}/{name}", f"{below}/{endpoint}/{name}", 200) for name, endpoint in calls]
+    here = [(f"tasker webhook {name}", endpoint, 0) for name, endpoint in calls]
     assert served.actions() == (there if place == "server" else here)
 
 

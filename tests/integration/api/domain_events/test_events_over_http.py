@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import httpx
+import psycopg
 import pytest
 import pytest_asyncio
 from click.testing import CliRunner
@@ -118,6 +119,30 @@ async def test_the_command_line_shows_the_same_from_both(
     shown = [await asyncio.to_thread(invoke, cli, [*command, *place]) for place in places]
     assert shown[0].stdout == shown[1].stdout
     assert [event["event_name"] for event in json.loads(shown[0].stdout)] == ["shop.paid"]
+
+
+@pytest.mark.parametrize("place", ["--database-url", "--url"])
+async def test_replay_since_reads_again_what_came_from_that_time_on(
+    app: tasker.App, client: HttpClient, module_database_url: str, place: str
+) -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    ids = [(await app.run(plan, {"amount": 8})).task_uuid for _ in range(3)]
+    last = (await client.list_events(limit=1, newest=True))["last"]
+    name = f"since {place}"
+    with psycopg.connect(module_database_url) as connection:
+        connection.execute("update tasker.domain_events set created_at = now() - interval '1 day'")
+        for task, hours in zip(ids, (5, 3, 1), strict=True):
+            aged = "update tasker.domain_events set created_at = now() - %s * interval '1 hour' where task_uuid = %s"
+            connection.execute(aged, (hours, task))
+        reader = "insert into tasker.event_subscribers (name, position, updated_at) values (%s, %s, now())"
+        connection.execute(reader, (name, last))
+
+    where = module_database_url if place == "--database-url" else client.connection.server.url
+    invoke = CliRunner(env={"TASKER_URL": ""}).invoke
+    for span, count in (("30m", 0), ("2h", 1), ("4h", 1), ("3h", 0)):
+        command = ["events", "replay", name, "--since", span, "--format", "json", place, where]
+        done = await asyncio.to_thread(invoke, cli, command)
+        assert (done.exit_code, json.loads(done.stdout)["events"]) == (0, count), f"{span}: {done.output}"
 
 
 async def test_a_position_that_no_event_can_have_is_a_mistake_and_no_error_of_the_server(client: HttpClient) -> None:
