@@ -15,13 +15,13 @@ from tasker.services.engine.plans import PlanStore
 
 
 class Repairs:
-    """Sweeps once, with the same functions, guards and counters as every process that sweeps."""
+    """Sweeps everything once, with the same functions, guards and counters as every process that sweeps."""
 
     def __init__(self, engine: Engine, plans: PlanStore, settings: SweepSettings) -> None:
         self._engine = engine
-        every_namespace = replace(settings, mend_ms=0)
+        everything = replace(settings, mend_ms=0, whole=True)
         self._woken = set[str]()
-        self._sweeper = Sweeper(engine, Processor(engine, random), plans, random, every_namespace, self._advanced)
+        self._sweeper = Sweeper(engine, Processor(engine, random), plans, random, everything, self._advanced)
 
     async def run(self) -> Counter[str]:
         """Repair what does not fit; how much of each kind, as `tasker.repairs` counts it.

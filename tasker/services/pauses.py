@@ -105,21 +105,35 @@ class Pauses:
             raise StateMachineError(f"task {target} is {answer.final}: there is nothing to pause")
         if answer.missing is not None:
             raise _missing(target, answer.missing)
+        if answer.marks_left:
+            await self._change_marks()
         return answer.paused
 
     @by_hand("App.pauses.resume")
     async def resume(self, target: Target, *, actor: str, reason: str = "") -> int | None:
         """End the pause of exactly this target; how many ready steps it held, None when it was not paused.
 
-        Of a queue: how many messages lay in it, as far as the provider can be asked. Raises `TaskNotFound`,
-        `UsageError` for an unknown target.
+        Of a namespace at most 10,000 are counted. Of a queue: how many messages lay in it, as far as the provider can
+        be asked. Raises `TaskNotFound`, `UsageError` for an unknown target.
         """
         if target.queue is not None:
             return await self._resume_queue(target, target.queue, actor, reason)
         answer = await self._engine.move("resume", _args(target, actor, reason), ResumeAnswer)
         if answer.missing is not None:
             raise _missing(target, answer.missing)
-        return answer.held if answer.resumed else None
+        freed = await self._change_marks() if answer.marks_left else 0
+        return answer.held + freed if answer.resumed else None
+
+    async def _change_marks(self) -> int:
+        """Mark or free the rest of the held steps, one short transaction for each slice; how many were freed.
+
+        When this process dies, sweeps go on.
+        """
+        freed, more = 0, True
+        while more:
+            answer = await self._engine.read("marks", {})
+            freed, more = freed + (answer.get("freed") or 0), bool(answer.get("more"))
+        return freed
 
     async def list(self, *, log: int = 20) -> PauseList:
         """What is paused, with what each pause holds, and the newest `log` entries of who paused and resumed what."""

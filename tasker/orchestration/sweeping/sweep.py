@@ -1,7 +1,8 @@
 """Sweeps: what a message, a process or a timer should have moved and did not (rule 13). They count what they repair.
 
-A sweep reads the open tasks in slices and repairs through the same guarded changes as everybody else, so any number of
-processes may sweep at the same time. In a healthy run nothing is ever found.
+A sweep reads the tasks that are under way in slices, and one slice of everything that is open, and repairs through the
+same guarded changes as everybody else, so any number of processes may sweep at the same time. What it costs does not
+grow with what waits. In a healthy run nothing is ever found.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ class SweepSettings:
     idle_grace_ms: int = IDLE_GRACE_MS
     mend_ms: int = 60_000
     """How often the marks and counters of a namespace are compared with its rows, by whichever process."""
+    whole: bool = False
+    """Go through everything that is open and held, from the beginning, not only through the next slice of it."""
     interval_ms: int = SWEEP_INTERVAL_SECONDS * 1000
     """Period of the sweep, with jitter between processes."""
     storms: StormSettings = field(default_factory=StormSettings)
@@ -100,7 +103,9 @@ class Sweeper:
         self.retention = RetentionSweep(engine, self._settings.retention)
 
     async def sweep(self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None) -> Counter[str]:
-        """One pass over all open tasks, then storms, stale and old tasks; repairs by kind.
+        """One pass over the tasks that are under way and a slice of the others, then storms, stale and old tasks.
+
+        Returns the repairs by kind.
 
         `between` is called after each slice of tasks. What was repaired is logged, also when the rest fails.
         """
@@ -136,17 +141,48 @@ class Sweeper:
             last = found.last
             if last is None:
                 break
-        repairs.update(await self._mend())
+        await self._pass_waiting(caller, between, repairs, taken)
+        await self._mend(between, repairs)
 
-    async def _mend(self) -> Mapping[str, int]:
-        """Repair what no slice of open tasks shows; the repairs by kind, counted by the database."""
+    async def _pass_waiting(
+        self,
+        caller: Caller,
+        between: Callable[[], Awaitable[None]] | None,
+        repairs: Counter[str],
+        taken: list[Orphan],
+    ) -> None:
+        """Read the next slice of all that is open, of a whole pass all of them."""
+        begin: dict[str, bool] = {"begin": True} if self._settings.whole else {}
+        while True:
+            found = Found.parse(await self._engine.read("find_waiting", {**self._args(None), **begin}))
+            await self._repair(found, caller, repairs, taken)
+            if between is not None:
+                await between()
+            if not (found.more and self._settings.whole):
+                break
+            begin = {}
+
+    async def _mend(self, between: Callable[[], Awaitable[None]] | None, repairs: Counter[str]) -> None:
+        """Repair what no slice of open tasks shows, and change the marks that a pause has left to sweeps."""
+        begin: dict[str, bool] = {"begin": True} if self._settings.whole else {}
+        while True:
+            answer = await self._mend_slice(begin)
+            repairs.update(answer.repaired)
+            if between is not None:
+                await between()
+            if not (answer.marks_left or (answer.slices_left and self._settings.whole)):
+                break
+            begin = {}
+
+    async def _mend_slice(self, begin: Mapping[str, bool]) -> MendAnswer:
+        """The repairs by kind, counted by the database."""
         try:
-            answer = await self._engine.move("mend", {"every_ms": self._settings.mend_ms}, MendAnswer)
+            answer = await self._engine.move("mend", {"every_ms": self._settings.mend_ms, **begin}, MendAnswer)
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("mending_passed_over reason=%s", error)
-            return {}
+            return MendAnswer()
         self._on_advanced(answer)
-        return answer.repaired
+        return answer
 
     async def _counted(self, kind: str, number: int) -> int:
         """Count repairs that were not made by a change of tasks, which counts its own in its transaction."""

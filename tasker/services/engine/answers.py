@@ -83,14 +83,21 @@ class SettleAnswer(AdvanceResult):
 
 @dataclass(frozen=True, slots=True)
 class MendAnswer(AdvanceResult):
-    """Of a repair of what no slice of open tasks shows: the repairs by kind."""
+    """Of a repair of what no slice of open tasks shows: the repairs by kind, whether more marks of pauses are to be
+    changed, and whether there are held steps behind this slice."""
 
     repaired: Mapping[str, int] = field(default_factory=dict)
+    marks_left: bool = False
+    slices_left: bool = False
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
         """As `AdvanceResult.more`."""
-        return {"repaired": answer.get("repaired") or {}}
+        return {
+            "repaired": answer.get("repaired") or {},
+            "marks_left": bool(answer.get("more")),
+            "slices_left": bool(answer.get("slices")),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,28 +219,31 @@ class CancelAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PauseAnswer:
-    """Of a pause: whether it began now; what is `missing` where the target does not exist, the `final` state of a task
-    that has ended."""
+    """Of a pause: whether it began now, and whether more held steps are to be marked; what is `missing` where the
+    target does not exist, the `final` state of a task that has ended."""
 
     paused: bool
+    marks_left: bool
     missing: str | None
     final: str | None
 
     @classmethod
     def parse(cls, answer: Answer) -> Self:
         """The answer of `tasker.pause_v1` or `pause_queue_v1`."""
-        return cls(bool(answer.get("paused")), answer.get("missing"), answer.get("final"))
+        return cls(bool(answer.get("paused")), bool(answer.get("more")), answer.get("missing"), answer.get("final"))
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeAnswer:
-    """Of the end of a pause: whether there was one, how many ready steps it held, what is `missing`."""
+    """Of the end of a pause: whether there was one, how many ready steps may go on so far, whether there may be more of
+    them, what is `missing`."""
 
     resumed: bool
     held: int
+    marks_left: bool
     missing: str | None
 
     @classmethod
     def parse(cls, answer: Answer) -> Self:
         """The answer of `tasker.resume_v1` or `resume_queue_v1`."""
-        return cls(bool(answer["resumed"]), answer.get("held") or 0, answer.get("missing"))
+        return cls(bool(answer["resumed"]), answer.get("held") or 0, bool(answer.get("more")), answer.get("missing"))

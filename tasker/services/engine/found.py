@@ -86,13 +86,17 @@ class UnservedStep(FoundStep):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a sweep has found in one slice of the open tasks, which ends with the task `last` (None: there is no more).
+    """What a sweep has found in one slice of the open tasks.
+
+    Of those that are under way it ends with the task `last` (None: there is no more); of all that is open there is
+    `more` or not.
 
     Steps whose hint or whose parked result's message is lost, that nobody has enqueued or promoted, and tasks
     (`unfinished`) that nobody has evaluated.
     """
 
     last: str | None
+    more: bool
     orphans: Sequence[Orphan]
     unserved: Sequence[UnservedStep]
     unhinted: Sequence[FoundStep]
@@ -103,13 +107,14 @@ class Found:
 
     @classmethod
     def parse(cls, answer: Row) -> Self:
-        """The answer of `tasker.find_v1`; empty lists are not in it."""
+        """The answer of `tasker.find_v1` or `find_waiting_v1`; empty lists are not in it."""
 
         def plain(name: str) -> list[FoundStep]:
             return [FoundStep.parse(row) for row in answer.get(name, ())]
 
         return cls(
             answer.get("last"),
+            bool(answer.get("more")),
             [Orphan.of(row) for row in answer.get("orphans", ())],
             [UnservedStep.of(row) for row in answer.get("unserved", ())],
             *(plain("unhinted"), plain("parked"), plain("forgotten"), plain("unpromoted")),

@@ -98,7 +98,7 @@ class Model:
         queued = {step for step in hinted if step.state == QUEUED}
         for step in filter(self.is_paused, queued):
             step.stop("pending")
-            step.held, step.paused, step.since = True, True, step.task.created
+            step.held, step.paused, step.since = True, self.is_marked(step), step.task.created
         wanted = {step.key for step in queued if step.state == QUEUED and serves(hands, step)}
         assert sorted(step.key for step in claimed) == sorted(wanted)
         for step, row in zip(claimed, claims, strict=True):
@@ -158,16 +158,18 @@ class Model:
     def pause(self, pause: Pause) -> None:
         """Nothing of it starts from now on; what is held waits for the end of the pause."""
         self.pauses.add(pause)
-        for step in self.held():
-            step.paused = self.is_paused(step)
+        self._mark()
 
     def resume(self, pause: Pause) -> int:
         """The end of a pause; how many held steps wait for room only from now on."""
+        before = [step for step in self.held() if self.is_paused(step)]
         self.pauses.discard(pause)
-        freed = [step for step in self.held() if step.paused and not self.is_paused(step)]
-        for step in freed:
-            step.paused = False
-        return len(freed)
+        self._mark()
+        return sum(not self.is_paused(step) for step in before)
+
+    def _mark(self) -> None:
+        for step in self.held():
+            step.paused = self.is_marked(step)
 
     def checkpoint(self, step: Step, claim: tuple[int, str], cursor: Any, lost: bool) -> None:
         assert lost == (step.state != RUNS or (step.token, step.worker) != claim)
@@ -202,6 +204,10 @@ class Model:
     def is_paused(self, step: Step) -> bool:
         return any(pause.holds(step) for pause in self.pauses)
 
+    def is_marked(self, step: Step) -> bool:
+        """Whether a pause of less than its namespace holds the step: only then its row says so."""
+        return any(pause.holds(step) for pause in self.pauses if pause.template or pause.task)
+
     def legal(self, step: Step, kind: str) -> bool:
         """Whether an operator may do this to the step."""
         if step.task.state not in ("open", "error"):
@@ -211,13 +217,13 @@ class Model:
     def releasable(self, hands: Hands) -> set[str]:
         """The namespaces whose held steps have room again: half of the window is free."""
         room = self.room(hands.window, released=True)
-        waiting = {step.task.plan.namespace for step in self.held() if not step.paused}
+        waiting = {step.task.plan.namespace for step in self.held() if not self.is_paused(step)}
         return {name for name in waiting & set(hands.namespaces) if room(name) * 2 >= hands.window}
 
     def releases(self, chosen: Sequence[Step], hands: Hands) -> None:
         """These held steps were released: as many as there is room for, those that wait longest or are most urgent."""
         for namespace in hands.namespaces:
-            held = [step for step in self.held() if step.task.plan.namespace == namespace and not step.paused]
+            held = [step for step in self.held() if step.task.plan.namespace == namespace and not self.is_paused(step)]
             now = [step for step in chosen if step.task.plan.namespace == namespace]
             assert len(now) == min(len(held), self.room(hands.window, released=True)(namespace)), (
                 namespace,
@@ -347,7 +353,7 @@ class Model:
             if step in queued:
                 self._enqueue(step)
             else:
-                step.held, step.paused = True, self.is_paused(step)
+                step.held, step.paused = True, self.is_marked(step)
 
     def _enqueue(self, step: Step) -> None:
         step.state, step.held, step.hinted = QUEUED, False, (self.now, 1)

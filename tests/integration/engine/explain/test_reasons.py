@@ -137,8 +137,10 @@ def test_a_pause_without_a_reason_has_none(told: Told) -> None:
 def test_a_mark_that_a_pause_has_left_is_no_pause(told: Told) -> None:
     lab = told.lab
     at_work(lab.one, "w1")
-    lab.one.core("pause", {"namespace": lab.namespace, "actor": "ada", "reason": ""})
-    task = lab.submit_one(lab.chain(1))
+    plan = lab.chain(1)
+    lab.submit_one(plan)
+    lab.one.core("pause", {"namespace": lab.namespace, "template": "chain", "actor": "ada", "reason": ""})
+    task = lab.submit_one(plan)
     lab.observer.execute("delete from tasker.pauses")
 
     assert told.sentence(task, "s0") == "was held by a pause that is over"

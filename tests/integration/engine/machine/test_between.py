@@ -55,7 +55,7 @@ def test_what_a_step_decides_while_its_namespace_is_paused_waits_for_the_end_of_
     """place_ready looks at no pause."""
     start_decision(world)
     meanwhile(world, "pause")
-    assert world.model.step((only_task(world).id, "x")).paused
+    assert world.model.is_paused(world.model.step((only_task(world).id, "x")))
 
     world.resume(ALPHA)
     world.release_held(world.workers[0], list(world.namespaces.values()))

@@ -24,7 +24,8 @@ as $$
     select c.namespace_id, sum(c.enqueued) as enqueued, sum(c.taken) as taken from tasker.enqueue_counters c group by c.namespace_id
   ), held as materialized (
     select b.namespace_id, count(*) filter (where not b.paused) as held, count(*) filter (where b.paused) as paused
-    from (select x.namespace_id, x.paused from tasker.ready_backlog x limit 100000) b group by b.namespace_id
+    from (select x.namespace_id, x.paused or x.namespace_id = any ((select tasker.paused_namespaces())::int[]) as paused
+      from tasker.ready_backlog x limit 100000) b group by b.namespace_id
   ), deferred as materialized (
     select m.metadata->>'reason' as reason, s.due_at
     from (select x.* from tasker.workflow_steps x where x.due_at > tasker.now() order by x.due_at limit 10000) s

@@ -19,7 +19,8 @@ as $$
     select x.namespace_id, sum(x.steps) as steps from (
       select c.namespace_id, sum(c.enqueued) as steps from tasker.enqueue_counters c group by c.namespace_id
       union all
-      select b.namespace_id, count(*) from (select r.namespace_id from tasker.ready_backlog r where not r.paused limit 100000) b
+      select b.namespace_id, count(*) from (select r.namespace_id from tasker.ready_backlog r where not r.paused
+        and r.namespace_id <> all ((select tasker.paused_namespaces())::int[]) limit 100000) b
       group by b.namespace_id) x
     group by x.namespace_id
   ), ended as materialized (

@@ -1,6 +1,6 @@
--- Removes the backlog's rows of steps that are not ready, and counts their tasks again. Passes over tasks that others
+-- Removes those of the backlog's rows `p_steps` whose steps are not ready, and counts their tasks again. Passes over tasks that others
 -- hold. p_args: {on_blocked}. Answer: {dropped: how many, finished: {task: state}, waiters}.
-create or replace function tasker.drop_held(p_namespaces int[], p_args jsonb) returns jsonb
+create or replace function tasker.drop_held(p_steps uuid[], p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
   v_tasks uuid[];
@@ -8,11 +8,11 @@ declare
 begin
   select array_agg(q.task_uuid) into v_tasks from (
     select t.task_uuid from tasker.tasks t
-    where t.task_uuid in (select h.task from tasker.not_ready_but_held(p_namespaces) h)
+    where t.task_uuid in (select h.task from tasker.not_ready_but_held(p_steps) h)
     order by t.task_uuid for no key update skip locked) q;
   with gone as materialized (   -- in a later statement: what it waited for may have moved the step
     select b.workflow_step_uuid from tasker.ready_backlog b
-    join tasker.not_ready_but_held(p_namespaces) h on h.step = b.workflow_step_uuid
+    join tasker.not_ready_but_held(p_steps) h on h.step = b.workflow_step_uuid
     where h.task = any (v_tasks) or not exists (select from tasker.tasks t where t.task_uuid = h.task)
     order by b.workflow_step_uuid for update of b
   )

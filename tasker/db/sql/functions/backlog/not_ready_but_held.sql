@@ -1,9 +1,9 @@
--- Rows of the backlog whose step could not run if it had room: gone, moved on, of a final task, or still waiting for
--- parents.
-create or replace function tasker.not_ready_but_held(p_namespaces int[]) returns table (step uuid, task uuid)
+-- Those of these rows of the backlog whose step could not run if it had room: gone, moved on, of a final task, or still
+-- waiting for parents.
+create or replace function tasker.not_ready_but_held(p_steps uuid[]) returns table (step uuid, task uuid)
 language sql stable as $$
   select b.workflow_step_uuid, b.task_uuid from tasker.ready_backlog b
   left join tasker.workflow_steps s on s.workflow_step_uuid = b.workflow_step_uuid
   left join tasker.tasks t on t.task_uuid = s.task_uuid
-  where b.namespace_id = any (p_namespaces) and (s.state = 'pending' and s.unmet = 0 and not t.complete) is not true
+  where b.workflow_step_uuid = any (p_steps) and (s.state = 'pending' and s.unmet = 0 and not t.complete) is not true
 $$;

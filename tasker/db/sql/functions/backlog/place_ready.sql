@@ -1,6 +1,6 @@
 -- Where each step goes that lost a parent or is to run: `claim` (to the caller, while it has slots and serves it),
 -- `enqueue` (while the namespace has room), `hold` (beyond the enqueue window) or `wait` (parents are missing).
--- What is paused is held too, and marked. Urgent tasks first, then the order of the template. A released step (`unhold`)
+-- What is paused is held too, and marked unless its whole namespace is paused. Urgent tasks first, then the order of the template. A released step (`unhold`)
 -- has the whole window, others what tasker.room_beside_backlog leaves them.
 create or replace function tasker.place_ready(p_ready tasker.ready_step[], p_slots int, p_namespaces int[],
   p_unserved text[], p_window int, p_timeout_ms bigint) returns tasker.placed_step[]
@@ -35,7 +35,8 @@ select array_agg(q::tasker.placed_step) into v_answer from (
       w.place, tasker.placed_path(z.path, w.place), z.from_state, z.token, z.attempt, z.sort_key, z.moved,
       case when z.claimed then coalesce((select ts.timeout_ms from tasker.template_steps ts
         where ts.template_id = z.template_id and ts.ordinal = z.ordinal), p_timeout_ms) end,
-      row_number() over (partition by z.task_uuid order by z.step_uuid)::int, z.paused
+      row_number() over (partition by z.task_uuid order by z.step_uuid)::int,
+      z.paused and tasker.narrowly_paused(z.namespace_id, z.template_id, z.ordinal, z.task_uuid)
     from (
       select y.*,
         row_number() over (partition by y.namespace_id, y.ready, y.claimed, y.paused order by y.priority desc, y.step_uuid) as queue_rank,

@@ -1,15 +1,20 @@
--- Corrects the counters of enqueued steps by what they differ from the rows of open tasks; how many namespaces had to
--- be. Rows and counters are read in one statement: a write commits both, so whoever writes meanwhile changes no
+-- Corrects the counters of enqueued steps by what they differ from the rows of tasks that are under way; how many namespaces
+-- had to be. Tasks that wait have none, and are not read. Rows and counters are read in one statement: a write commits both, so whoever writes meanwhile changes no
 -- difference. The namespaces are locked, so nobody else corrects them.
 create or replace function tasker.recount_enqueued(p_namespaces int[]) returns int
-language plpgsql as $$
+language plpgsql
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
+as $$
 declare
   v_count int;
 begin
   with found as (
     select s.namespace_id, count(*) as enqueued from tasker.tasks t
-    join tasker.workflow_steps s on s.task_uuid = t.task_uuid
-    where not t.complete and s.state = 'enqueued' group by s.namespace_id
+    join tasker.workflow_steps s on s.workflow_step_uuid between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)
+    where not t.complete and not t.waits and t.namespace_id = any (p_namespaces) and s.state = 'enqueued' group by s.namespace_id
   ), counted as (
     select c.namespace_id, sum(c.enqueued) as enqueued from tasker.enqueue_counters c
     where c.namespace_id = any (p_namespaces) group by c.namespace_id

@@ -8,6 +8,7 @@ declare
 begin
   select jsonb_agg(n.id::int) into v_ids from jsonb_array_elements_text(p_args->'namespace_ids') as n (id)
   where exists (select from tasker.ready_backlog b where b.namespace_id = n.id::int and not b.paused and b.unserved is null)
+    and not tasker.namespace_is_paused(n.id::int)
     and tasker.enqueue_room(n.id::int, v_window) * 2 >= v_window;
   return case when v_ids is null then '{}' else jsonb_build_object('release', v_ids) end;
 end

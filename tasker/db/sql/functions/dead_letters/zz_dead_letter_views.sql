@@ -43,7 +43,7 @@ from (
       bool_or(s.state = 'in_progress' and s.deadline_at >= tasker.now() and exists (select from tasker.workers w
         where w.worker_uuid = s.worker_uuid and w.lease_until > tasker.now())) as runs_in_time,
       bool_or(tasker.step_is_parked(s.state)) as parked,
-      bool_or(s.state = 'enqueued' or b.workflow_step_uuid is not null) as queued, bool_or(b.paused) as paused
+      bool_or(s.state = 'enqueued' or b.workflow_step_uuid is not null) as queued, bool_or(b.paused or b.namespace_id = any ((select tasker.paused_namespaces())::int[])) as paused
     from tasker.workflow_steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
     where (tasker.now() - t.updated_at >= 0.8 * l.threshold_minutes * interval '1 minute'
         or tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute')

@@ -11,7 +11,8 @@ as $$
   select t.task_uuid, nt.name, t.priority, ns.name, r.steps, p.computed, t.state
   from (
     select x.task_uuid, count(*) as steps from (
-      select b.task_uuid from tasker.ready_backlog b where not b.paused
+      select b.task_uuid from tasker.ready_backlog b
+      where not b.paused and b.namespace_id <> all ((select tasker.paused_namespaces())::int[])
       union all
       select s.task_uuid from tasker.workflow_steps s where s.due_at <= tasker.now() and s.state = 'waiting_for_retry') x
     group by x.task_uuid) r
@@ -46,6 +47,6 @@ as $$
   join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
   cross join lateral (select count(*) as steps from tasker.workflow_steps s
     left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
-    where s.task_uuid = t.task_uuid and (not b.paused or (s.due_at <= tasker.now() and s.state = 'waiting_for_retry'))) r
+    where s.task_uuid = t.task_uuid and (not (b.paused or b.namespace_id = any ((select tasker.paused_namespaces())::int[])) or (s.due_at <= tasker.now() and s.state = 'waiting_for_retry'))) r
   where t.task_uuid = $1 and not t.complete and r.steps > 0
 $$;

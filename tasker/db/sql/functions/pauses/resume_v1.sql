@@ -1,8 +1,9 @@
 -- Ends a pause. What nothing else holds waits for room in the queue from now on, and is released with the next claim
 -- (tasker.releasable). Locks the namespace first: of two pauses that end at the same moment the later sees the earlier
 -- gone. Deleting the pause waits for everybody who is holding steps because of it (tasker.paused_of).
--- p_args: as pause_v1. Answer: {resumed: true, held: how many steps it held}, {resumed: false} when it was not paused,
--- with `missing` as in pause_v1 when there is nothing of that name.
+-- p_args: as pause_v1. Answer: {resumed: true, held: how many steps may go on (of a namespace at most 10,000 are counted),
+-- more: true while there are marks to take away (tasker.marks_v1)}, {resumed: false} when it was not paused, with `missing`
+-- as in pause_v1 when there is nothing of that name.
 create or replace function tasker.resume_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -10,7 +11,8 @@ as $$
 declare
   v_pause tasker.pauses;
   v_namespace text;
-  v_held int;
+  v_held int := 0;
+  v_marks jsonb := '{}';
 begin
   perform tasker.require_read_committed();
   select p.* into v_pause from tasker.pauses p join tasker.task_namespaces ns using (namespace_id)
@@ -28,8 +30,17 @@ begin
   values ('resume', coalesce(v_pause.task_uuid::text, concat_ws('/', v_namespace, v_pause.template, v_pause.step)),
     p_args->>'actor', p_args->>'reason', tasker.now());
 
-  v_held := tasker.unpause_held(array[v_pause.namespace_id]);
+  if num_nonnulls(v_pause.template, v_pause.task_uuid) > 0 then
+    v_marks := tasker.begin_marks(v_pause.namespace_id, p_args);
+    if not tasker.namespace_is_paused(v_pause.namespace_id) then
+      v_held := v_marks->'freed';
+    end if;
+  else
+    select count(*) into v_held from (select from tasker.ready_backlog b
+      where b.namespace_id = v_pause.namespace_id and not b.paused limit 10000) b;
+    perform tasker.probe_unserved(array[v_pause.namespace_id]);   -- somebody may have come meanwhile
+  end if;
   perform pg_notify('tasker_work', '@' || v_namespace);
-  return jsonb_build_object('resumed', true, 'held', v_held);
+  return jsonb_strip_nulls(jsonb_build_object('resumed', true, 'held', v_held, 'more', nullif(v_marks->'more', 'false')));
 end
 $$;

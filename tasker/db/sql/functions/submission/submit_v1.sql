@@ -31,6 +31,7 @@ declare
   v_roots int[];
   v_room int;
   v_paused int[] := '{}';
+  v_marked int[] := '{}';
   v_claimed boolean := false;
   v_place text;
   v_path text;
@@ -72,7 +73,7 @@ begin
 
   v_room := tasker.room_beside_backlog(v_namespace, coalesce((p_args->>'window')::int, 2000));
   if exists (select from tasker.pauses) then
-    v_paused := tasker.paused_roots(v_template);
+    select p.held, p.marked into v_paused, v_marked from tasker.paused_roots(v_template) p;
     if cardinality(v_paused) > 0 then
       v_room := 0;   -- all are held; those that are not paused are released with the next claim
     end if;
@@ -132,7 +133,7 @@ begin
   ), held as (
     insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused)
     select r.step, r.id, v_namespace,
-      tasker.backlog_rank(v_now, r.priority, r.k::int, coalesce((p_args->>'ageing_s')::float8, 600)), r.ordinal = any (v_paused)
+      tasker.backlog_rank(v_now, r.priority, r.k::int, coalesce((p_args->>'ageing_s')::float8, 600)), r.ordinal = any (v_marked)
     from roots r where r.nth > v_room
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, created_at)

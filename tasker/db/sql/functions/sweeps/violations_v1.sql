@@ -60,7 +60,8 @@ as $$
   union all
   select 'held as paused, and no pause holds it', s.workflow_step_uuid, s.name from steps s
   join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
-  where b.paused and not exists (select from tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid))
+  where b.paused and not tasker.narrowly_paused(s.namespace_id, s.template_id, s.ordinal, s.task_uuid)
+    and not exists (select from tasker.task_namespaces n where n.namespace_id = b.namespace_id and n.marks_after is not null)
   union all
   select 'held, and not ready', b.workflow_step_uuid, coalesce(s.name || ' ' || s.state, 'no such step')
   from tasker.ready_backlog b left join steps s on s.workflow_step_uuid = b.workflow_step_uuid

@@ -36,7 +36,8 @@ create table tasker.task_namespaces (
   task_namespace_uuid uuid not null default tasker.uuid_v7(),
   name          text not null unique,
   created_at    timestamptz not null default tasker.now(),
-  mended_at     timestamptz not null default '-infinity'   -- when mend_v1 looked last
+  mended_at     timestamptz not null default '-infinity',  -- when mend_v1 looked last
+  marks_after   uuid                                       -- up to which held step marks agree with the pauses; null: all do
 );
 
 create table tasker.named_tasks (
@@ -125,11 +126,16 @@ create table tasker.tasks (
   updated_at      timestamptz not null,
   completed_at    timestamptz,
   waiter          uuid,                     -- the program that is told of its end, on a channel of its own
-  troubled        boolean not null generated always as (complete and state <> 'complete') stored
+  troubled        boolean not null generated always as (complete and state <> 'complete') stored,
+  waits           boolean not null generated always as   -- open or not: for room, for a retry, for a person
+    (active = 0 and (held > 0 or retrying > 0 or state = 'blocked_by_failures')) stored
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
         autovacuum_analyze_scale_factor = 0.05);
--- for the sweeps (find_v1): open tasks in slices. `complete` changes once, so other updates stay HOT.
+-- for lists, and for what a sweep reads of all open tasks. `complete` changes once, so other updates stay HOT.
 create index tasks_open on tasker.tasks (task_uuid) where not complete;
+-- for the sweeps (find_v1): open tasks of which something is under way, however many others wait. `waits` changes when a
+-- task comes to rest or goes on, never with a step that is handed on.
+create index tasks_under_way on tasker.tasks (task_uuid) where not complete and not waits;
 -- for lists by state: those that ended otherwise than complete. Not `state` itself, which changes with every write.
 create index tasks_troubled on tasker.tasks (task_uuid) where troubled;
 -- for prunable_v1 and prune_v1: what has ended, by template and time. Its columns change when the task ends, never before.
@@ -287,10 +293,10 @@ create table tasker.ready_backlog (
   task_uuid          uuid not null,
   namespace_id       int not null,
   rank               double precision not null,
-  paused             boolean not null default false   -- waits for resume_v1, not for room
+  paused             boolean not null default false   -- a pause of less than its namespace holds it (tasker.mark_held)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index ready_backlog_next on tasker.ready_backlog (namespace_id, rank) where not paused;   -- backlog_v1
-create index ready_backlog_paused on tasker.ready_backlog (namespace_id) where paused;           -- resume_v1
+create index ready_backlog_paused on tasker.ready_backlog (namespace_id) where paused;           -- paused_v1, depth_v1
 
 -- What may not start for now. A namespace; or of it one template (every version), one step of a template, one task. Or
 -- an orchestration queue, from which nobody takes messages. Empty in most systems, and then only looked at
@@ -383,10 +389,12 @@ create table tasker.repairs (
   last_at  timestamptz not null
 );
 
--- When somebody last did what one process at a time does for all (tasker.turn_v1).
+-- When somebody last did what one process at a time does for all (tasker.turn_v1), and what goes on where the last one ended
+-- (find_waiting_v1, mend_v1).
 create table tasker.turns (
   kind     text primary key,
-  taken_at timestamptz not null
+  taken_at timestamptz not null,
+  position uuid                -- the last row of the slice before; null: begin
 ) with (fillfactor = 50);
 
 -- Rows of one write, handed from array to array inside the functions.

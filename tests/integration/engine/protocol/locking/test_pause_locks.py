@@ -99,15 +99,15 @@ def test_a_pause_that_somebody_else_has_just_ended_is_not_ended_twice(lab: Lab) 
 def test_a_pause_locks_held_steps_in_order(lab: Lab) -> None:
     _, steps = nine_held(lab)
 
-    assert locks_in_order(lab, BACKLOG, steps, lab.one, lambda: pause(lab.one))["paused"]
+    assert locks_in_order(lab, BACKLOG, steps, lab.one, lambda: pause(lab.one, template="flow"))["paused"]
     assert marks(lab) == [True] * 9
 
 
 def test_a_resumption_locks_held_steps_in_order(lab: Lab) -> None:
     _, steps = nine_held(lab)
-    pause(lab.one)
+    pause(lab.one, template="flow")
 
-    assert locks_in_order(lab, BACKLOG, steps, lab.one, lambda: resume(lab.one))["held"] == 9
+    assert locks_in_order(lab, BACKLOG, steps, lab.one, lambda: resume(lab.one, template="flow"))["held"] == 9
 
 
 def test_a_cancel_locks_held_steps_in_order(lab: Lab) -> None:
@@ -144,10 +144,10 @@ def test_noting_hints_locks_steps_in_order(lab: Lab) -> None:
 def test_a_cancel_and_a_resumption_that_meet_both_succeed(lab: Lab, deed: str) -> None:
     """One waits in the middle of the held steps for a third; the other runs into it."""
     task, steps = nine_held(lab)
-    pause(lab.one)
+    pause(lab.one, template="flow")
     calls = {
         "cancel": lambda session: session.call("cancel", {"task": task, **WHY}),
-        "resume": resume,
+        "resume": lambda session: resume(session, template="flow"),
     }
     first, second = calls.pop(deed), calls.popitem()[1]
     third = lab.session()

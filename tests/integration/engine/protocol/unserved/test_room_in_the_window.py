@@ -120,11 +120,12 @@ def test_priority_and_age_order_what_is_served_and_what_was_set_aside(lab: Lab) 
     assert two.tasks == [urgent, old, young]
 
 
-def test_a_pause_holds_what_was_set_aside_and_its_end_lets_it_go(lab: Lab) -> None:
+@pytest.mark.parametrize("scope", [{"template": "lost_flow"}, {}], ids=["template", "namespace"])
+def test_a_pause_holds_what_was_set_aside_and_its_end_lets_it_go(lab: Lab, scope: dict[str, str]) -> None:
     lab.window = 1
     lost, served = submitted(lab, "lost", 3), submitted(lab, "served", 2)
     AtWork(lab, lab.one, "lost").work()
-    pause = {"namespace": lab.namespace, "template": "lost_flow", "actor": "ada", "reason": "audit"}
+    pause = {"namespace": lab.namespace, **scope, "actor": "ada", "reason": "audit"}
     lab.one.core("pause", pause)
 
     two = AtWork(lab, lab.two).work()
@@ -140,7 +141,7 @@ def test_a_step_that_is_paused_and_unserved_is_held_by_its_pause(lab: Lab) -> No
     lost = submitted(lab, "lost", 2)
     worker = AtWork(lab, lab.one, "lost")
     worker.look()
-    pause = {"namespace": lab.namespace, "actor": "ada", "reason": "audit"}
+    pause = {"namespace": lab.namespace, "template": "lost_flow", "actor": "ada", "reason": "audit"}
     lab.one.core("pause", pause)
 
     worker.work()
