@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.engine_fixture import Lab, retry
+from tests.support.engine_fixture import Lab, fail, retry
 from tests.support.fleets.work import Work, work_of
 from tests.support.random_plans import Spec
 
@@ -55,6 +55,11 @@ def assert_flat(few: Work, many: Work) -> None:
     assert many.pages <= few.pages * 1.2 + 10, (few.pages_of, many.pages_of)
 
 
+def of(work: Work, *begins: str) -> Work:
+    """Of the tables and indexes whose names begin so."""
+    return Work({name: pages for name, pages in work.pages_of.items() if name.startswith(begins)})
+
+
 @pytest.mark.parametrize("wait", [held, retrying, blocked])
 def test_a_sweep_of_what_is_under_way_reads_nothing_of_what_waits(lone_lab: Lab, wait: Any) -> None:
     lab = lone_lab
@@ -99,3 +104,40 @@ def test_a_worker_that_asks_for_its_claims_after_a_lost_connection_reads_nothing
         assert len(lab.one.core("reconcile", {"worker": lab.one.worker, "held": []})["items"]) == 3
 
     assert_flat(*costs(lab, held, reconcile))
+
+
+def test_a_slice_of_a_replay_costs_the_same_however_much_of_it_is_left(lone_lab: Lab) -> None:
+    """A hundred tasks each time, of 200 and of 800."""
+    lab = lone_lab
+    lab.one.execute("set enable_seqscan to off")  # as where tables are large
+
+    def replay(count: int) -> Work:
+        lab.submit(lab.chain(1), *({} for _ in range(count)))
+        error = {"message": "no", "error_type": "E", "fingerprint": f"f{count}"}
+        lab.one.advance(*(fail(claim, e=error) for claim in lab.one.claim(count)))
+        begin = {"fingerprint": f"f{count}", "rate": 1000, "actor": "ann", "why": "it is back", "limit": 1000}
+        number = lab.one.core("replay_plan", begin)["replay"]
+        lab.one.execute("vacuum analyze")
+        lab.one.set_time(1)
+        answer: dict[str, Any] = {}
+        work = work_of(lab.one, lambda: answer.update(lab.one.call("replay", {"replay": number})))
+        lab.one.set_time(0)
+        assert (answer["done"], answer["left"]) == (100, count - 100)
+        lab.one.finish(*lab.one.claim(count))
+        return of(work, "tasks", "dlq_replay_items")
+
+    assert_flat(replay(200), replay(800))
+
+
+def test_what_a_fleet_needs_is_read_from_the_newest_tasks_alone(lone_lab: Lab) -> None:
+    """Of at most 20 of a template how long their steps ran."""
+    lab = lone_lab
+
+    def scaling(count: int) -> Work:
+        lab.submit(lab.chain(2), *({} for _ in range(count)))
+        while lab.one.run_all(1000):
+            pass
+        lab.one.execute("vacuum analyze")
+        return of(work_of(lab.one, lambda: lab.one.core("scaling", {"window_seconds": 3600})), "workflow_", "step_")
+
+    assert_flat(scaling(100), scaling(900))

@@ -7,6 +7,8 @@ create or replace function tasker.scaling_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp
 set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
 set jit to off
 as $$
   with moment as materialized (

@@ -8,6 +8,10 @@
 create or replace function tasker.replay_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
 as $$
 declare
   v_now constant timestamptz := tasker.now();
@@ -16,6 +20,7 @@ declare
   v_replay tasker.dlq_replays;
   v_from timestamptz;
   v_due int;
+  v_positions int[];   -- of the next items: what is behind them is not read
   v_locked uuid[];
   v_items jsonb;
   v_answer jsonb := '{}';
@@ -33,10 +38,12 @@ begin
 
   v_from := greatest(v_replay.paced_at, v_now - greatest(interval '5 seconds', interval '1 second' / v_replay.rate_per_second));
   v_due := least(v_most, floor(extract(epoch from v_now - v_from) * v_replay.rate_per_second + 0.000001));
-  v_locked := array(select q.task_uuid from (select t.task_uuid from (
-      select i.task_uuid, i.position from tasker.dlq_replay_items i
-      where i.replay_uuid = v_replay.replay_uuid and i.outcome is null order by i.position limit v_most) i
-    join tasker.tasks t on t.task_uuid = i.task_uuid order by i.position limit v_due for no key update of t skip locked) q);
+  v_positions := array(select i.position from tasker.dlq_replay_items i
+    where i.replay_uuid = v_replay.replay_uuid and i.outcome is null order by i.position limit v_most);
+  v_locked := array(select q.task_uuid from (select t.task_uuid from tasker.dlq_replay_items i
+    join tasker.tasks t on t.task_uuid = i.task_uuid
+    where i.replay_uuid = v_replay.replay_uuid and i.position = any (v_positions)
+    order by i.position limit v_due for no key update of t skip locked) q);
   v_locked := array(select q.task_uuid from (
     select t.task_uuid, sum(t.failed) over (order by u.n) - t.failed as before_it
     from unnest(v_locked) with ordinality u (task, n) join tasker.tasks t on t.task_uuid = u.task) q
@@ -48,7 +55,7 @@ begin
   join tasker.tasks_dlq e on e.dlq_entry_uuid = i.dlq_entry_uuid and e.resolution_status = 'pending'
   join tasker.tasks t on t.task_uuid = i.task_uuid and t.state <> 'cancelled'
   cross join lateral tasker.replayable(i.task_uuid, v_replay.fingerprint) r
-  where i.replay_uuid = v_replay.replay_uuid and i.outcome is null and i.task_uuid = any (v_locked) and not r.once;
+  where i.replay_uuid = v_replay.replay_uuid and i.position = any (v_positions) and i.task_uuid = any (v_locked) and not r.once;
   if v_items is not null then
     v_answer := tasker.advance_v1(p_args - '{replay,steps}'::text[] || jsonb_build_object('items', v_items));
   end if;
@@ -57,10 +64,10 @@ begin
     update tasker.dlq_replay_items i set outcome = case when q.task is null then 'skipped' else 'replayed' end,
       detail = case when q.task is null then 'nothing of it is to be reset any more' end
     from (select unnest(v_locked) as task union select i.task_uuid from tasker.dlq_replay_items i   -- and those deleted since
-      where i.replay_uuid = v_replay.replay_uuid and i.outcome is null
+      where i.replay_uuid = v_replay.replay_uuid and i.position = any (v_positions)
         and not exists (select from tasker.tasks t where t.task_uuid = i.task_uuid)) l left join (select distinct (x->>'t')::uuid as task from jsonb_array_elements(v_items) x) q
       on q.task = l.task
-    where i.replay_uuid = v_replay.replay_uuid and i.outcome is null and i.task_uuid = l.task
+    where i.replay_uuid = v_replay.replay_uuid and i.position = any (v_positions) and i.task_uuid = l.task
     returning i.dlq_entry_uuid, i.outcome
   ), closed as (
     update tasker.tasks_dlq e set resolution_status = 'manually_resolved', resolved_at = v_now, updated_at = v_now,
