@@ -97,7 +97,8 @@ end $$;
 -- gets all of `args` and the steps taken. Answers what it answers, and {"popped": n, "sent": {namespace: n}}.
 -- Reading and claiming are two statements on purpose: in one, the reading part sees newer rows than the claiming part,
 -- which then finds nothing to claim, and the message is lost. Each queue gets an equal share of the slots, what some
--- leave is given to the others; `turn` (default: random) says which namespace is asked first.
+-- leave is given to the others; `turn` (default: random) says which namespace is asked first. Of many namespaces only those
+-- are asked in which steps are enqueued, and one more, another one each time: what no counter knows of is found, too.
 create or replace function tasker_pgmq.claim_v1(args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -122,6 +123,15 @@ begin
   names := array(select jsonb_array_elements_text(args->'namespaces'));
   dry := array_fill(false, array[cardinality(names)]);
   first := coalesce((args->>'turn')::int, (random() * 1000000)::int);
+  if cardinality(names) > 8 then
+    names := array(select n.name from unnest(names) with ordinality as n (name, place)
+      where n.place = 1 + first % cardinality(names) or n.name in (
+        select ns.name from (select c.namespace_id from tasker.enqueue_counters c
+          group by c.namespace_id having sum(c.enqueued) > 0) q
+        join tasker.task_namespaces ns on ns.namespace_id = q.namespace_id)
+      order by n.place);
+    dry := dry[1:cardinality(names)];
+  end if;
   for round in 1..2 loop
     for i in 0..cardinality(names) - 1 loop
       exit when free <= 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -141,3 +142,29 @@ def test_what_a_fleet_needs_is_read_from_the_newest_tasks_alone(lone_lab: Lab) -
         return of(work_of(lab.one, lambda: lab.one.core("scaling", {"window_seconds": 3600})), "workflow_", "step_")
 
     assert_flat(scaling(100), scaling(900))
+
+
+def test_an_idle_worker_of_many_namespaces_asks_where_there_is_work(lone_lab: Lab) -> None:
+    """And each time one more, so that a hint that no counter knows of is found as well."""
+    lab = lone_lab
+    tasks = [lab.submit_one(lab.plan(Spec("a"), name=f"flow{n}")) for n in range(2)]
+    lab.one.run_all()
+    names = [lab.namespace]
+
+    def serve(count: int) -> Work:
+        for number in range(len(names), count):
+            names.append(name := f"other_{number:03}")
+            lab.one.value("select tasker.namespace_id(%s)", name)
+            lab.one.value("select tasker_pgmq.ensure_queue(%s)", f"worker_{name}_queue")
+        ids = [lab.one.value("select tasker.namespace_id(%s)", name) for name in names]
+        asked = {**lab.one.args(namespace_ids=ids), "namespaces": names, "slots": 5, "turn": 1}
+        lab.one.value("select tasker_pgmq.claim_v1(%s::jsonb)", json.dumps(asked))
+        lab.one.execute("vacuum analyze")
+        return work_of(lab.one, lambda: lab.one.value("select tasker_pgmq.claim_v1(%s::jsonb)", json.dumps(asked)))
+
+    few, many = serve(10), serve(80)
+    assert many.pages <= few.pages + 40, (few.pages_of, many.pages_of)
+    (task,) = lab.submit(lab.plan(Spec("a"), name="flow0"), {})
+    assert [claim["task"] for claim in lab.one.claim(namespaces=names)] == [task]
+    assert {lab.task(each).state for each in tasks} == {"complete"}
+    lab.one.finish(*lab.running_claims(task).values())
