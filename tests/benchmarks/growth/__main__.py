@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.benchmarks.conditions import ROOT, Conditions
 from tests.benchmarks.cpu import seconds_of, server_of
-from tests.benchmarks.growth import crowds, disk, expansion, templates, wide
+from tests.benchmarks.growth import crowds, disk, expansion, pages, templates, wide
 from tests.benchmarks.growth.case import Case
 from tests.support.engine_fixture import Lab
 from tests.support.fleets.work import work_of
@@ -64,7 +64,7 @@ def lines(conditions: Conditions, cases: list[Case], divide: int, folder: Path) 
 
 def main() -> int:
     """Measure, print; 1 when a bound was missed."""
-    names = [*(case.name for case in CASES), "disk"]
+    names = [*(case.name for case in (*CASES, *pages.CASES)), "disk"]
     parser = argparse.ArgumentParser("make bench-growth", description=__doc__)
     parser.add_argument("--database-url", help="a server to measure on (default: an embedded one)")
     parser.add_argument("--only", nargs="*", default=names, choices=names, metavar="NAME", help=", ".join(names))
@@ -78,7 +78,11 @@ def main() -> int:
         try:
             conditions = Conditions(options.database_url or (server.url if server else ""), Path(folder))
             chosen = [case for case in CASES if case.name in options.only]
-            for line in lines(conditions, chosen, options.divide, ROOT / ".benchmarks" / "growth"):
+            for line in lines(conditions, chosen, options.divide, ROOT / ".benchmarks" / "growth") if chosen else ():
+                print(line, flush=True)
+                missed = missed or line.endswith("BEYOND")
+            flat = [case for case in pages.CASES if case.name in options.only]
+            for line in pages.lines(conditions, flat, options.divide) if flat else ():
                 print(line, flush=True)
                 missed = missed or line.endswith("BEYOND")
             for line in disk.lines(conditions) if "disk" in options.only else ():

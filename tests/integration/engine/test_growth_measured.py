@@ -7,8 +7,9 @@ import json
 import pytest
 
 from tasker.db.queries import query
-from tests.benchmarks.growth import crowds, expansion, templates, wide
+from tests.benchmarks.growth import crowds, expansion, pages, templates, wide
 from tests.benchmarks.growth.case import Case
+from tests.benchmarks.growth.pages import PageCase
 from tests.support.copies import copy_task
 from tests.support.engine_fixture import Lab
 
@@ -38,5 +39,14 @@ def test_a_case_of_growth_can_be_measured(database_url: str, case: Case) -> None
     lab = Lab(database_url)
     try:
         case.prepare(lab, 8)()
+    finally:
+        lab.close()
+
+
+@pytest.mark.parametrize("case", pages.CASES, ids=[case.name for case in pages.CASES])
+def test_a_case_of_what_may_not_grow_can_be_measured(database_url: str, case: PageCase) -> None:
+    lab = Lab(database_url)
+    try:
+        case.prepare(lab, min(case.small, 100))()
     finally:
         lab.close()
