@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tasker.contracts.plan import Plan
+from tests.support.model.again import again
 from tests.support.model.graph import CHOOSERS, Shape, first_steps, grow, too_deep
 from tests.support.model.parts import (
     DONE,
@@ -154,6 +155,15 @@ class Model:
                 step.stop("cancelled", fence=True)
         task.state = "cancelled"
         self.pauses = {pause for pause in self.pauses if pause.task != task.id}
+
+    def rerun(self, start: Step, task_id: str, sent: Sequence[Key], hands: Hands) -> None:
+        """A new task that reuses the results of the one of `start`."""
+        room = self.room(hands.window, released=True)
+        task = self.tasks[task_id] = again(start, task_id, self.now)
+        ready = [step for step in task.steps.values() if step.state == "pending" and not step.unmet]
+        for step in ready:
+            step.since = self.now
+        self._place(ready, [], {}, sent, room, hands)
 
     def pause(self, pause: Pause) -> None:
         """Nothing of it starts from now on; what is held waits for the end of the pause."""

@@ -138,6 +138,17 @@ class Pause:
         return next(name for name in ("task", "step", "template", "namespace") if getattr(self, name))
 
 
+def pauses_of(step: Step) -> list[Pause]:
+    """Every pause that would hold this step."""
+    plan = step.task.plan
+    return [
+        Pause(plan.namespace),
+        Pause(plan.namespace, plan.name),
+        Pause(plan.namespace, plan.name, step.plan.name),
+        Pause(plan.namespace, task=step.task.id),
+    ]
+
+
 def serves(hands: Hands, step: Step) -> bool:
     return f"{step.task.template}:{step.plan.ordinal}" not in hands.unserved
 

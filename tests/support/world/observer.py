@@ -88,6 +88,11 @@ class Observer:
         if answer["cancelled"]:
             self.model.cancel(self.model.tasks[args["task"]])
 
+    def rerun(self, args: dict[str, Any], answer: Answer) -> None:
+        start = self.model.step((args["task"], args["n"]["from"]))
+        self.verdicts["reused"] += answer["reused"]
+        self.model.rerun(start, answer["created"], self._keys(answer), self._hands(args))
+
     def pause(self, args: dict[str, Any], answer: Answer) -> None:
         pause = self._pause(args)
         ended = "task" in args and self.model.tasks[args["task"]].state != "open"

@@ -17,6 +17,7 @@ from tasker.services.engine.calls import Answer, Args, Engine
 from tasker.services.engine.claims import ClaimRow
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.exchange import AdvanceResult, Result
+from tasker.services.engine.result_events import Events
 from tasker.services.engine.starting import Submission
 from tasker.services.submitting.submission import Request, Submitter
 from tests.support.model.parts import Ending, Key, Step
@@ -170,10 +171,11 @@ def result_of(step: Step, row: dict[str, Any], ending: Ending) -> Result:
         max(1, step.plan.retry.max_attempts),
         row["task"],
     )
+    events = Events() if step.plan.publishes_events else None
     if ending.failed:
         failure = Failure("it broke", "TestError", ending.retryable, retry_after=ending.retry_after)
-        return Result(claim, plan, 1, failure)
-    return Result(claim, plan, 1, Success(encode(ending.result)))
+        return Result(claim, plan, 1, failure, events)
+    return Result(claim, plan, 1, Success(encode(ending.result)), events)
 
 
 def without_claims(swept: AdvanceResult) -> None:

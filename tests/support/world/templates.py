@@ -23,6 +23,14 @@ from tests.support.random_plans import (
 
 NAMESPACES = ("alpha", "beta")
 
+EVENTS = st.lists(
+    st.builds(
+        lambda name, condition: {"name": name, "condition": condition, "delivery_mode": "durable"},
+        st.sampled_from(["moved", "ended"]),
+        st.sampled_from(["success", "failure", "always"]),
+    ),
+    max_size=2,
+)
 POLICIES = st.builds(
     RetryPolicy,
     retryable=st.sampled_from([True, True, True, False]),
@@ -82,9 +90,15 @@ def templates(draw: st.DrawFn) -> Template:
     """A random scenario in one of the namespaces, with random policies."""
     scenario = draw(st.one_of(scenarios(max_steps=9, max_batches=3), rivals()))
     policies = draw(st.lists(POLICIES, min_size=1, max_size=3))
+    events = draw(st.lists(EVENTS, min_size=1, max_size=3))
     lost = draw(st.sampled_from([("retry",), ("retry", "retry", "fail")]))
     steps = tuple(
-        replace(step, retry=policies[n % len(policies)], on_worker_lost=lost[n % len(lost)])
+        replace(
+            step,
+            retry=policies[n % len(policies)],
+            on_worker_lost=lost[n % len(lost)],
+            publishes_events=tuple(events[n % len(events)]),
+        )
         for n, step in enumerate(scenario.plan.steps)
     )
     names = {"namespace": draw(st.sampled_from(NAMESPACES)), "name": draw(st.sampled_from(["red", "green"]))}

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.model.parts import Ending
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec, create_steps
+from tests.support.world.rerunning import rerun
 from tests.support.world.stories import FAILED, NOTHING, SILENT, bring, only_task, start, states, take
 from tests.support.world.world import LEASE_MS, World
 
@@ -114,3 +115,14 @@ def test_a_worker_that_is_handed_a_step_which_it_has_lost_holds_the_newer_claim_
     assert [each.row["token"] for each in worker.running] > [attempt.row["token"]]
     world.tick(1)
     assert states(world) == {"a": "in_progress"}
+
+
+def test_a_rerun_publishes_no_event_of_a_reused_result(world: World) -> None:
+    """violations_v1 wants an event of every accepted result, reused ones too (without `reused_from is null`)."""
+    done = {"name": "done", "condition": "success", "delivery_mode": "durable"}
+    start(world, Spec("a", publishes=(done,)), Spec("b", depends_on=("a",), publishes=(done,)))
+    bring(world, a=Ending({"value": 1}))
+    bring(world, b=Ending({"value": 2}))
+    rerun(world, next(step for step in world.model.steps() if step.name == "b"))
+
+    assert sorted(states(world).items()) == [("a", "complete"), ("b", "enqueued")]

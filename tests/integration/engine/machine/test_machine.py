@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from tests.support.model.graph import CHOOSERS
-from tests.support.model.parts import ENDED, PARKED, RUNS, Ending, Pause, Step, Task
+from tests.support.model.parts import ENDED, PARKED, RUNS, Ending, Step, Task, pauses_of
 from tests.support.random_plans import Scenario
 from tests.support.servers import brokers
 from tests.support.world.failover import lose_claim
 from tests.support.world.intruders import DEEDS, deciding, deed, moments
 from tests.support.world.parts import NOBODY, Attempt, Handed, Worker
+from tests.support.world.rerunning import rerun
 from tests.support.world.settling import Settling, hold_both, rivals
 from tests.support.world.templates import NAMESPACES, templates
 from tests.support.world.world import World
@@ -101,23 +102,18 @@ class Machine(RuleBasedStateMachine):
         step = data.draw(st.sampled_from(sorted(self.model.steps("error") or self.model.steps(), key=_key)))
         self.world.operate(step, kind, self.good(step).result if kind == "complete" else None)
 
+    @precondition(lambda self: 0 < len(self.model.tasks) < TASKS + 2)
+    @rule(data=st.data())
+    def rerun(self, data: st.DataObject) -> None:
+        rerun(self.world, data.draw(st.sampled_from(sorted(self.model.steps("error") or self.model.steps(), key=_key))))
+
     @precondition(lambda self: self.model.tasks)
     @rule(data=st.data(), scope=st.sampled_from(["namespace", "template", "step", "task"]))
     def pause(self, data: st.DataObject, scope: str) -> None:
         step = data.draw(st.sampled_from(self.model.steps()))
-        (pause,) = [pause for pause in self.pauses_of(step) if pause.scope == scope]
+        (pause,) = [pause for pause in pauses_of(step) if pause.scope == scope]
         if scope != "task" or step.task.state == "open":
             self.world.pause(pause)
-
-    def pauses_of(self, step: Step) -> list[Pause]:
-        """What can be paused to hold this step."""
-        plan = step.task.plan
-        return [
-            Pause(plan.namespace),
-            Pause(plan.namespace, plan.name),
-            Pause(plan.namespace, plan.name, step.plan.name),
-            Pause(plan.namespace, task=step.task.id),
-        ]
 
     @precondition(lambda self: self.model.pauses)
     @rule(data=st.data())
@@ -280,7 +276,7 @@ class Machine(RuleBasedStateMachine):
         action, tasks = self._looking(data, n, moment)
         step = data.draw(st.sampled_from([step for task in tasks for step in task.steps.values()]))
         paused = sorted(self.model.pauses, key=str) if kind == "resume" else []
-        pause = data.draw(st.sampled_from(paused or self.pauses_of(step)))
+        pause = data.draw(st.sampled_from(paused or pauses_of(step)))
         came = world.interrupt(moment.split()[0], deed(world, kind, step, pause, self.good(step).result), action)
         world.between[kind] += came
 
@@ -365,7 +361,7 @@ def _key(step: Step) -> tuple[str, str, bool]:
     return (*step.key, step.state in ENDED)
 
 
-REACHED = {"task complete", "task error", "task cancelled", "created", "repeated", "resolved", "failed", "comparisons"}
+REACHED = {"task complete", "task error", "task cancelled", "created", "repeated", "resolved", "failed", "reused", "comparisons"}
 """What the examples are about among them: a machine that reaches nothing proves nothing."""
 
 

@@ -106,7 +106,8 @@ as $$
     select s.workflow_step_uuid as step, s.name, s.template_id, s.ordinal, l.sort_key, l.created_at,
       tasker.outcome_of_path(l.path) as outcome
     from steps s join tasker.step_moves l on l.workflow_step_uuid = s.workflow_step_uuid
-    where exists (select from tasker.template_events e where e.template_id = s.template_id and e.ordinal = s.ordinal)) m
+    where l.metadata->'reused_from' is null   -- a rerun: its event was published by the task that it reuses
+      and exists (select from tasker.template_events e where e.template_id = s.template_id and e.ordinal = s.ordinal)) m
   join tasker.template_events e on e.template_id = m.template_id and e.ordinal = m.ordinal
     and tasker.event_fires(e.condition, m.outcome)
   where m.created_at >= coalesce((select max(p.before) from tasker.domain_events_pruned p), '-infinity')
