@@ -25,6 +25,9 @@ COLUMNS = """select c.relname as relation, array_agg(a.attname::text order by a.
 """Of each table that has rows of tasks the columns that can be written, and whether a value must be unique."""
 COPIES = """insert into copies select overlay(tasker.uuid_v7()::text placing '000000' from 31)::uuid, n
   from generate_series(1, %s) n"""
+UNPLACED = """insert into tasker.unplaced_events (event_id) select e.event_id
+  from tasker.domain_events e join copies c on c.task = e.task_uuid where e.withheld is null"""
+"""A table of events that does not name their tasks."""
 OF_TASK = "between %s::uuid and overlay(%s::text placing 'ffffff' from 31)::uuid"
 """A task and its steps, whose identifiers begin as the task's."""
 
@@ -48,6 +51,7 @@ def copy_task(
             (rows,) = cursor.execute(counted.encode(), (task, task)).fetchone() or (0,)
             cursor.execute(_insert(table, key, changed or {}).encode(), (task, task))
             assert cursor.rowcount == rows * count, f"{table.relation}: {cursor.rowcount} of {rows * count} rows copied"
+        cursor.execute(UNPLACED.encode())
 
 
 def _insert(table: Any, key: str, changed: Mapping[str, str]) -> str:

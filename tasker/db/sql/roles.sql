@@ -18,7 +18,8 @@ grant insert on tasker.dynamic_edges, tasker.step_inputs, tasker.step_failures, 
 grant insert, update on tasker.task_namespaces to {worker}, {orchestrator}, {api};
 
 -- The events of what they accept, and their order, which whoever reads first gives them; a worker hands some to an orchestrator.
-grant insert, update on tasker.domain_events to {worker}, {orchestrator}, {api};
+grant insert on tasker.domain_events, tasker.event_positions to {worker}, {orchestrator}, {api};
+grant insert, delete on tasker.unplaced_events to {worker}, {orchestrator}, {api};
 grant usage on sequence tasker.domain_event_positions to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.parked_events to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.event_subscribers to {worker}, {orchestrator}, {api};
@@ -55,8 +56,8 @@ grant insert, update, delete on tasker.saved_views to {api};
 -- Retention, for which orchestrators are: a process that may not delete leaves it to the others.
 grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker.dynamic_edges, tasker.step_inputs,
   tasker.step_failures, tasker.step_checkpoints, tasker.step_moves, tasker.task_moves, tasker.refused_results,
-  tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays, tasker.dlq_replay_items, tasker.domain_events, tasker.step_logs,
-  tasker.step_progress, tasker.domain_events_pruned to {orchestrator};
+  tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays, tasker.dlq_replay_items, tasker.domain_events,
+  tasker.event_positions, tasker.step_logs, tasker.step_progress, tasker.domain_events_pruned to {orchestrator};
 grant insert on tasker.domain_events_pruned to {orchestrator};
 
 -- Who exports numbers reads states, times and counts: no input, result, failure, snapshot, plan or message.

@@ -49,6 +49,8 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
 from tasker.services.task_lines import whose
 
+EVENT_SLICES = 20
+"""Transactions of one sweep, at most, that place events."""
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -121,7 +123,14 @@ class Sweeper:
         await self.staleness.look(caller.worker)
         await self.replays.look(caller, between)
         await self.retention.look()
+        await self._place_events()
         return repairs
+
+    async def _place_events(self) -> None:
+        """Place the events that nobody has read yet, so that a read finds them in their order."""
+        for _ in range(EVENT_SLICES):
+            if (await self._engine.read("place_events", {}))["over"]:
+                break
 
     async def _pass(
         self,

@@ -7,7 +7,7 @@ from tests.support.model.parts import DONE, Step, Task
 
 
 def again(start: Step, task_id: str, now: int) -> Task:
-    """Return the task that runs `start`, all below it and all that is not done once more, and reuses the other results."""
+    """Return the task that runs `start`, all below it and all that is not done once more, and reuses other results."""
     former, shape = start.task, Shape.of(start.task.plan)
     below = shape.below(start.plan.name)
     steps = former.steps.values()

@@ -12,7 +12,7 @@ from tests.support.model.parts import RUNS, Key, Step
 TABLES = (
     "tasks task_details workflow_steps dynamic_edges step_inputs step_results step_failures step_checkpoints "
     "task_moves step_moves refused_results ready_backlog enqueue_counters "
-    "workers repairs unserved_steps pauses domain_events parked_events"
+    "workers repairs unserved_steps pauses domain_events event_positions unplaced_events parked_events"
 )
 DELETED = " ".join(f"delete from tasker.{table};" for table in TABLES.split())
 EMPTY = f"do $$ begin {DELETED} truncate tasker.ready_backlog; end $$"

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.support.copies import copy_task
 from tests.support.engine_fixture import Item, Lab, Session, change, fail, ok, retry, verdict
 from tests.support.random_plans import Spec
 
@@ -228,6 +229,21 @@ def test_positions_that_are_being_given_are_not_passed_over(lab: Lab) -> None:
 
     assert meanwhile["events"] == []
     assert [event["event_name"] for event in after["events"]] == ["one", "two"]
+
+
+def test_events_that_nobody_has_read_hide_no_later_one(lone_lab: Lab) -> None:
+    lab = lone_lab
+    task, claim = running(lab, declared("early"))
+    write(lab.one, ok(claim))
+    lab.one.run_all()
+    copy_task(lab.one, task, 10_000)
+    task, claim = running(lab, declared("late"), name="other")
+    write(lab.one, ok(claim))
+
+    with lab.one.connection.transaction(force_rollback=True):
+        newest = lab.one.core("events", {"limit": 1, "newest": True})["events"]
+        assert [event["event_name"] for event in newest] == ["late"]
+    assert told(lab, task) == ["late"]
 
 
 def test_a_subscriber_goes_on_behind_what_it_acknowledged(lab: Lab) -> None:

@@ -26,6 +26,8 @@ SHARED = {
     "template_events",
     "domain_events",  # which have a retention of their own
     "domain_events_pruned",
+    "event_positions",
+    "unplaced_events",
     "event_subscribers",
     "event_deliveries",
     "task_namespaces",

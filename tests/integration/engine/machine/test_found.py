@@ -126,3 +126,15 @@ def test_a_rerun_publishes_no_event_of_a_reused_result(world: World) -> None:
     rerun(world, next(step for step in world.model.steps() if step.name == "b"))
 
     assert sorted(states(world).items()) == [("a", "complete"), ("b", "enqueued")]
+
+
+def test_a_sweep_places_the_events_that_nobody_has_read(world: World) -> None:
+    """Nobody but readers places events (Sweeper.sweep without `_place_events`)."""
+    done = {"name": "done", "condition": "success", "delivery_mode": "durable"}
+    worker = start(world, Spec("a", publishes=(done,)))
+    bring(world, a=Ending({"value": 1}))
+    unplaced = "select (select count(*) from tasker.unplaced_events), (select count(*) from tasker.event_positions)"
+    assert world.run(world.connection.execute(unplaced)) == [(1, 0)]
+    world.sweep(worker)
+
+    assert world.run(world.connection.execute(unplaced)) == [(0, 1)]

@@ -361,7 +361,17 @@ def _key(step: Step) -> tuple[str, str, bool]:
     return (*step.key, step.state in ENDED)
 
 
-REACHED = {"task complete", "task error", "task cancelled", "created", "repeated", "resolved", "failed", "reused", "comparisons"}
+REACHED = {
+    "task complete",
+    "task error",
+    "task cancelled",
+    "created",
+    "repeated",
+    "resolved",
+    "failed",
+    "reused",
+    "comparisons",
+}
 """What the examples are about among them: a machine that reaches nothing proves nothing."""
 
 

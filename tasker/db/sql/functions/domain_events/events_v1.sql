@@ -2,45 +2,64 @@
 --   names: [patterns of LIKE], namespaces: [names], task, correlation, since, event: its id, withheld: true for those that
 --   were not published, the newest first, max_bytes (16 MiB): payloads are answered up to that, at least one}
 -- Answer: {events: [as event_shown], last: up to which position all that fit are known now}
+-- Whoever goes on from a position comes to events that have none yet later; all others see every event that is committed.
 create or replace function tasker.events_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
+set jit to off
 as $$
 declare
   v_after constant bigint := coalesce((p_args->>'after')::bigint, 0);
   v_limit constant int := (p_args->>'limit')::int;
   v_newest constant boolean := coalesce((p_args->>'newest')::boolean, false);
   v_withheld constant boolean := coalesce((p_args->>'withheld')::boolean, false);
-  v_names constant text[] := case when p_args->'names' <> 'null' then array(select jsonb_array_elements_text(p_args->'names')) end;
-  v_ids constant int[] := case when p_args->'namespaces' <> 'null' then array(select n.namespace_id from tasker.task_namespaces n
+  v_names text[] := case when p_args->'names' <> 'null' then array(select jsonb_array_elements_text(p_args->'names')) end;
+  v_plain constant boolean := not exists (select from unnest(v_names) n where regexp_replace(n, '\\.', '', 'g') ~ '[%_]');
+  v_one constant boolean := coalesce(p_args->>'task', p_args->>'correlation', p_args->>'event') is not null;
+  v_ids int[] := case when p_args->'namespaces' <> 'null' then array(select n.namespace_id from tasker.task_namespaces n
     where n.name in (select jsonb_array_elements_text(p_args->'namespaces'))) end;
-  v_order constant text := case when v_withheld then 'e.event_id desc' when v_newest then 'e.position desc' else 'e.position' end;
+  v_order constant text := case when v_withheld then 'e.event_id desc' when v_newest then 'p.position desc' else 'p.position' end;
+  v_last bigint;
   v_answer jsonb;
 begin
-  perform tasker.place_events();
+  if not v_withheld then
+    perform tasker.place_events(v_after = 0 or v_newest or v_one or p_args->>'since' is not null);
+  end if;
+  if v_names is not null and v_plain then   -- names, not patterns: found by an index that begins with the namespace
+    v_names := array(select regexp_replace(n, '\\(.)', '\1', 'g') from unnest(v_names) n);
+    v_ids := coalesce(v_ids, array(select n.namespace_id from tasker.task_namespaces n));
+  end if;
+  v_last := (select max(p.position) from tasker.event_positions p);
   execute format($sql$
     with read as (
-      select e.* from tasker.domain_events e
-      where %s and ($4 is null or e.name like any ($4)) and ($5 is null or e.namespace_id = any ($5)) %s
+      select e, %s as position from %s
+      where %s %s
       order by %s limit $2
     ), found as (
-      select e as event, e.position, e.event_id, coalesce(sum(tasker.sent_bytes(e.payload)) over (order by %s)
-        <= greatest($6, tasker.sent_bytes(e.payload)), true) as fits
-      from read e
+      select r.e as event, r.position, coalesce(sum(tasker.sent_bytes((r.e).payload)) over (order by %s)
+        <= greatest($6, tasker.sent_bytes((r.e).payload)), true) as fits
+      from read r
     )
     select jsonb_build_object(
-      'events', coalesce((select jsonb_agg(tasker.event_shown(row((f.event).*)::tasker.domain_events) order by %s) from found f where f.fits), '[]'),
+      'events', coalesce((select jsonb_agg(tasker.event_shown(f.event, f.position) order by %s) from found f where f.fits), '[]'),
       'last', case when (select count(*) = $2 or not bool_and(f.fits) from found f) then (select max(f.position) from found f where f.fits)
-        else greatest($1, (select max(e.position) from tasker.domain_events e)) end)$sql$,
-    case when v_withheld then 'e.withheld is not null' else 'e.position > $1' end,
+        else greatest($1, $7) end)$sql$,
+    case when v_withheld then 'null::bigint' else 'p.position' end,
+    case when v_withheld then 'tasker.domain_events e'
+      else 'tasker.event_positions p join tasker.domain_events e on e.event_id = p.event_id' end,
+    case when v_withheld then 'e.withheld is not null' else 'p.position > $1' end,
     concat(
+      case when v_names is not null then format(' and %s.name %s any ($4)', case when v_withheld then 'e' else 'p' end,
+        case when v_plain then '=' else 'like' end) end,
+      case when v_ids is not null then format(' and %s.namespace_id = any ($5)', case when v_withheld then 'e' else 'p' end) end,
       case when p_args->>'task' is not null then ' and e.task_uuid = ($3->>''task'')::uuid' end,
       case when p_args->>'correlation' is not null then ' and e.correlation_id = ($3->>''correlation'')::uuid' end,
       case when p_args->>'event' is not null then ' and e.event_uuid = ($3->>''event'')::uuid' end,
       case when p_args->>'since' is not null then ' and e.created_at >= ($3->>''since'')::timestamptz' end),
-    v_order, v_order,
-    case when v_withheld then 'f.event_id desc' else 'f.position' end)
-  into v_answer using v_after, v_limit, p_args, v_names, v_ids, coalesce((p_args->>'max_bytes')::bigint, 16777216);
+    v_order,
+    case when v_withheld then '(r.e).event_id desc' when v_newest then 'r.position desc' else 'r.position' end,
+    case when v_withheld then '(f.event).event_id desc' else 'f.position' end)
+  into v_answer using v_after, v_limit, p_args, v_names, v_ids, coalesce((p_args->>'max_bytes')::bigint, 16777216), v_last;
   return v_answer;
 end
 $$;

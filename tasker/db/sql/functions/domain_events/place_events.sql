@@ -1,17 +1,33 @@
 -- Gives committed events their position, in the order in which they were written, one process at a time. What is seen of a
 -- task is the beginning of its events, since they are written under its lock: so their order is kept. Positions become
--- visible together with all smaller ones: whoever has read up to one has missed none before it.
-create or replace function tasker.place_events() returns void
+-- visible together with all smaller ones: whoever has read up to one has missed none before it. Answers how many it has
+-- placed: with p_all until none is left, else some.
+create or replace function tasker.place_events(p_all boolean default false) returns int
 language plpgsql as $$
+declare
+  v_slice constant int := 10000;
+  v_placed int;
+  v_sum int := 0;
 begin
-  if exists (select from tasker.domain_events e where e.position is null and e.withheld is null)
-     and pg_try_advisory_xact_lock(hashtextextended('tasker.domain_event_positions', 0)) then
-    update tasker.domain_events e set position = q.position from (
-      select w.event_id, nextval('tasker.domain_event_positions') as position from (
-        select u.event_id from tasker.domain_events u
-        where u.position is null and u.withheld is null order by u.event_id limit 10000) w
-      offset 0) q
-    where e.event_id = q.event_id;
+  if not exists (select from tasker.unplaced_events)
+     or not pg_try_advisory_xact_lock(hashtextextended('tasker.domain_event_positions', 0)) then
+    return 0;
   end if;
+  loop
+    with taken as (
+      delete from tasker.unplaced_events u
+      where u.event_id in (select x.event_id from tasker.unplaced_events x order by x.event_id limit v_slice)
+      returning u.event_id
+    ), placed as (
+      insert into tasker.event_positions (position, event_id, namespace_id, name)
+      select nextval('tasker.domain_event_positions'), q.event_id, q.namespace_id, q.name from (
+        select e.event_id, e.namespace_id, e.name
+        from taken t join tasker.domain_events e on e.event_id = t.event_id order by t.event_id offset 0) q
+    )
+    select count(*) into v_placed from taken;
+    v_sum := v_sum + v_placed;
+    exit when v_placed < v_slice or not p_all;
+  end loop;
+  return v_sum;
 end
 $$;

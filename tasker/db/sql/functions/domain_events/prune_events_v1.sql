@@ -10,9 +10,16 @@ declare
   v_before constant timestamptz := tasker.now() - tasker.ms((p_args->>'older_ms')::bigint);
   v_events int;
 begin
-  delete from tasker.domain_events e where e.event_id in (select o.event_id from tasker.domain_events o
-    where o.created_at < v_before order by o.created_at limit (p_args->>'limit')::int for update skip locked);
-  get diagnostics v_events = row_count;
+  with gone as (
+    delete from tasker.domain_events e where e.event_id in (select o.event_id from tasker.domain_events o
+      where o.created_at < v_before order by o.created_at limit (p_args->>'limit')::int for update skip locked)
+    returning e.event_id
+  ), placed as (
+    delete from tasker.event_positions p where p.event_id in (select g.event_id from gone g)
+  ), unplaced as (
+    delete from tasker.unplaced_events u where u.event_id in (select g.event_id from gone g)
+  )
+  select count(*) into v_events from gone;
   if v_events > 0 then
     delete from tasker.domain_events_pruned p where p.before < v_before;
     insert into tasker.domain_events_pruned (before) values (v_before);

@@ -9,16 +9,17 @@ declare
   v_from bigint;
   v_to bigint;
 begin
-  perform tasker.place_events();
+  perform tasker.place_events(true);
   select s.position into v_from from tasker.event_subscribers s where s.name = p_args->>'name' for update;
   if not found then
     return '{}';
   end if;
-  v_to := least(v_from, coalesce((p_args->>'position')::bigint, (select min(e.position) - 1 from tasker.domain_events e
+  v_to := least(v_from, coalesce((p_args->>'position')::bigint, (select min(p.position) - 1
+    from tasker.domain_events e join tasker.event_positions p on p.event_id = e.event_id
     where e.created_at >= (p_args->>'since')::timestamptz), v_from));
   update tasker.event_subscribers s set position = v_to, holder = null, lease_until = '-infinity', updated_at = tasker.now()
   where s.name = p_args->>'name';
-  return jsonb_build_object('from', v_from, 'to', v_to, 'events', (select count(*) from tasker.domain_events e
-    where e.position > v_to and e.position <= v_from));
+  return jsonb_build_object('from', v_from, 'to', v_to, 'events', (select count(*) from tasker.event_positions p
+    where p.position > v_to and p.position <= v_from));
 end
 $$;

@@ -11,9 +11,9 @@ begin
     update tasker.event_subscribers s set stopped = null, updated_at = tasker.now()
     where s.name = p_args->>'name' and s.stopped is not null;
   else
-    perform tasker.place_events();
+    perform tasker.place_events(true);
     insert into tasker.event_subscribers as s (name, position, updated_at, stopped)
-    values (p_args->>'name', coalesce((select max(e.position) from tasker.domain_events e), 0), tasker.now(), v_stopped)
+    values (p_args->>'name', coalesce((select max(p.position) from tasker.event_positions p), 0), tasker.now(), v_stopped)
     on conflict (name) do update set stopped = excluded.stopped, updated_at = excluded.updated_at where s.stopped is null;
   end if;
   return jsonb_build_object('changed', found);

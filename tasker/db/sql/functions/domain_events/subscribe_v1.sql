@@ -11,13 +11,14 @@ declare
   v_holder constant uuid := (p_args->>'holder')::uuid;
   s tasker.event_subscribers;
 begin
-  perform tasker.place_events();
+  perform tasker.place_events(true);
   if not exists (select from tasker.event_subscribers where name = p_args->>'name') then
     insert into tasker.event_subscribers (name, position, updated_at)
     select p_args->>'name', case when (p_args->>'from_now')::boolean then coalesce(
-      (select min(q.position) - 1 from (select e.position from tasker.domain_events e
-        where e.created_at > v_now - tasker.ms((p_args->>'ago_ms')::bigint) offset 0) q),  -- by domain_events_by_time
-      (select max(e.position) from tasker.domain_events e), 0) else 0 end, v_now
+      (select min(q.position) - 1 from (select p.position from tasker.domain_events e   -- by domain_events_by_time
+        join tasker.event_positions p on p.event_id = e.event_id
+        where e.created_at > v_now - tasker.ms((p_args->>'ago_ms')::bigint) offset 0) q),
+      (select max(p.position) from tasker.event_positions p), 0) else 0 end, v_now
     on conflict (name) do nothing;
   end if;
   select * into s from tasker.event_subscribers where name = p_args->>'name' for update;

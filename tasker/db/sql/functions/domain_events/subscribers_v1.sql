@@ -6,8 +6,8 @@ language sql stable
 set search_path to pg_catalog, pg_temp
 as $$
   select jsonb_build_object('subscribers', coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'position', s.position,
-    'behind', (select count(*) from (select from tasker.domain_events e where e.position > s.position limit 100000) q),
-    'missed', s.position < (select min(e.position) - 1 from tasker.domain_events e),
+    'behind', (select count(*) from (select from tasker.event_positions p where p.position > s.position limit 100000) q),
+    'missed', s.position < (select min(p.position) - 1 from tasker.event_positions p),
     'active', s.lease_until > tasker.now(), 'updated_at', s.updated_at, 'stopped', s.stopped,
     'waiting', d.waiting, 'given_up', d.given_up) order by s.name), '[]'))
   from tasker.event_subscribers s

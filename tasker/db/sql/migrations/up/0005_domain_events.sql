@@ -19,11 +19,10 @@ where e.event->>'delivery_mode' in ('durable', 'broadcast');
 
 -- The outbox: written by the transaction that accepts a result (write_events), one row for each event declared on its outcome,
 -- also for one that is not published (`withheld` says why). `event_id` is in the order in which the events of a task were
--- written; readers go by `position`, which an event gets once it is committed (place_events), so that none is passed over
+-- written; readers go by the position, which an event gets once it is committed (place_events), so that none is passed over
 -- that was written early and committed late. Kept until prune_events_v1, whatever becomes of the task.
 create table tasker.domain_events (
   event_id           bigint generated always as identity primary key,
-  position           bigint,
   created_at         timestamptz not null,
   event_uuid         uuid not null,
   task_uuid          uuid not null,
@@ -45,12 +44,26 @@ create table tasker.domain_events (
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 create unique index domain_events_of_move on tasker.domain_events (workflow_step_uuid, sort_key, number);  -- never twice
 create unique index domain_events_by_id on tasker.domain_events (event_uuid);                              -- one event
-create unique index domain_events_placed on tasker.domain_events (position) where position is not null;    -- events_v1
-create index domain_events_unplaced on tasker.domain_events (event_id) where position is null and withheld is null;   -- place_events
+create index domain_events_withheld on tasker.domain_events (event_id) where withheld is not null;         -- events_v1
 create index domain_events_of_task on tasker.domain_events (task_uuid);                                    -- lists of a task
 create index domain_events_of_correlation on tasker.domain_events (correlation_id);                        -- lists
 create index domain_events_by_time on tasker.domain_events (created_at);                                   -- prune_events_v1
 create sequence tasker.domain_event_positions;
+
+-- The order in which events are read. Beside them, so that placing one writes two small rows and no large one anew.
+create table tasker.event_positions (
+  position     bigint primary key,
+  event_id     bigint not null,
+  namespace_id int not null,
+  name         text not null
+);
+create unique index event_positions_of_event on tasker.event_positions (event_id);                          -- events_v1
+create index event_positions_by_name on tasker.event_positions (namespace_id, name, position);              -- events_v1
+
+-- Events that have no position yet: written with the event, taken by place_events.
+create table tasker.unplaced_events (
+  event_id bigint primary key
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 
 -- How far each subscriber has come, and who reads in its name.
 create table tasker.event_subscribers (
