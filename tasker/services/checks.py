@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Literal
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.queries import query
@@ -11,6 +12,9 @@ from tasker.services.engine.calls import Engine
 WAITED_SECONDS = 30.0
 """Enqueued for longer than this a step should have a message: sweeps look after some seconds."""
 EXAMPLES = 3
+SLICE = 500
+"""Tasks that one statement reads."""
+FIRST = "00000000-0000-0000-0000-000000000000"
 SWEEP = "the next sweep of any process"
 NOBODY = "nobody: look at it, and report it"
 MENDED = frozenset(
@@ -39,36 +43,79 @@ class Finding:
         return self.repaired_by == NOBODY
 
 
-class Checks:
-    """Reads everything and changes nothing."""
+class TaskChecks:
+    """Compare tasks with the engine's promises, some at a time: each statement reads those tasks alone."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
+    async def slices(self, which: Literal["open", "ended"], limit: int) -> AsyncIterator[list[str]]:
+        """Yield the identifiers of all open or ended tasks, at most `limit` together, the oldest first."""
+        after = FIRST
+        while tasks := [row[0] for row in await self.rows(which, after=after, limit=limit)]:
+            yield tasks
+            after = tasks[-1]
+
+    async def without_message(self, tasks: Sequence[str]) -> list[tuple[str, list[str]]]:
+        """Return by namespace the enqueued steps of these tasks that no message points to."""
+        rows = await self.rows("enqueued", tasks=tasks, seconds=WAITED_SECONDS)
+        missing = [(namespace, await self._engine.missing_hints(namespace, steps)) for namespace, steps in rows]
+        return [(namespace, steps) for namespace, steps in missing if steps]
+
+    async def unheld(self, tasks: Sequence[str]) -> list[str]:
+        """Return the steps of these tasks that run for a worker which is not alive."""
+        return [row[0] for row in await self.rows("unheld", tasks=tasks)]
+
+    async def rows(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of a query of `checks.sql`."""
+        return await self._engine.connection.execute(query("checks", name), params)
+
+
+class Broken:
+    """Violations by rule, a subject once for each: tasks may move between two slices."""
+
+    def __init__(self) -> None:
+        self._by_rule: dict[str, dict[tuple[str, str], None]] = {}
+
+    def add(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add rows of `violations_v1`."""
+        for rule, subject, detail in rows:
+            self._by_rule.setdefault(rule, {})[subject or "", detail or ""] = None
+
+    def items(self) -> list[tuple[str, list[str]]]:
+        """Return each rule, in alphabetical order, with its subjects and their details."""
+        named = sorted(self._by_rule.items())
+        return [(rule, [" ".join(filter(None, each)) for each in subjects]) for rule, subjects in named]
+
+
+class Checks:
+    """Reads everything and changes nothing."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._tasks = TaskChecks(engine)
+
     async def run(self) -> list[Finding]:
         """All findings, the broken promises first. Raises `DatabaseError`, `MessagingError`."""
-        return [*await self._violations(), *await self._without_message(), *await self._unheld(), *await self._aside()]
-
-    async def _violations(self) -> list[Finding]:
-        rows = await self._engine.connection.execute(query("checks", "violations"))
-        by_rule = (
-            (rule, [" ".join(filter(None, row[1:])) for row in group])
-            for rule, group in groupby(rows, lambda row: row[0])
-        )
-        return [_finding(str(rule), found, SWEEP if rule in MENDED else NOBODY) for rule, found in by_rule]
-
-    async def _without_message(self) -> list[Finding]:
-        rows = await self._engine.connection.execute(query("checks", "enqueued"), {"seconds": WAITED_SECONDS})
-        found = [(namespace, await self._engine.missing_hints(namespace, steps)) for namespace, steps in rows]
-        return [_finding(f"enqueued in {name}, without a message", steps, SWEEP) for name, steps in found if steps]
-
-    async def _unheld(self) -> list[Finding]:
-        rows = await self._engine.connection.execute(query("checks", "unheld"))
-        return [_finding("in progress for a worker that is not alive", [row[0] for row in rows], SWEEP)] if rows else []
-
-    async def _aside(self) -> list[Finding]:
-        rows = await self._engine.connection.execute(query("checks", "set_aside"))
-        return [Finding(f"messages set aside: {what}", count, (f"last at {at}",), "") for what, count, at in rows]
+        tasks, broken, unheld = self._tasks, Broken(), list[str]()
+        without: dict[str, list[str]] = {}
+        broken.add(await tasks.rows("fleet_violations"))
+        aside = [
+            Finding(f"messages set aside: {what}", count, (f"last at {at}",), "")
+            for what, count, at in await tasks.rows("set_aside")
+        ]
+        async for some in tasks.slices("open", SLICE):
+            broken.add(await tasks.rows("violations", tasks=some))
+            unheld += await tasks.unheld(some)
+            for namespace, steps in await tasks.without_message(some):
+                without.setdefault(namespace, []).extend(steps)
+        async for some in tasks.slices("ended", SLICE):
+            broken.add(await tasks.rows("violations", tasks=some))
+        return [
+            *(_finding(rule, found, SWEEP if rule in MENDED else NOBODY) for rule, found in broken.items()),
+            *(_finding(f"enqueued in {name}, without a message", without[name], SWEEP) for name in sorted(without)),
+            *([_finding("in progress for a worker that is not alive", unheld, SWEEP)] if unheld else []),
+            *aside,
+        ]
 
 
 def _finding(what: str, found: list[str], repaired_by: str) -> Finding:

@@ -20,7 +20,7 @@ SOUND = {
     "connections": "the server has room for those of the fleet",
     "settings": "what processes are set to goes together",
     "clocks": "they agree with the database's",
-    "rows": "all open tasks and a sample of the finished ones keep the engine's promises",
+    "rows": "open tasks and a sample of the finished ones keep the engine's promises",
     "queues": "messages and workers fit the rows",
 }
 
@@ -31,8 +31,8 @@ SOUND = {
 def doctor(form: str, place: Place) -> None:
     """Look for what is wrong: releases, connections, settings, clocks, rows, queues. Changes nothing.
 
-    Every finding has its fix. A `!` mends by itself or is only to be known. All open tasks are read, of the finished
-    ones a sample; `tasker db check` reads everything.
+    Every finding has its fix. A `!` mends by itself or is only to be known. The 20,000 oldest open tasks are read, of
+    the finished ones a sample; `tasker db check` reads everything.
 
     \b
     Exit codes:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.queries import query
-from tasker.services.checks import EXAMPLES, MENDED, WAITED_SECONDS
+from tasker.services.checks import EXAMPLES, MENDED, SLICE, Broken, TaskChecks
 from tasker.services.engine.calls import Engine
 from tasker.version import __version__
 
-SLICE = 500
-"""Open tasks that are looked at together."""
+OPEN = 20_000
+"""Open tasks that are read, the oldest; `tasker db check` reads all."""
 SAMPLE = 100
 """Finished tasks: so many of the newest, and so many by chance."""
 CLOCK_TOLERANCE_MS = 10_000
 """A process makes its identifier some time before it is entered: less than this says nothing about its clock."""
 CONNECTIONS = 6
 """Of a process, at most."""
-FIRST = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +63,10 @@ class Doctor:
 
     def __init__(self, engine: Engine, window: int, expected: int) -> None:
         self._engine, self._window, self._expected = engine, window, expected
+        self._checks = TaskChecks(engine)
 
     async def findings(self) -> list[Diagnosis]:
-        """Everything, in the order of the `CHECKS`: all open tasks are read, of the finished ones a sample."""
+        """Everything, in the order of the `CHECKS`: the oldest open tasks are read, of the finished ones a sample."""
         fleet = [LiveProcess(*row) for row in await self._rows("processes")]
         found = [*versions(fleet), *await self._connections(), *await self._unexpected(), *await self._upkeep()]
         found += [*settings(fleet, self._window, self._engine), *clocks(fleet), *await self._own_clock()]
@@ -106,32 +106,26 @@ class Doctor:
         return clock("this machine", round(ahead)) if abs(ahead) > CLOCK_TOLERANCE_MS else []
 
     async def _tasks(self, fleet: Sequence[LiveProcess]) -> list[Diagnosis]:
-        broken: dict[str, dict[str, str]] = {}
+        broken, lost, parked, read = Broken(), list[str](), False, 0
+        broken.add(await self._checks.rows("fleet_violations"))
         found: list[Diagnosis] = []
-        lost: list[str] = []
-        parked = False
-        async for tasks in self._slices():
-            for rule, subject, detail in await self._rows("violations", tasks=tasks):
-                broken.setdefault(rule, {})[subject] = f"{subject} {detail or ''}".rstrip()
-            for namespace, steps in await self._rows("enqueued", tasks=tasks, seconds=WAITED_SECONDS):
-                if missing := await self._engine.missing_hints(namespace, steps):
-                    found.append(without_message(namespace, missing))
-            lost += [row[0] for row in await self._rows("unheld", tasks=tasks)]
+        async for tasks in self._checks.slices("open", SLICE):
+            if read >= OPEN:
+                found.append(not_all_read(read))
+                break
+            read += len(tasks)
+            broken.add(await self._checks.rows("violations", tasks=tasks))
+            found += [without_message(*missing) for missing in await self._checks.without_message(tasks)]
+            lost += await self._checks.unheld(tasks)
             parked = parked or (await self._rows("parked", tasks=tasks))[0][0]
-        found += [violation(rule, list(subjects.values())) for rule, subjects in broken.items()]
+        if finished := [row[0] for row in await self._rows("finished", number=SAMPLE)]:
+            broken.add(await self._checks.rows("violations", tasks=finished))
+        found += [violation(rule, subjects) for rule, subjects in broken.items()]
         found += [unheld(lost, bool(fleet))] if lost else []
         if parked and not any(each.kind == "orchestrator" for each in fleet):
             what = "results wait for an orchestrator, and none is at work"
             found.append(Diagnosis("queues", what, "start one: tasker orchestrator; or set result_path to inline"))
         return found
-
-    async def _slices(self) -> AsyncIterator[list[str]]:
-        after = FIRST
-        while tasks := [row[0] for row in await self._rows("open", after=after, limit=SLICE)]:
-            yield tasks
-            after = tasks[-1]
-        if finished := [row[0] for row in await self._rows("finished", number=SAMPLE)]:
-            yield finished
 
     async def _rows(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
         return await self._engine.connection.execute(query("doctor", name), params)
@@ -186,6 +180,12 @@ def violation(rule: str, examples: Sequence[str]) -> Diagnosis:
     mends = rule in MENDED
     fix = "the next sweep repairs it" if mends else "no sweep repairs it: report it, and see `tasker db check`"
     return Diagnosis("rows", f"{rule}: {len(examples)}", fix, not mends, examples[:EXAMPLES])
+
+
+def not_all_read(number: int) -> Diagnosis:
+    """That there are more open tasks than are read."""
+    what = f"the {number:,} oldest open tasks were read; there are more"
+    return Diagnosis("rows", what, "read all of them: tasker db check", wrong=False)
 
 
 def without_message(namespace: str, steps: Sequence[str]) -> Diagnosis:

@@ -1,20 +1,37 @@
--- What `tasker db check` reads. It changes nothing, and reads everything: run it seldom.
+-- What `tasker db check` and `tasker doctor` read. It changes nothing, and goes by slices of tasks, so that no statement grows
+-- with the database. Each query is named and takes its parameters as %(name)s.
+
+-- name: open
+-- A slice of the tasks that have not ended, in the order of their identifiers.
+select t.task_uuid::text from tasker.tasks t where not t.complete and t.task_uuid > %(after)s::uuid
+order by t.task_uuid limit %(limit)s
+
+-- name: ended
+-- A slice of those that have.
+select t.task_uuid::text from tasker.tasks t where t.complete and t.task_uuid > %(after)s::uuid
+order by t.task_uuid limit %(limit)s
 
 -- name: violations
--- Broken invariants; of a few a sweep repairs what breaks them.
-select v.rule, v.subject::text, v.detail from tasker.violations_v1('{}') v order by v.rule, v.subject
+-- Broken invariants in these tasks; of a few a sweep repairs what breaks them.
+select v.rule, v.subject::text, v.detail from tasker.violations_v1(jsonb_build_object('tasks', to_jsonb(%(tasks)s::text[]))) v
+order by v.rule, v.subject
+
+-- name: fleet_violations
+-- Broken invariants that belong to no task.
+select v.rule, v.subject::text, v.detail from tasker.fleet_violations() v order by v.rule, v.subject
 
 -- name: enqueued
--- By namespace the steps that have been waiting in its queue for longer than any sweep waits, the oldest first.
+-- By namespace the steps of these tasks that have been in its queue for longer than any sweep waits, the oldest first.
 select ns.name, array_agg(s.workflow_step_uuid::text order by s.updated_at)
 from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
-where s.state = 'enqueued' and s.updated_at < tasker.now() - make_interval(secs => %(seconds)s)
+where s.task_uuid = any (%(tasks)s::uuid[]) and s.state = 'enqueued'
+  and s.updated_at < tasker.now() - make_interval(secs => %(seconds)s)
 group by ns.name order by ns.name
 
 -- name: unheld
--- Steps that run for a worker which is not alive.
+-- Steps of these tasks that run for a worker which is not alive.
 select s.workflow_step_uuid::text from tasker.workflow_steps s
-where s.state = 'in_progress' and not exists (
+where s.task_uuid = any (%(tasks)s::uuid[]) and s.state = 'in_progress' and not exists (
   select from tasker.workers w
   where w.worker_uuid = s.worker_uuid and w.stopped_at is null and w.lease_until > tasker.now())
 order by s.workflow_step_uuid

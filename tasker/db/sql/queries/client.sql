@@ -62,6 +62,7 @@ select to_jsonb(v) from (
   from tasker.workflow_step_result_audit a
   join tasker.workflow_step_transitions h on h.workflow_step_uuid = a.workflow_step_uuid
     and h.workflow_step_transition_uuid = a.workflow_step_transition_uuid
+    and h.task_uuid = a.task_uuid   -- follows from the step, which the planner does not know: it would read all history
   join tasker.workflow_steps s on s.workflow_step_uuid = a.workflow_step_uuid
   left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
     and r.workflow_step_uuid = s.workflow_step_uuid

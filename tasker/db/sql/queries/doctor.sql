@@ -11,13 +11,8 @@ from tasker.workers w where w.stopped_at is null and w.lease_until > tasker.now(
 -- name: now
 select tasker.now()
 
--- name: open
--- A slice of the tasks that have not ended.
-select t.task_uuid::text from tasker.tasks t where not t.complete and t.task_uuid > %(after)s::uuid
-order by t.task_uuid limit %(limit)s
-
 -- name: finished
--- A sample of those that have: the newest, and as many from moments by chance.
+-- A sample of the tasks that have ended: the newest, and as many from moments by chance.
 with bounds as (
   select (select t.task_uuid from tasker.tasks t order by t.task_uuid limit 1) as first,
     (select t.task_uuid from tasker.tasks t order by t.task_uuid desc limit 1) as last
@@ -31,27 +26,6 @@ select distinct n.task::text from (
   cross join lateral (select x.task_uuid, x.complete from tasker.tasks x
     where x.task_uuid >= tasker.task_uuid_at(m.moment) order by x.task_uuid limit 1) t
   where t.complete) n
-
--- name: violations
--- Broken promises in these tasks.
-select v.rule, v.subject::text, v.detail from tasker.violations_v1(jsonb_build_object('tasks', to_jsonb(%(tasks)s::text[]))) v
-order by v.rule, v.subject
-
--- name: enqueued
--- By namespace the steps of these tasks that have been in its queue for longer than any sweep waits, the oldest first.
-select ns.name, array_agg(s.workflow_step_uuid::text order by s.updated_at)
-from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
-where s.task_uuid = any (%(tasks)s::uuid[]) and s.state = 'enqueued'
-  and s.updated_at < tasker.now() - make_interval(secs => %(seconds)s)
-group by ns.name order by ns.name
-
--- name: unheld
--- Steps of these tasks that run for a worker which is not alive.
-select s.workflow_step_uuid::text from tasker.workflow_steps s
-where s.task_uuid = any (%(tasks)s::uuid[]) and s.state = 'in_progress' and not exists (
-  select from tasker.workers w
-  where w.worker_uuid = s.worker_uuid and w.stopped_at is null and w.lease_until > tasker.now())
-order by s.workflow_step_uuid
 
 -- name: parked
 -- Whether a result waits for an orchestrator in these tasks.

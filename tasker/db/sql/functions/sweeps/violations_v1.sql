@@ -1,14 +1,23 @@
 -- The invariants of the engine as a query: every row is a broken promise, an empty answer is health. Run by the tests after
--- every step, and by whoever looks after a database. p_args: {tasks: [uuid...]} or {} for all. Time grows with the number of
--- steps: the newest rows of the history come from one sorted pass (a `limit 1` for each subject tempts the planner to walk
--- the primary key backwards each time), what a step must know of its task comes along with it, and of paths, which are few
--- different ones, each is judged once. No SET clauses: they would keep it from being planned with the query around it, once.
+-- every step, and by whoever looks after a database. p_args: {tasks: [uuid...]}, some hundreds at a time, or {} for all and
+-- what belongs to no task (fleet_violations). Each row of the history is read once, of paths, which are few different ones,
+-- each is judged once, and the newest rows of the history come from one sorted pass (a `limit 1` for each subject tempts the
+-- planner to walk the primary key backwards each time). The tasks are a variable and the plan is made anew each time: so the
+-- planner knows how many there are.
 create or replace function tasker.violations_v1(p_args jsonb) returns table (rule text, subject uuid, detail text)
-language sql stable
+language plpgsql stable
+set search_path to pg_catalog, pg_temp
+set plan_cache_mode to force_custom_plan
+set jit to off
 as $$
+#variable_conflict use_column
+declare
+  v_all constant boolean := p_args->'tasks' is null;
+  v_tasks constant uuid[] := array(select jsonb_array_elements_text(p_args->'tasks')::uuid);
+begin
+  return query
   with tasks as materialized (
-    select t.* from tasker.tasks t where p_args->'tasks' is null
-      or t.task_uuid = any (array(select jsonb_array_elements_text(p_args->'tasks')::uuid))
+    select t.* from tasker.tasks t where v_all or t.task_uuid = any (v_tasks)
   ), steps as materialized (
     select s.*, t.complete as of_complete, t.state as of_state
     from tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
@@ -19,11 +28,22 @@ as $$
       count(*) filter (where s.state = 'waiting_for_retry') as retrying,
       count(b.workflow_step_uuid) as held
     from steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid group by s.task_uuid
+  ), step_log as materialized (
+    select s.task_uuid, l.workflow_step_uuid, l.path as code, tasker.path_text(l.path) as path, l.sort_key, l.metadata, l.created_at
+    from steps s join tasker.step_moves l on l.workflow_step_uuid = s.workflow_step_uuid
+  ), task_log as materialized (
+    select l.task_uuid, tasker.path_text(l.path) as path, l.sort_key
+    from tasks t join tasker.task_moves l on l.task_uuid = t.task_uuid
   ), history as not materialized (
-    select 'step' as kind, l.workflow_step_uuid as subject, l.path
-    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid
+    select 'step' as kind, l.workflow_step_uuid as subject, l.path from step_log l
     union all
-    select 'task', l.task_uuid, l.path from tasks t join tasker.task_transition_log l on l.task_uuid = t.task_uuid
+    select 'task', l.task_uuid, l.path from task_log l
+  ), edges as (   -- apart: the view of both would read the edges of every task
+    select d.from_step_uuid, d.to_step_uuid from tasks t join tasker.dynamic_edges d on d.task_uuid = t.task_uuid
+    union all
+    select f.workflow_step_uuid, tasker.step_uuid(f.task_uuid, e.to_ordinal + 1)
+    from steps f join tasker.template_edges e on e.template_id = f.template_id and e.from_ordinal = f.ordinal
+    where f.workflow_step_uuid = tasker.step_uuid(f.task_uuid, f.ordinal + 1)
   )
   select 'counters differ from the rows', t.task_uuid, format('row %s, counted %s',
     array[t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held],
@@ -36,9 +56,7 @@ as $$
   from (
     select s.workflow_step_uuid as step, s.name, s.unmet, 0 as counted from steps s
     union all   -- not a join with the steps, which a planner that knows nothing of them might do step by step
-    select e.to_step_uuid, null, 0, 1 from tasks t
-    join tasker.workflow_step_edges e on e.task_uuid = t.task_uuid
-    join tasker.workflow_steps f on f.workflow_step_uuid = e.from_step_uuid
+    select e.to_step_uuid, null, 0, 1 from edges e join steps f on f.workflow_step_uuid = e.from_step_uuid
     where not tasker.step_is_done(f.state)) u
   group by u.step having sum(u.unmet) <> sum(u.counted)
   union all
@@ -63,29 +81,28 @@ as $$
   where b.paused and not tasker.narrowly_paused(s.namespace_id, s.template_id, s.ordinal, s.task_uuid)
     and not exists (select from tasker.task_namespaces n where n.namespace_id = b.namespace_id and n.marks_after is not null)
   union all
-  select 'held, and not ready', b.workflow_step_uuid, coalesce(s.name || ' ' || s.state, 'no such step')
-  from tasker.ready_backlog b left join steps s on s.workflow_step_uuid = b.workflow_step_uuid
-  where (p_args->'tasks' is null or b.task_uuid in (select t.task_uuid from tasks t))
-    and (s.state = 'pending' and s.unmet = 0 and not s.of_complete) is not true
+  select 'held, and not ready', s.workflow_step_uuid, s.name || ' ' || s.state
+  from steps s join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
+  where s.state <> 'pending' or s.unmet > 0 or s.of_complete
   union all
   select 'open task that nothing will move', t.task_uuid, t.state from tasks t
   where not t.complete and t.active = 0 and t.retrying = 0 and t.held = 0 and t.state <> 'blocked_by_failures'
   union all
   select 'history does not end in the state', s.workflow_step_uuid, format('%s, history %s', s.state, l.path)
   from steps s join (select distinct on (l.workflow_step_uuid) l.workflow_step_uuid, l.path, l.sort_key
-    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid order by l.workflow_step_uuid, l.sort_key desc) l
+    from step_log l order by l.workflow_step_uuid, l.sort_key desc) l
     on l.workflow_step_uuid = s.workflow_step_uuid
   where split_part(l.path, '>', -1) <> s.state or l.sort_key <> s.sort_key
   union all
   select 'history of the task does not end in its state', t.task_uuid, format('%s, history %s', t.state, l.path)
   from tasks t join (select distinct on (l.task_uuid) l.task_uuid, l.path, l.sort_key
-    from tasks t join tasker.task_transition_log l on l.task_uuid = t.task_uuid order by l.task_uuid, l.sort_key desc) l
+    from task_log l order by l.task_uuid, l.sort_key desc) l
     on l.task_uuid = t.task_uuid
   where split_part(l.path, '>', -1) <> t.state or l.sort_key <> t.sort_key
   union all
   select 'gap in the history', l.workflow_step_uuid, format('%s then %s', l.before, l.path) from (
     select l.workflow_step_uuid, l.path, l.sort_key, lag(l.path) over w as before, lag(l.sort_key) over w as key_before
-    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid
+    from step_log l
     window w as (partition by l.workflow_step_uuid order by l.sort_key)) l
   where split_part(coalesce(l.before, 'pending'), '>', -1) <> split_part(l.path, '>', 1)
     or l.sort_key <> coalesce(l.key_before, 1) + cardinality(string_to_array(l.path, '>')) - 1
@@ -97,15 +114,15 @@ as $$
   union all
   select 'complete without exactly one accepted result', s.workflow_step_uuid, s.name
   from steps s left join (select l.workflow_step_uuid, count(*) as accepted
-    from tasks t join tasker.step_transition_log l on l.task_uuid = t.task_uuid where split_part(l.path, '>', -1) = 'complete'
+    from step_log l where split_part(l.path, '>', -1) = 'complete'
     group by l.workflow_step_uuid) l on l.workflow_step_uuid = s.workflow_step_uuid
   where s.state = 'complete' and l.accepted is distinct from 1
   union all   -- the ends of attempts, as the history has them, beside the events of each
   select 'accepted result without its event', m.step, format('%s: %s', m.name, e.name)
   from (
     select s.workflow_step_uuid as step, s.name, s.template_id, s.ordinal, l.sort_key, l.created_at,
-      tasker.outcome_of_path(l.path) as outcome
-    from steps s join tasker.step_moves l on l.workflow_step_uuid = s.workflow_step_uuid
+      tasker.outcome_of_path(l.code) as outcome
+    from steps s join step_log l on l.workflow_step_uuid = s.workflow_step_uuid
     where l.metadata->'reused_from' is null   -- a rerun: its event was published by the task that it reuses
       and exists (select from tasker.template_events e where e.template_id = s.template_id and e.ordinal = s.ordinal)) m
   join tasker.template_events e on e.template_id = m.template_id and e.ordinal = m.ordinal
@@ -128,13 +145,9 @@ as $$
   union all
   select 'event of what was not accepted', d.workflow_step_uuid, d.name
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
-  where not exists (select from tasker.step_moves l where l.workflow_step_uuid = d.workflow_step_uuid
-    and l.sort_key = d.sort_key and tasker.outcome_of_path(l.path) = d.outcome)
+  where not exists (select from step_log l where l.workflow_step_uuid = d.workflow_step_uuid
+    and l.sort_key = d.sort_key and tasker.outcome_of_path(l.code) = d.outcome)
   union all
-  select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', n.name, n.counter, n.rows)
-  from (select ns.name, coalesce((select sum(c.enqueued) from tasker.enqueue_counters c
-      where c.namespace_id = ns.namespace_id), 0) as counter,
-      (select count(*) from tasker.workflow_steps s where s.namespace_id = ns.namespace_id and s.state = 'enqueued') as rows
-    from tasker.task_namespaces ns where p_args->'tasks' is null) n
-  where n.counter <> n.rows
+  select v.* from tasker.fleet_violations() v where v_all;
+end
 $$;

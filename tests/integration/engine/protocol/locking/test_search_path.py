@@ -97,10 +97,7 @@ def test_every_function_that_sessions_of_others_may_call_sets_its_path(lab: Lab)
     without = """select p.proname::text from pg_proc p
       where p.pronamespace = 'tasker'::regnamespace and p.proname ~ '_v[0-9]+$' and p.proname <> 'uuid_v7'
         and not exists (select from unnest(p.proconfig) c where c like 'search_path=%%') order by 1"""
-    excused = [
-        "submit_and_wake_v1",  # a procedure with a path of its own cannot commit
-        "violations_v1",  # planned with the query around it
-    ]
+    excused = ["submit_and_wake_v1"]  # a procedure with a path of its own cannot commit
     assert [row[0] for row in lab.observer.rows(without)] == excused
 
 
