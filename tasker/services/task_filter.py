@@ -35,6 +35,11 @@ CLAUSES = (
 LOOKED_INTO = 20_000
 """Where inputs are not indexed (`tasker db index-inputs`), so many of the newest that match all else are read."""
 
+FEW_TAGGED = 1_000
+"""Tags that no more tasks have are rare: these tasks are read, whatever the statistics say."""
+NEAR = 2_000
+"""Among so many of the newest tasks a page with common tags is looked for."""
+
 
 class MoreFilters(TypedDict, total=False):
     """Of a list of tasks, what is seldom asked for; `until` is the time before which they were created,
@@ -99,7 +104,7 @@ class TaskFilter:
             return given
         if self.status == TaskState.COMPLETE:
             return [*given, "status"]
-        return [*given, "status", "troubled" if self.status in TERMINAL else "open"]
+        return [*given, "trouble"] if self.status in TERMINAL else [*given, "status", "open"]
 
 
 class TaskLists:
@@ -113,14 +118,41 @@ class TaskLists:
     ) -> list[str]:
         """The identifiers of one page, by their time of creation; those behind the task `after`."""
         order, beyond = ("asc", ">") if oldest_first else ("desc", "<")
-        more = {"after": after, "limit": limit, "offset": offset, "most": LOOKED_INTO}
+        more = {"after": after, "limit": limit, "offset": offset, "most": LOOKED_INTO, "near": NEAR}
+        if which.tags and which.context is None:
+            rare = await self._page_of_tags(which, more, order=order, beyond=beyond)
+            if rare is not None:
+                return rare
         indexed = which.context is not None and await self.inputs_are_indexed()
         name = "page" if which.context is None or indexed else "page_of_inputs"
         names = [*which.conditions(), *([INPUTS] if indexed else [])]
         return [row[0] for row in await self._ask(name, names, which, more, order=order, beyond=beyond)]
 
+    async def _page_of_tags(self, which: TaskFilter, more: Mapping[str, Any], **words: str) -> list[str] | None:
+        """Return a page of tasks with these tags, or None where so many have them that all tasks are to be walked.
+
+        The planner does not know how often a rare tag occurs: it would walk all tasks to find none.
+        """
+        for few in (FEW_TAGGED, LOOKED_INTO):
+            tagged, page = await self._tagged("page_of_tags", which, {**more, "few": few}, **words)
+            if tagged <= few:
+                return list(page)
+            newest = await self._ask("page_of_newest", _all_but_tags(which), which, more, **words)
+            if len(newest) == more["limit"]:
+                return [row[0] for row in newest]
+        return None
+
+    async def _tagged(self, name: str, which: TaskFilter, more: Mapping[str, Any], **words: str) -> tuple[int, Any]:
+        """Return how many tasks have the tags, at most `few` + 1, and what the query finds among these."""
+        rows = await self._ask(name, _all_but_tags(which), which, more, tagged=query("listing", "tagged"), **words)
+        return (rows[0][0], rows[0][1]) if rows else (0, ())
+
     async def count(self, which: TaskFilter, most: int) -> int:
         """How many there are; at most so many are counted."""
+        if which.tags:
+            tagged, number = await self._tagged("count_of_tags", which, {"most": most, "few": FEW_TAGGED})
+            if tagged <= FEW_TAGGED:
+                return int(number or 0)
         return int(sum(row[0] for row in await self._ask("count", which.conditions(), which, {"most": most})))
 
     async def inputs_are_indexed(self) -> bool:
@@ -160,6 +192,10 @@ def context_of(text: str) -> dict[str, Any]:
     for key in reversed(keys):
         found = {key: found}
     return dict(found)
+
+
+def _all_but_tags(which: TaskFilter) -> list[str]:
+    return [name for name in which.conditions() if name != "tags"]
 
 
 def _matching(names: Sequence[str]) -> str:

@@ -13,6 +13,8 @@ import pytest
 
 from tasker.db.queries import query
 from tasker.services.task_filter import TaskFilter, TaskLists
+from tests.benchmarks.growth.finished import letters_of
+from tests.support.copies import copy_task
 from tests.support.engine_fixture import Direct, Item, Lab, change, fail, new_step, ok, retry
 from tests.support.fleets.work import FACTOR, Work, assert_linear, is_linear, undisturbed, work_of
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec
@@ -295,6 +297,44 @@ def test_a_list_and_its_number_read_no_tasks_but_those_they_show(lone_lab: Lab) 
     for wanted, few, many in zip(which, submit(SMALL), submit(20 * SMALL), strict=True):
         assert many.pages <= few.pages + 20, (wanted, few.pages_of, many.pages_of)
         assert many.rows <= few.rows + 20, (wanted, many.heaviest)
+
+
+def test_a_tag_that_no_task_has_any_more_is_not_looked_for_in_every_task(lone_lab: Lab) -> None:
+    """The statistics are of the time when all tasks had it."""
+    lab = lone_lab
+    lab.submit(lab.chain(1), *({"tags": ["gone"]} for _ in range(SMALL)))
+    lab.one.execute("analyze")
+    lab.one.execute("update tasker.task_details set tags = '{}'")
+    task = lab.submit_one(lab.chain(1), tags=["gone"])
+    few = listing(lab, TaskFilter(tags=["gone"], status="pending"))
+    copy_task(lab.one, task, 20 * SMALL, {"task_details.tags": "'{}'"})
+    many = listing(lab, TaskFilter(tags=["gone"], status="pending"))
+
+    assert many.pages <= few.pages + 20, (few.pages_of, many.pages_of)
+
+
+def test_dead_letters_are_listed_without_reading_all_tasks(lone_lab: Lab) -> None:
+    """There are few, so that nobody has analyzed their table."""
+    lab = lone_lab
+    for table in ("tasks", "tasks_dlq"):
+        lab.one.execute(f"alter table tasker.{table} set (autovacuum_enabled = false)")
+    _, claims = lab.running(lab.chain(1))
+    lab.one.advance(*map(fail, claims.values()))
+    task = lab.submit_one(lab.chain(1))
+    lab.one.run_all()
+
+    def read() -> None:
+        letters = letters_of(lab.one)
+        assert len(asyncio.run(letters.list())) == 1
+        assert len(asyncio.run(letters.queue())) == 1
+
+    def work(count: int) -> Work:
+        copy_task(lab.one, task, count)
+        lab.one.execute("vacuum analyze tasker.tasks")
+        return work_of(lab.one, read)
+
+    few, many = work(SMALL), work(20 * SMALL)
+    assert many.pages <= few.pages + 10, (few.pages_of, many.pages_of)
 
 
 def test_dead_letters_are_counted_without_reading_their_snapshots(lone_lab: Lab) -> None:

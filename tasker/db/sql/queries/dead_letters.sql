@@ -4,8 +4,8 @@
 -- Entries, the newest first; those behind an entry.
 select e.dlq_entry_uuid::text, e.task_uuid::text, e.original_state, e.dlq_reason::text, e.dlq_timestamp, e.task_snapshot,
   e.fingerprints, e.resolution_status::text, e.resolution_notes, e.resolved_at, e.resolved_by, e.metadata, e.created_at,
-  e.updated_at, t.state
-from tasker.tasks_dlq e left join tasker.tasks t on t.task_uuid = e.task_uuid
+  e.updated_at, (select t.state from tasker.tasks t where t.task_uuid = e.task_uuid)   -- no join: the planner might begin with all tasks
+from tasker.tasks_dlq e
 where (%(status)s::text is null or e.resolution_status = %(status)s::tasker.dlq_resolution_status)
   and (%(reason)s::text is null or e.dlq_reason = %(reason)s::tasker.dlq_reason)
   and (%(fingerprint)s::text is null or e.fingerprints @> array[%(fingerprint)s::text])

@@ -16,6 +16,32 @@ select q.task_uuid::text from (
 join tasker.task_details c on c.task_uuid = q.task_uuid and c.context @> %(context)s::jsonb
 order by q.task_uuid {order} limit %(limit)s offset %(offset)s
 
+-- name: page_of_newest
+-- One page of the tasks that have these tags, among the first %(near)s that match all else.
+select q.task_uuid::text from (
+  select t.task_uuid {matching}
+  and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
+  order by t.task_uuid {order} limit %(near)s) q
+join tasker.task_details d on d.task_uuid = q.task_uuid and d.tags @> %(tags)s::text[]
+order by q.task_uuid {order} limit %(limit)s offset %(offset)s
+
+-- name: page_of_tags
+-- How many tasks have these tags, at most one more than %(few)s, and one page of those that match all else.
+with tagged as materialized ({tagged})
+select (select count(*) from tagged), array(
+  select t.task_uuid::text {matching} and t.task_uuid = any (array(select g.task_uuid from tagged g))
+  and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
+  order by t.task_uuid {order} limit %(limit)s offset %(offset)s)
+
+-- name: count_of_tags
+-- The same, and how many match all else.
+with tagged as materialized ({tagged})
+select (select count(*) from tagged) as tagged, (
+  select count(*) from (select {matching} and t.task_uuid = any (array(select g.task_uuid from tagged g)) limit %(most)s) q) as matching
+
+-- name: tagged
+select d.task_uuid from tasker.task_details d where d.tags @> %(tags)s::text[] and cardinality(d.tags) > 0 limit %(few)s + 1
+
 -- name: count
 -- How many tasks match; at most %(most)s are counted.
 select count(*) from (select {matching} limit %(most)s) q
@@ -48,8 +74,9 @@ t.named_task_uuid = any (%(named_tasks)s::uuid[])
 -- name: status
 t.state = %(status)s::text
 
--- name: troubled
-t.troubled
+-- name: trouble
+-- The state of one that ended otherwise than complete.
+t.trouble = %(status)s::text
 
 -- name: open
 not t.complete

@@ -83,13 +83,15 @@ from tasker.tasks_dlq e group by e.dlq_reason;
 create or replace view tasker.v_dlq_investigation_queue as
 select q.dlq_entry_uuid, q.task_uuid, q.dlq_reason, q.original_state, q.dlq_timestamp, q.minutes_in_dlq,
   (q.base + least(q.minutes_in_dlq / 60, 100))::double precision as priority_score,
-  ns.name as namespace_name, nt.name as task_name, nt.version as task_version, t.state as current_state, t.priority,
+  t.namespace_name, t.task_name, t.task_version, t.state as current_state, t.priority,
   floor(extract(epoch from tasker.now() - t.updated_at) / 60)::int as time_in_state_minutes, q.fingerprints
 from (
   select e.*, case e.dlq_reason when 'dependency_cycle_detected' then 40 when 'worker_unavailable' then 30
       when 'max_retries_exceeded' then 20 when 'permanent_failure' then 20 when 'staleness_timeout' then 10 else 5 end as base,
     (extract(epoch from tasker.now() - e.dlq_timestamp) / 60)::double precision as minutes_in_dlq
   from tasker.tasks_dlq e where e.resolution_status = 'pending') q
-left join tasker.tasks t on t.task_uuid = q.task_uuid
-left join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
-left join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid;
+left join lateral (   -- one by one: the planner might begin with all tasks
+  select ns.name as namespace_name, nt.name as task_name, nt.version as task_version, x.state, x.priority, x.updated_at
+  from tasker.tasks x left join tasker.task_namespaces ns on ns.namespace_id = x.namespace_id
+  left join tasker.named_tasks nt on nt.named_task_uuid = x.named_task_uuid
+  where x.task_uuid = q.task_uuid offset 0) t on true;

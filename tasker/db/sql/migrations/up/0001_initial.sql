@@ -128,7 +128,8 @@ create table tasker.tasks (
   waiter          uuid,                     -- the program that is told of its end, on a channel of its own
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, for a retry, for a person
-    (active = 0 and (held > 0 or retrying > 0 or state = 'blocked_by_failures')) stored
+    (active = 0 and (held > 0 or retrying > 0 or state = 'blocked_by_failures')) stored,
+  trouble         text generated always as (case when complete and state <> 'complete' then state end) stored
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
         autovacuum_analyze_scale_factor = 0.05);
 -- for lists, and for what a sweep reads of all open tasks. `complete` changes once, so other updates stay HOT.
@@ -137,7 +138,7 @@ create index tasks_open on tasker.tasks (task_uuid) where not complete;
 -- task comes to rest or goes on, never with a step that is handed on.
 create index tasks_under_way on tasker.tasks (task_uuid) where not complete and not waits;
 -- for lists by state: those that ended otherwise than complete. Not `state` itself, which changes with every write.
-create index tasks_troubled on tasker.tasks (task_uuid) where troubled;
+create index tasks_by_trouble on tasker.tasks (trouble, task_uuid) where trouble is not null;
 -- for prunable_v1 and prune_v1: what has ended, by template and time. Its columns change when the task ends, never before.
 create index tasks_ended on tasker.tasks (named_task_uuid, troubled, completed_at) where complete;
 -- for lists of a template's tasks, in their order

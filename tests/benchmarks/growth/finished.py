@@ -1,0 +1,169 @@
+"""What is read while many tasks have finished: pages that a call visits among a few tasks and among ten times as many.
+
+Pages, not times: the same on every machine. `make bench-growth ARGS="--only finished"`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tasker.db.queries import query
+from tasker.messaging.registry import load_backend
+from tasker.messaging.service import MessagingService
+from tasker.services.checks import Checks
+from tasker.services.dead_letters.entries import DeadLetters
+from tasker.services.engine.calls import Engine
+from tasker.services.engine.plans import PlanStore
+from tasker.services.fleet.doctor import Doctor
+from tasker.services.operators.steps import Steps
+from tasker.services.task_filter import TaskFilter, TaskLists
+from tests.benchmarks.conditions import Conditions
+from tests.support.copies import copy_task
+from tests.support.engine_fixture import Direct, Lab, Session, fail, ok, retry
+from tests.support.fleets.work import Work, work_of
+from tests.support.random_plans import Spec
+
+FEW, MANY = 3_000, 30_000
+EVENT = {"name": "paid", "condition": "always", "delivery_mode": "durable"}
+GROWING = 1.5
+"""By what a call may read more among ten times as many tasks: trees grow a level."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A database in which `lab` ran a few tasks and copied them: one that is complete and one that failed."""
+
+    lab: Lab
+    complete: str
+    failed: str
+
+    @classmethod
+    def of(cls, lab: Lab, finished: int) -> Scene:
+        """Run the two, copy them; one in ten failed, as in a bad week."""
+        specs = (Spec("a", publishes=(EVENT,)), Spec("b", depends_on=("a",)), Spec("c", depends_on=("a",)))
+        plan = lab.plan(*specs, Spec("d", depends_on=("b", "c"), publishes=(EVENT,)), name="diamond")
+        ids = []
+        for end in (ok, fail):
+            task, claims = lab.running(plan, tags=["web"], initiator="shop", source_system="shop")
+            lab.one.advance(retry(claims["a"], delay_ms=0), events=True)
+            lab.one.call("due", lab.one.args())
+            while held := lab.one.claim():
+                lab.one.advance(*((end if step["name"] == "d" else ok)(step) for step in held), events=True)
+            ids.append(task)
+        scene = cls(lab, *ids)
+        copy_task(lab.one, scene.complete, finished - finished // 10)
+        copy_task(lab.one, scene.failed, finished // 10)
+        place_events(scene)
+        lab.one.execute("vacuum analyze")
+        lab.one.execute("set enable_seqscan to off")  # as where tables are large
+        return scene
+
+    @property
+    def direct(self) -> Direct:
+        return Direct(self.lab.one)
+
+    def work(self, call: Callable[[Scene], Any]) -> Work:
+        return work_of(self.lab.one, lambda: call(self))
+
+
+def statement(file: str, name: str, **params: Any) -> Callable[[Scene], Any]:
+    """A query about the task that is complete."""
+    return lambda scene: scene.lab.one.connection.execute(
+        query(file, name).encode(), {"task": scene.complete, **params}
+    ).fetchall()
+
+
+def listed(**which: Any) -> Callable[[Scene], Any]:
+    """A page of a list and the number beside it."""
+
+    def ask(scene: Scene) -> None:
+        lists = TaskLists(scene.direct)
+        asyncio.run(lists.page(TaskFilter(**which), limit=20))
+        asyncio.run(lists.count(TaskFilter(**which), 10_000))
+
+    return ask
+
+
+def events(number: int, **which: Any) -> Callable[[Scene], Any]:
+    """A page of so many events; `task`: only those of the task that is complete."""
+
+    def ask(scene: Scene) -> None:
+        about = {"task": scene.complete} if which.get("task") else {}
+        assert len(scene.lab.one.core("events", {"limit": 20, **which, **about})["events"]) == number
+
+    return ask
+
+
+def place_events(scene: Scene) -> None:
+    """As sweeps do."""
+    while not scene.lab.one.core("place_events", {})["over"]:
+        pass
+
+
+def doctor(scene: Scene) -> None:
+    assert not [each for each in asyncio.run(Doctor(engine_of(scene.lab.one), 2000, 100).findings()) if each.wrong]
+
+
+def check(scene: Scene) -> None:
+    assert not asyncio.run(Checks(engine_of(scene.lab.one)).run())
+
+
+def dead_letters(scene: Scene) -> None:
+    letters = letters_of(scene.lab.one)
+    assert len(asyncio.run(letters.list(limit=20))) == 20
+    assert len(asyncio.run(letters.queue(limit=20))) == 20
+
+
+def letters_of(session: Session) -> DeadLetters:
+    """The service of dead letters over a session of a lab."""
+    engine = engine_of(session)
+    return DeadLetters(engine, Steps(engine, PlanStore(Direct(session))))
+
+
+def engine_of(session: Session) -> Engine:
+    """The services' engine over a session of a lab."""
+    return Engine(Direct(session), MessagingService(load_backend("pgmq", {})))
+
+
+FLAT: dict[str, Callable[[Scene], Any]] = {
+    "audit of a task": statement("client", "audit", step=None),
+    "doctor": doctor,
+    "events of a task": events(3, task=True),
+    "newest events": events(20, newest=True),
+    "events withheld": events(0, withheld=True),
+    "events of nobody's name": events(0, names=["nobody"]),
+    "events of another namespace": events(0, namespaces=["elsewhere"]),
+    "dead letters": dead_letters,
+    "list cancelled": listed(status="cancelled"),
+    "list resolved_manually": listed(status="resolved_manually"),
+    "list a tag that no task has": listed(tags=["wbe"]),
+    "list two tags, never together": listed(tags=["web", "rare"]),
+    "list error and a tag": listed(status="error", tags=["rare"]),
+    "list error and an initiator": listed(status="error", initiator="rare"),
+}
+"""What reads no more however many tasks have finished."""
+EACH: dict[str, Callable[[Scene], Any]] = {"db check": check}
+"""What reads every task: pages by task."""
+
+
+def lines(conditions: Conditions, few: int = FEW, many: int = MANY) -> Iterator[str]:
+    """The table, line by line."""
+    yield f"{'pages':<34}{few:>11,}{many:>11,} finished tasks"
+    small, large = _measured(conditions, few), _measured(conditions, many)
+    for name in (*FLAT, *EACH):
+        bound = small[name] * GROWING + 20
+        verdict = "" if large[name] <= bound else "  BEYOND"
+        yield f"{name:<34}{small[name]:>11,.1f}{large[name]:>11,.1f}{verdict}"
+
+
+def _measured(conditions: Conditions, finished: int) -> dict[str, float]:
+    with conditions.database("tasker_growth") as url:
+        lab = Lab(url)
+        scene = Scene.of(lab, finished)
+        pages: dict[str, float] = {name: scene.work(call).pages for name, call in FLAT.items()}
+        pages |= {name: scene.work(call).pages / finished for name, call in EACH.items()}
+        lab.close()
+        return pages
