@@ -1,0 +1,39 @@
+"""A read of one task, of the newest or of those that match a filter costs no more after many tasks have finished.
+
+The same calls as those of `make bench-growth`, among fewer tasks: no plan may read more among ten times as many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.benchmarks.growth.finished import EACH, FLAT, GROWING, Scene
+from tests.conftest import Server
+from tests.support.engine_fixture import Lab
+
+FEW, MANY = 200, 2_000
+
+
+@pytest.fixture(scope="module")
+def scenes(server: Server, migrated_template: str) -> Iterator[tuple[Scene, Scene]]:
+    with server.database(migrated_template) as small, server.database(migrated_template) as large:
+        labs = [Lab(small), Lab(large)]
+        yield Scene.of(labs[0], FEW), Scene.of(labs[1], MANY)
+        for lab in labs:
+            lab.close()
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_a_read_visits_no_more_pages_among_many_finished_tasks(scenes: tuple[Scene, Scene], name: str) -> None:
+    small, large = (scene.work(FLAT[name]) for scene in scenes)
+
+    assert large.pages <= small.pages * GROWING + 20, (small.pages_of, large.pages_of, large.heaviest)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_read_of_every_task_visits_as_many_pages_for_each(scenes: tuple[Scene, Scene], name: str) -> None:
+    small, large = (scene.work(EACH[name]) for scene in scenes)
+
+    assert large.pages / MANY <= small.pages / FEW * GROWING + 1, (small.pages_of, large.pages_of)
