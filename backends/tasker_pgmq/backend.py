@@ -156,6 +156,12 @@ class PgmqBackend:
         ((depth, oldest, in_flight),) = await self._rows(query, check_queue_name(queue))
         return QueueStats(queue, depth, oldest, in_flight=in_flight)
 
+    async def all_stats(self, queues: Sequence[str]) -> list[QueueStats]:
+        """Return the statistics of those of these queues that exist."""
+        query = "select queue, depth, oldest, in_flight from tasker_pgmq.stats_of(%s::text[])"
+        rows = await self._rows(query, [check_queue_name(queue) for queue in queues])
+        return [QueueStats(queue, depth, oldest, in_flight=in_flight) for queue, depth, oldest, in_flight in rows]
+
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
         """Listens on the channels of the queues' namespaces; the global channel would double everything (E-15)."""
         wanted = sorted({check_queue_name(queue) for queue in queues})

@@ -257,6 +257,15 @@ class TransactionalBackend(Backend, Protocol):
 
 
 @runtime_checkable
+class CountsTogether(Protocol):
+    """A backend that can answer for many queues in one step."""
+
+    async def all_stats(self, queues: Sequence[str]) -> list[QueueStats]:
+        """Return the statistics of those of these queues that exist."""
+        ...
+
+
+@runtime_checkable
 class GrantsRoles(Protocol):
     """A backend in the engine's database that can say what roles need in order to use its queues."""
 

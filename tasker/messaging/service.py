@@ -9,7 +9,7 @@ from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from itertools import groupby
 from typing import Any
 
-from tasker.contracts.messaging import Available, Backend, Capabilities, QueuedMessage, QueueStats
+from tasker.contracts.messaging import Available, Backend, Capabilities, CountsTogether, QueuedMessage, QueueStats
 from tasker.errors import MessagingError
 from tasker.messaging.hints import StepHint
 from tasker.messaging.pointers import POINTED_AT, pointers_to
@@ -248,6 +248,12 @@ class MessagingService:
     async def queue_stats(self, queue: str) -> QueueStats:
         """Depth and age."""
         return await self.backend.queue_stats(queue)
+
+    async def all_stats(self, queues: Sequence[str]) -> dict[str, QueueStats]:
+        """Return the statistics of those of these queues that exist, in one step where the backend can."""
+        if isinstance(self.backend, CountsTogether):
+            return {stats.queue: stats for stats in await self.backend.all_stats(queues)}
+        return {queue: await self.queue_stats(queue) for queue in queues if await self.queue_exists(queue)}
 
     def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available | QueuedMessage, None]:
         """Notifications for these queues until the generator is closed."""

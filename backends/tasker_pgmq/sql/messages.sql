@@ -98,3 +98,11 @@ begin
     count(*) filter (where q.read_ct > 0 and q.vt > clock_timestamp()) from %s q', tasker_pgmq.queue_table(queue))
   into depth, oldest, in_flight;
 end $$;
+
+-- The same of many queues in one statement; those that do not exist are left out.
+create or replace function tasker_pgmq.stats_of(queues text[])
+returns table (queue text, depth int, oldest double precision, in_flight int)
+language sql stable as $$
+  select q.name, s.depth, s.oldest, s.in_flight
+  from unnest(queues) as q (name) join pgmq.meta m on m.queue_name = q.name cross join lateral tasker_pgmq.stats(q.name) s
+$$;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
@@ -119,16 +119,17 @@ async def broker_report(messaging: MessagingService, connection: Statements) -> 
     serving = Counter(namespace for process in ours for namespace in process.namespaces)
     orchestrators = sum(process.kind == "orchestrator" for process in ours)
     waiting = dict.fromkeys(serving, 0) | dict(await namespaces(connection))
+    queues = {namespace: names.step_queue(namespace) for namespace in sorted(waiting)}
+    stats = await messaging.all_stats([*queues.values(), *names.orchestration()])
     reports = [
-        await _report(messaging, names.step_queue(namespace), enqueued, serving[namespace])
-        for namespace, enqueued in sorted(waiting.items())
+        QueueReport(queue, stats.get(queue), waiting[namespace], serving[namespace])
+        for namespace, queue in queues.items()
     ]
     paused = await _paused(connection)
     for queue in names.orchestration():
         parked = await _parked(connection) if queue == names.step_results else None
-        report = await _report(messaging, queue, parked, orchestrators)
         per_message = POINTED_AT if queue == names.step_results else 1
-        reports.append(replace(report, paused=paused.get(queue), per_message=per_message))
+        reports.append(QueueReport(queue, stats.get(queue), parked, orchestrators, paused.get(queue), per_message))
     return BrokerReport(
         provider=provider,
         healthy=await messaging.health_check(),
@@ -136,11 +137,6 @@ async def broker_report(messaging: MessagingService, connection: Statements) -> 
         processes=dict(Counter(process.backend for process in running)),
         queues=tuple(each for each in reports if each.stats or each.expected or each.readers or each.paused),
     )
-
-
-async def _report(messaging: MessagingService, queue: str, expected: int | None, readers: int) -> QueueReport:
-    stats = await messaging.queue_stats(queue) if await messaging.queue_exists(queue) else None
-    return QueueReport(queue, stats, expected, readers)
 
 
 async def namespaces(connection: Statements) -> list[tuple[str, int]]:

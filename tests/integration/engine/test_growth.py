@@ -132,6 +132,24 @@ def test_reading_a_wide_task_takes_work_for_each_step(
     assert_linear(*(work_of(lab.one, read(task)) for task in tasks))
 
 
+def test_progress_asks_of_no_step_whether_it_waits_for_a_worker_while_all_are_served(lone_lab: Lab) -> None:
+    lab = lone_lab
+    lab.one.start_worker()
+
+    def look(width: int) -> Work:
+        lab.one.execute("set enable_seqscan to off")  # as where tables are large
+        lab.window = 1
+        task = lab.submit_one(lab.plan(*(Spec(f"s{n:03}") for n in range(width)), name=f"held{width}"))
+        lab.window = 2000
+        moment = lab.observer.value("select pg_catalog.now() + interval '1 hour'")
+        return work_of(lab.one, reading(lab, "tasks", "progress", since=moment, results_queue="worker_results")(task))
+
+    small, large = look(SMALL), look(LARGE)
+
+    of_backlog = [work.pages_of.get("ready_backlog_pkey", 0) for work in (small, large)]
+    assert of_backlog[1] <= of_backlog[0] + 2, (small.pages_of, large.pages_of)
+
+
 def test_reading_parked_results_of_a_wide_task_takes_work_for_those_alone(lab: Lab) -> None:
     def park(width: int) -> Work:
         _, claims = wide(lab, width)

@@ -9,7 +9,7 @@ group by ns.name order by ns.name
 -- name: parked
 -- How many results wait for an orchestrator.
 select count(*) from tasker.tasks t join tasker.workflow_steps s using (task_uuid)
-where not t.complete and tasker.step_is_parked(s.state)
+where not t.complete and t.active > 0 and tasker.step_is_parked(s.state)
 
 -- name: processes
 -- The processes whose lease stands: what they are, their provider, host, number, namespaces.

@@ -27,7 +27,7 @@ select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templa
       case when not c.is_short then (
         select max(g.metadata->>'reused_from') from tasker.step_moves g
         where g.workflow_step_uuid = s.workflow_step_uuid) end,
-      coalesce(tasker.awaits_worker(s) and s.ordinal = any (u.ordinals), false),
+      coalesce(s.ordinal = any (u.ordinals) and tasker.awaits_worker(s), false),
       case when s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0) then (
         select jsonb_build_object('namespace', ns.name, 'template', p.template, 'step', p.step,
         'task', p.task_uuid, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at)
@@ -67,7 +67,7 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'template_step', ts.name, 'state', s.state,
       'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
       'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed', 'reported', tasker.reported(p, s),
-      'unserved', case when tasker.awaits_worker(s) and s.ordinal = any (u.ordinals) then ts.handler end,
+      'unserved', case when s.ordinal = any (u.ordinals) and tasker.awaits_worker(s) then ts.handler end,
       'error', case when tasker.step_is_failed(s.state) then (
         select (array_agg(jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message',
           'attempt', x.attempt) order by x.failure_id desc))[1]
@@ -82,7 +82,7 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     left join tasker.step_progress p on p.workflow_step_uuid = s.workflow_step_uuid
     where s.task_uuid = t.task_uuid
       and (%(since)s::timestamptz is null or s.updated_at >= %(since)s or s.state = 'in_progress'
-        or (tasker.awaits_worker(s) and s.ordinal = any (u.ordinals)))))
+        or (s.ordinal = any (u.ordinals) and tasker.awaits_worker(s)))))
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 cross join lateral (   -- offset: once, not for each step
