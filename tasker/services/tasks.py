@@ -118,10 +118,10 @@ class Tasks:
         ((here, elsewhere),) = await self._query("open_beside", task=checked(task_uuid))
         return here, elsewhere
 
-    async def history(self, task_uuid: str) -> Sequence[Transition]:
-        """Every transition of the task and its steps, in order. Raises `TaskNotFound`."""
-        rows = await self._query("history", task=checked(task_uuid))
-        if not rows:
+    async def history(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> Sequence[Transition]:
+        """Every transition of the task and its steps, in order, or one page of them. Raises `TaskNotFound`."""
+        rows = await self._query("history", task=checked(task_uuid), limit=limit, offset=offset)
+        if not rows and not offset:
             raise not_found(task_uuid)
         return [Transition(*row) for row in rows]
 

@@ -82,9 +82,15 @@ async def get_report(request: Request, uuid: TaskUuid) -> Json:
 
 
 @routes.get("/v1/tasks/{uuid}/history", response_model=list[HistoryEntry], responses=refusals(404), **TASKS)
-async def get_history(request: Request, uuid: TaskUuid) -> Json:
-    """Every transition of a task and its steps in order, with who made it and why."""
-    return Json(await covered(request, uuid, await program_of(request).tasks.history(uuid)))
+async def get_history(
+    request: Request,
+    uuid: TaskUuid,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+) -> Json:
+    """Transitions of a task and its steps in order, with who made each and why: a page of them."""
+    history = await program_of(request).tasks.history(uuid, limit=limit, offset=offset)
+    return Json(await covered(request, uuid, history))
 
 
 @routes.get("/v1/tasks/{uuid}/progress", response_model=TaskProgress, responses=refusals(404), **TASKS)

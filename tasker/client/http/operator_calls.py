@@ -8,6 +8,9 @@ from typing import Any, TypedDict, Unpack
 from tasker.client.http.connection import Connection
 from tasker.client.http.paths import path
 
+HISTORY_PAGE = 1000
+"""Transitions of one answer."""
+
 
 class MoreFilters(TypedDict, total=False):
     """Of a list of tasks, what is seldom asked for; `until` (ISO 8601) is when they were created before."""
@@ -67,8 +70,15 @@ class OperatorCalls:
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "report")))
 
     async def get_task_history(self, task_uuid: str) -> list[dict[str, Any]]:
-        """Every transition of a task and its steps in order, with who made it and why."""
-        return list(await self.connection.get(path("/v1/tasks", task_uuid, "history")))
+        """Every transition of a task and its steps in order, with who made it and why; read page by page."""
+        history: list[dict[str, Any]] = []
+        while len(history) % HISTORY_PAGE == 0:
+            params = {"limit": HISTORY_PAGE, "offset": len(history)}
+            page = await self.connection.get(path("/v1/tasks", task_uuid, "history"), params)
+            if not page:
+                break
+            history += page
+        return history
 
     async def get_task_progress(self, task_uuid: str, since: str | None = None) -> dict[str, Any]:
         """How far a task is, with the steps that changed `since` then or run."""

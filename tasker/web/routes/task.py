@@ -27,16 +27,21 @@ routes = page_router()
 View = Literal["graph", "timeline", "history", "logs", "data"]
 Level = Literal["debug", "info", "warning", "error"]
 StepName = Annotated[str, Query(max_length=255)]
-MOST_LINES, MOST_MOVES = 500, 2000
+MOST_LINES, MOST_MOVES, MOST_STEPS = 500, 2000, 500
 BESIDE = "beside"  # where a step is shown; a page asks for it alone
 
 
 @routes.get("/tasks/{uuid}", **needs(Permission.TASKS_READ))
 async def show_task(
-    request: Request, uuid: str, view: View = "graph", step: StepName = "", level: Level = "debug"
+    request: Request,
+    uuid: str,
+    view: View = "graph",
+    step: StepName = "",
+    level: Level = "debug",
+    first: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> Response:
-    """A task; with `step` one of its steps beside it."""
-    return await task_page(request, uuid, view=view, step=step, level=level)
+    """A task; with `step` one of its steps beside it. Its table of steps begins at row `first`."""
+    return await task_page(request, uuid, view=view, step=step, level=level, first=first)
 
 
 @routes.get("/tasks/{uuid}/events", **needs(Permission.TASKS_READ))
@@ -46,7 +51,14 @@ async def follow_task(request: Request, uuid: str) -> Response:
 
 
 async def task_page(
-    request: Request, uuid: str, *, view: str = "graph", step: str = "", level: str = "debug", **values: Any
+    request: Request,
+    uuid: str,
+    *,
+    view: str = "graph",
+    step: str = "",
+    level: str = "debug",
+    first: int = 0,
+    **values: Any,
 ) -> Response:
     """The page of a task; `values`: what became of an action (`status`, `problem`, `typed`)."""
     program = program_of(request)
@@ -58,7 +70,8 @@ async def task_page(
     explained, pause = await _standing(request, report)
     shown = Shown(report, datetime.now(UTC), pause)
     parts: dict[str, Any] = {"drawing": None, "timeline": None, "history": (), "lines": ()}
-    if view == "graph":
+    rows = rows_of(report)
+    if view == "graph" and len(rows) <= MOST_STEPS:
         parts["drawing"] = graph.of_task(report, await program.pinned_plan(uuid))
     elif view == "timeline":
         parts["timeline"] = timeline(await program.tasks.history(uuid), shown.now)
@@ -74,7 +87,10 @@ async def task_page(
         level=level,
         shown=shown,
         report=report,
-        rows=rows_of(report),
+        rows=rows[first : first + MOST_STEPS],
+        first=first,
+        all_rows=len(rows),
+        most_steps=MOST_STEPS,
         explained=explained,
         commands=commands_of(report),
         drawer=drawer,

@@ -15,12 +15,14 @@ from pathlib import Path
 
 from tests.benchmarks.conditions import ROOT, Conditions
 from tests.benchmarks.cpu import seconds_of, server_of
-from tests.benchmarks.growth import crowds, disk, expansion, pages, templates, wide
+from tests.benchmarks.growth import crowds, disk, expansion, finished, pages, templates, wide
 from tests.benchmarks.growth.case import Case
 from tests.support.engine_fixture import Lab
 from tests.support.fleets.work import work_of
 
 CASES = (*expansion.CASES, *wide.CASES, *templates.CASES, *crowds.CASES)
+BESIDE = {"disk": disk.lines, "finished": finished.lines}
+"""What is measured in bytes and in pages."""
 EXPLAINED = 100
 """The plans are taken of a case that is so much smaller."""
 
@@ -64,7 +66,7 @@ def lines(conditions: Conditions, cases: list[Case], divide: int, folder: Path) 
 
 def main() -> int:
     """Measure, print; 1 when a bound was missed."""
-    names = [*(case.name for case in (*CASES, *pages.CASES)), "disk"]
+    names = [*(case.name for case in (*CASES, *pages.CASES)), *BESIDE]
     parser = argparse.ArgumentParser("make bench-growth", description=__doc__)
     parser.add_argument("--database-url", help="a server to measure on (default: an embedded one)")
     parser.add_argument("--only", nargs="*", default=names, choices=names, metavar="NAME", help=", ".join(names))
@@ -85,9 +87,10 @@ def main() -> int:
             for line in pages.lines(conditions, flat, options.divide) if flat else ():
                 print(line, flush=True)
                 missed = missed or line.endswith("BEYOND")
-            for line in disk.lines(conditions) if "disk" in options.only else ():
-                print(line, flush=True)
-                missed = missed or line.endswith("BEYOND")
+            for name in (name for name in BESIDE if name in options.only):
+                for line in BESIDE[name](conditions):
+                    print(line, flush=True)
+                    missed = missed or line.endswith("BEYOND")
         finally:
             if server:
                 server.stop()

@@ -30,6 +30,8 @@ FEW, MANY = 3_000, 30_000
 EVENT = {"name": "paid", "condition": "always", "delivery_mode": "durable"}
 GROWING = 1.5
 """By what a call may read more among ten times as many tasks: trees grow a level."""
+SCATTERED = 2.5
+"""The same of one that reads a sample."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,6 @@ def engine_of(session: Session) -> Engine:
 
 FLAT: dict[str, Callable[[Scene], Any]] = {
     "audit of a task": statement("client", "audit", step=None),
-    "doctor": doctor,
     "events of a task": events(3, task=True),
     "newest events": events(20, newest=True),
     "events withheld": events(0, withheld=True),
@@ -145,6 +146,8 @@ FLAT: dict[str, Callable[[Scene], Any]] = {
     "list error and an initiator": listed(status="error", initiator="rare"),
 }
 """What reads no more however many tasks have finished."""
+SAMPLES: dict[str, Callable[[Scene], Any]] = {"doctor": doctor}
+"""What reads the newest and some of any age, which lie side by side where there are few."""
 EACH: dict[str, Callable[[Scene], Any]] = {"db check": check}
 """What reads every task: pages by task."""
 
@@ -153,8 +156,8 @@ def lines(conditions: Conditions, few: int = FEW, many: int = MANY) -> Iterator[
     """The table, line by line."""
     yield f"{'pages':<34}{few:>11,}{many:>11,} finished tasks"
     small, large = _measured(conditions, few), _measured(conditions, many)
-    for name in (*FLAT, *EACH):
-        bound = small[name] * GROWING + 20
+    for name in (*FLAT, *SAMPLES, *EACH):
+        bound = small[name] * (SCATTERED if name in SAMPLES else GROWING) + (1 if name in EACH else 20)
         verdict = "" if large[name] <= bound else "  BEYOND"
         yield f"{name:<34}{small[name]:>11,.1f}{large[name]:>11,.1f}{verdict}"
 
@@ -163,7 +166,7 @@ def _measured(conditions: Conditions, finished: int) -> dict[str, float]:
     with conditions.database("tasker_growth") as url:
         lab = Lab(url)
         scene = Scene.of(lab, finished)
-        pages: dict[str, float] = {name: scene.work(call).pages for name, call in FLAT.items()}
+        pages: dict[str, float] = {name: scene.work(call).pages for name, call in (FLAT | SAMPLES).items()}
         pages |= {name: scene.work(call).pages / finished for name, call in EACH.items()}
         lab.close()
         return pages

@@ -113,7 +113,7 @@ def reading(lab: Lab, file: str, name: str, **params: Any) -> Callable[[str], Ca
     [
         ("tasks", "report", {}),
         ("tasks", "progress", {"since": None, "results_queue": "worker_results"}),
-        ("tasks", "history", {}),
+        ("tasks", "history", {"limit": None, "offset": 0}),
         ("client", "steps", {"step": None, "results": True}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

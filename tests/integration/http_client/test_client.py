@@ -195,6 +195,18 @@ async def test_a_page_that_begins_between_two_pages_is_put_together(client: Http
     assert [task.task_uuid for task in (await client.list_tasks(limit=3, offset=2)).tasks] == whole[2:5]
 
 
+async def test_a_history_is_read_page_by_page(
+    client: HttpClient, app: tasker.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = (await app.submit("shop/orders", {"amount": 77})).task_uuid
+    await app.wait(task)
+    whole = await client.get_task_history(task)
+    monkeypatch.setattr("tasker.client.http.operator_calls.HISTORY_PAGE", 2)
+
+    assert await client.get_task_history(task) == whole
+    assert len(whole) == len(await app.tasks.history(task)) > 2
+
+
 async def test_the_stream_of_a_task_ends_with_it(client: HttpClient) -> None:
     task = (await client.create_task("orders", namespace="shop", context={"amount": 15})).task_uuid
 

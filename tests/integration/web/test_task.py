@@ -52,6 +52,22 @@ async def waiting(app: tasker.App) -> str:
     return submitted.task_uuid
 
 
+async def test_steps_of_a_large_task_are_shown_page_by_page(
+    app: tasker.App, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = await done(app)
+    report = await app.tasks.report(task)
+    monkeypatch.setattr("tasker.web.routes.task.MOST_STEPS", 1)
+    first, *more = report.steps
+    pages = [(await site.get(f"tasks/{task}", first=str(number))).text for number in range(len(report.steps))]
+
+    for name, text in zip(report.steps, pages, strict=True):
+        assert re.findall(r"data-row data-step>(.*?)</a>", text) == [name]
+        assert "too large to be drawn" in text
+    assert ("Earlier steps" in pages[0], "Later steps" in pages[0]) == (False, bool(more)), first
+    assert ("Earlier steps" in pages[-1], "Later steps" in pages[-1]) == (bool(more), False)
+
+
 @pytest.mark.parametrize("view", VIEWS)
 async def test_every_view_shows_the_task_and_its_words_as_text(app: tasker.App, site: Site, view: str) -> None:
     task = await done(app)

@@ -156,6 +156,7 @@ from (
   from tasker.workflow_steps s join tasker.workflow_step_transitions h on h.workflow_step_uuid = s.workflow_step_uuid
   where s.task_uuid = %(task)s and h.task_uuid = %(task)s) h
 order by h.after, h.kind desc, h.step, h.sort_key
+limit %(limit)s offset %(offset)s
 
 -- name: events
 -- What happened to each of some tasks and its steps since a moment of its own (null: all of it), in the order of `history`;
