@@ -12,8 +12,8 @@ from tasker.services.engine.calls import Engine
 WAITED_SECONDS = 30.0
 """Enqueued for longer than this a step should have a message: sweeps look after some seconds."""
 EXAMPLES = 3
-SLICE = 500
-"""Tasks that one statement reads."""
+SLICE, ENDED_SLICE = 500, 2_000
+"""Open tasks that one statement reads, and tasks that have ended."""
 FIRST = "00000000-0000-0000-0000-000000000000"
 SWEEP = "the next sweep of any process"
 NOBODY = "nobody: look at it, and report it"
@@ -108,7 +108,7 @@ class Checks:
             unheld += await tasks.unheld(some)
             for namespace, steps in await tasks.without_message(some):
                 without.setdefault(namespace, []).extend(steps)
-        async for some in tasks.slices("ended", SLICE):
+        async for some in tasks.slices("ended", ENDED_SLICE):
             broken.add(await tasks.rows("violations", tasks=some))
         return [
             *(_finding(rule, found, SWEEP if rule in MENDED else NOBODY) for rule, found in broken.items()),
