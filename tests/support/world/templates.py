@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tasker.contracts.plan import RetryPolicy
+from tests.support.model.parts import Ending
 from tests.support.random_plans import (
     BATCHABLE,
     DECISION,
@@ -37,6 +38,13 @@ POLICIES = st.builds(
     max_attempts=st.integers(0, 4),
     backoff=st.sampled_from(["exponential", "fixed", "none"]),
     backoff_base_ms=st.sampled_from([100, 1000, 20_000]),
+)
+
+FAILURES = st.builds(
+    Ending,
+    failed=st.just(True),
+    retryable=st.sampled_from([True, True, False]),
+    retry_after=st.sampled_from([None, None, 0.0, 2.5]),
 )
 
 

@@ -24,12 +24,8 @@ from tests.support.random_plans import BATCHABLE, DEFERRED, WORKER, Spec
 SHARED = {
     "alembic_version",
     "template_events",
-    "domain_events",  # which have a retention of their own
-    "domain_events_pruned",
-    "event_positions",
-    "unplaced_events",
-    "event_subscribers",
-    "event_deliveries",
+    *("domain_events", "event_positions", "unplaced_events"),  # which have a retention of their own
+    *("domain_events_pruned", "event_subscribers", "event_deliveries"),
     "task_namespaces",
     "named_tasks",
     "named_steps",

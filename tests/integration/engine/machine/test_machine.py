@@ -25,7 +25,7 @@ from tests.support.world.intruders import DEEDS, deciding, deed, moments
 from tests.support.world.parts import NOBODY, Attempt, Handed, Worker
 from tests.support.world.rerunning import rerun
 from tests.support.world.settling import Settling, hold_both, rivals
-from tests.support.world.templates import NAMESPACES, templates
+from tests.support.world.templates import FAILURES, NAMESPACES, templates
 from tests.support.world.world import World
 
 LONG = os.environ.get("TASKER_PROPERTY") == "long"
@@ -45,13 +45,6 @@ CARRIED = settings(PROFILE, max_examples=max(6, EXAMPLES // 10), phases=NO_SHRIN
 """Messages come in the backend's order, so a failure cannot be made smaller."""
 TASKS = 5
 NO_OUTCOME = {"value": "said nothing of what to create"}
-
-FAILURES = st.builds(
-    Ending,
-    failed=st.just(True),
-    retryable=st.sampled_from([True, True, False]),
-    retry_after=st.sampled_from([None, None, 0.0, 2.5]),
-)
 
 
 class Machine(RuleBasedStateMachine):
