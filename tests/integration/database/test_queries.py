@@ -14,6 +14,7 @@ PARAMETER, PART = re.compile(r"%\((\w+)\)s"), re.compile(r"\{\w+\}")
 ASSEMBLED = {
     "{matching}": "from tasker.tasks t join tasker.task_details d on d.task_uuid = t.task_uuid where true",
     "{beyond}": "<",
+    "{tagged}": "select d.task_uuid from tasker.task_details d",
     "{order}": "desc",
     "{task}": query("client", "tasks"),
     "{steps}": query("client", "steps"),
@@ -29,7 +30,7 @@ def statements() -> Iterator[tuple[str, str]]:
     named = {(file.stem, name) for file, text in texts for name in re.findall(r"^-- name: (.+)$", text, re.M)}
     for file, name in sorted(named - NOT_ALONE):
         text = PART.sub(lambda part: ASSEMBLED[part[0]], query(file, name))
-        is_condition = file == "listing" and not text.startswith("select")
+        is_condition = file == "listing" and not text.startswith(("select", "with"))
         yield f"{file}.sql: {name}", CONDITION + text if is_condition else text
 
 
