@@ -6,10 +6,10 @@ import base64
 import binascii
 import re
 from ipaddress import ip_network
-from typing import Annotated
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, model_validator
 
 from tasker.contracts.settings import Table, flag, number, refused, several, whole
 
@@ -114,3 +114,11 @@ class WebhooksTable(Table):
     plain_http: bool = flag(
         False, "Also post to http:// URLs.", advice="Whoever is in between reads and may change what is sent."
     )
+
+    @model_validator(mode="after")
+    def _posts_to_each(self) -> Self:
+        for endpoint in self.endpoints:
+            if urlsplit(endpoint.url).scheme == "http" and not self.plain_http:
+                issue = f"The endpoint {endpoint.name} is at http://, and plain_http is false"
+                raise refused(issue, "Write https://, or set plugins.webhooks.plain_http = true")
+        return self

@@ -286,7 +286,7 @@ def generate(context: str, environment: str, source_dir: Path, environ: Mapping[
         here = [
             problem
             for problem in error.problems
-            if not is_of_absent_plugin(problem) and problem.path.rpartition(".")[0] not in incomplete
+            if not is_of_absent_plugin(problem) and not {problem.path, problem.path.rpartition(".")[0]} & incomplete
         ]
         if here:
             raise ConfigurationInvalid(tuple(here), error.usable) from None

@@ -47,6 +47,7 @@ ENDPOINT = '[plugins]\nenabled = ["webhooks", "absent"]\n[plugins.absent]\na = 1
     ("endpoint", "problem"),
     [
         ('name = "A B"\nurl = "https://x/"', "plugins.webhooks.endpoints[0].name"),
+        ('name = "b"\nurl = "http://x/"', "plugins.webhooks"),
         ('name = "b"\nurl = "ftp://x/"\nsecrets = ["${NOT_SET_HERE}"]', "plugins.webhooks.endpoints[0].url"),
     ],
 )
