@@ -151,7 +151,8 @@ def tls_of(http: HttpSettings | PortSettings) -> TlsFiles | None:
 def _status(server: HttpServer, app: App) -> dict[str, object]:
     """What it does now, for one line of the log."""
     health = app.breakers.health()
-    return {"kind": "server", "pid": os.getpid(), "address": server.address, "health": health.message or health.status}
+    status = health.message or health.status
+    return {"process": "server", "pid": os.getpid(), "address": server.address, "health": status}
 
 
 def _who(authenticator: Authenticator | None) -> str:

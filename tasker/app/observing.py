@@ -48,7 +48,7 @@ def status_of(observed: Observed) -> dict[str, object]:
     areas = {name: area for name, area in observed.areas().items() if area.status is not HealthStatus.HEALTHY}
     steps = {"busy": f"{load.busy}/{load.slots}", "waiting": load.waiting, "given_back": load.given_back}
     return {
-        "kind": observed.kind,
+        "process": observed.kind,
         "worker": observed.identity(),
         "running": observed.running,
         "up_seconds": round((datetime.now(UTC) - observed.started_at).total_seconds()),

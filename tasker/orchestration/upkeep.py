@@ -69,8 +69,7 @@ class Upkeep:
         self._engine, self._sweeper, self._turns, self._executor = engine, sweeper, turns, executor
         self._schedule, self._clock, self._random, self._breaker = schedule, clock, random, breaker
         self._on_advanced, self._on_repaired, self._poll_seconds = on_advanced, on_repaired, poll_seconds
-        self._failing = Failing("upkeep", _log)
-        self._unreachable, self._sweep_at = False, clock.monotonic()
+        self._failing, self._unreachable, self._sweep_at = Failing("upkeep", _log), False, clock.monotonic()
         self._hesitations, self._hesitation = Backoff(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
         self._unknown, self._under_way, self._draining = set[tuple[str, int]](), asyncio.Lock(), False
         self.repaired: Counter[str] = Counter()

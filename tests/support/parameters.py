@@ -46,6 +46,8 @@ def companions(path: str) -> dict[str, Any]:
     """What must be set beside a parameter so that it is legal."""
     if path.endswith(".auth.enabled"):
         return {f"{path.removesuffix('enabled')}api_key": "as-long-as-a-key-must-be"}
+    if path == "common.retention.pending_days":  # of the dead letters whose tasks are to be deleted
+        return {"common.retention.failed_days": 1}
     root, _, plugin = path.partition(".")
     return {"plugins.enabled": [plugin.partition(".")[0]]} if root == "plugins" and "." in plugin else {}
 

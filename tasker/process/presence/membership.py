@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from tasker.contracts.clock import Clock
 from tasker.db.connection import SyncConnection
 from tasker.db.pace import outage_of
-from tasker.errors import DatabaseError, DatabaseUnavailable
+from tasker.errors import DatabaseError, DatabaseUnavailable, SessionRefused
 from tasker.execution.lease import LeaseKeeper
 from tasker.execution.worker import Worker
 from tasker.handler import HandlerRegistry
@@ -53,6 +53,7 @@ class Membership:
         self._joined = False
         self._lease: LeaseKeeper | None = None
         self._problem = ""
+        self._end_level = logging.INFO
 
     async def join(self, on_fenced: Callable[[], None], on_renewal: Callable[[str], None]) -> None:
         """Enter the registry and keep the lease. Raises `DatabaseError`.
@@ -83,13 +84,18 @@ class Membership:
         renewed(None)
 
     def _log_renewal(self, error: DatabaseUnavailable | None) -> None:
-        """Log once that the lease cannot be renewed, and that it is renewed again."""
+        """Log once that the lease cannot be renewed, and that it is renewed again; of an outage only that it began."""
+        outage = outage_of(self._url)
+        if error is not None and not isinstance(error, SessionRefused):
+            outage.failed(error, outage.now())
+        elif error is None and self._problem:
+            outage.answered()
         worker, before, self._problem = self._worker.identity, self._problem, error.message if error else ""
         if error is not None and not before:
-            level = logging.DEBUG if outage_of(self._url).is_on else logging.WARNING
+            level, self._end_level = (logging.DEBUG, logging.DEBUG) if outage.is_on else (logging.WARNING, logging.INFO)
             _log.log(level, "lease_not_renewed worker=%s: nothing is claimed until it is: %s", worker, error.message)
         elif before and error is None:
-            _log.info("lease_renewed worker=%s", worker)
+            _log.log(self._end_level, "lease_renewed worker=%s", worker)
 
     @property
     def up_to_date(self) -> bool:

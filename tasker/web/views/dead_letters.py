@@ -132,7 +132,7 @@ def figures(stats: Sequence[ReasonStats]) -> Iterable[Figure]:
 
 
 def meaning(reason: str) -> str:
-    """Why an entry is on the list, in words; "max retries exceeded" is said of what was never to be retried, too."""
+    """Return in words why an entry is on the list."""
     return MEANINGS.get(reason, reason)
 
 

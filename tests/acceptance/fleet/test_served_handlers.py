@@ -171,7 +171,7 @@ def test_installed_templates_and_error_rules_are_used_and_usr1_logs_the_status(
         fleet.signal(name, signal.SIGUSR1)
         until(lambda name=name: "process_status" in fleet.log(name), f"{name} logs its status")  # type: ignore[misc]
         (line,) = [line for line in fleet.log(name).splitlines() if "process_status" in line]
-        assert f"kind={kind} worker=" in line
+        assert f"process={kind} worker=" in line
         assert "health=healthy" in line
     assert not fleet.ended("one")
     for root in roots:

@@ -32,7 +32,7 @@ async def test_a_task_that_failed_is_listed_counted_queued_and_shown(client: htt
     stats = [DlqStats(**each) for each in (await client.get("/v1/dlq/stats")).json()]
 
     assert failed in [each.task_uuid for each in listed]
-    assert (shown.dlq_reason, shown.resolution_status) == ("MaxRetriesExceeded", "Pending")
+    assert (shown.dlq_reason, shown.resolution_status) == ("PermanentFailure", "Pending")
     assert shown.task_snapshot["workflow_steps"][0]["last_error"]["message"] == "less than nothing"
     assert failed in [each.task_uuid for each in queued]
     assert sum(each.pending for each in stats) == len(queued)

@@ -52,7 +52,7 @@ async def test_an_entry_is_in_the_queue_in_its_group_and_in_the_list(
     assert link not in await site.text("dead-letters", namespace="nobody")
     for path in ("", "/entries", f"/entries/{entry.dlq_entry_uuid}"):  # it failed at once, and was never to be retried
         text = (await site.text(f"dead-letters{path}")).lower()
-        assert ("a step failed for good" in text, "retries exceeded" in text) == (True, False)
+        assert ("a step failed in a way that no retry changes" in text, "retries exceeded" in text) == (True, False)
     (fingerprint,) = entry.fingerprints
     groups = await site.text("dead-letters/groups")
     assert fingerprint in groups
@@ -61,7 +61,7 @@ async def test_an_entry_is_in_the_queue_in_its_group_and_in_the_list(
     for query in (
         {},
         {"status": "pending"},
-        {"reason": "max_retries_exceeded"},
+        {"reason": "permanent_failure"},
         {"template": "orders"},
         {"fingerprint": fingerprint},
     ):

@@ -72,7 +72,7 @@ async def test_each_filter_finds_what_it_says(app: tasker.App, site: Site) -> No
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ({"status": "failed"}, "there is no state 'failed'"),
+        ({"status": "failed"}, "status: unknown state 'failed'"),
         ({"within": "3y"}, "'3y' is no span of time here"),
         ({"since": "yesterday"}, "'yesterday' is no moment"),
         ({"correlation": "x"}, "is not a task's identifier"),

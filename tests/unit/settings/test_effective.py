@@ -231,7 +231,8 @@ BY_TWO = {
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
     "origin",
-    *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms", "sweeps.mend_ms"),
+    *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms"),
+    *("sweeps.mend_ms", "sweeps.whole"),
     *(f"orchestrator_events.{name}" for name in ("connection_timeout_seconds", "event_timeout_seconds")),
     *(f"orchestrator_events.{name}" for name in ("retry_interval_seconds", "max_retry_attempts")),
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),

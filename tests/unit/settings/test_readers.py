@@ -39,7 +39,7 @@ from tasker.settings.model import Settings
 from tasker.settings.reference import reference
 from tasker.settings.reserved import RESERVED
 from tasker.settings.single_process import SINGLE_PROCESS
-from tests.support.parameters import READ, changed, path_of
+from tests.support.parameters import READ, changed, companions, path_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -52,7 +52,9 @@ def settings_with(path: str, value: Any) -> Settings:
 
 @pytest.mark.parametrize("parameter", READ, ids=path_of)
 def test_a_setting_that_is_accepted_changes_what_a_process_is_made_with(parameter: Parameter) -> None:
-    assert any(configured(settings) != configured(settings_model()()) for _, settings in changed(parameter))
+    before = check(nested(companions(parameter.path))).settings
+    assert before
+    assert any(configured(settings) != configured(before) for _, settings in changed(parameter))
 
 
 def test_every_number_of_the_settings_is_bounded_so_that_times_and_columns_can_hold_it() -> None:

@@ -169,7 +169,7 @@ async def test_dealing_side_by_side_ends_with_a_group_of_what_went_wrong(app: ta
     async with asyncio.timeout(60):
         with pytest.raises(ExceptionGroup) as failed:
             await app.domain_events.subscribe("side", from_now=False).deal(broken, ahead=2)
-        assert [type(each) for each in failed.value.exceptions] == [KeyError]
+        assert {type(each) for each in failed.value.exceptions} == {KeyError}  # of one event, or of both
         with pytest.raises(ExceptionGroup) as replayed:
             await app.domain_events.subscribe("side", from_now=False).deal(lost, ahead=1)
         assert {type(each) for each in replayed.value.exceptions} == {SubscriptionLost}
