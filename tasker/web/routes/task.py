@@ -28,6 +28,8 @@ View = Literal["graph", "timeline", "history", "logs", "data"]
 Level = Literal["debug", "info", "warning", "error"]
 StepName = Annotated[str, Query(max_length=255)]
 MOST_LINES, MOST_MOVES, MOST_STEPS = 500, 2000, 500
+MOST_DRAWN = 1000
+"""Steps of the largest graph that is drawn."""
 BESIDE = "beside"  # where a step is shown; a page asks for it alone
 
 
@@ -71,7 +73,7 @@ async def task_page(
     shown = Shown(report, datetime.now(UTC), pause)
     parts: dict[str, Any] = {"drawing": None, "timeline": None, "history": (), "lines": ()}
     rows = rows_of(report)
-    if view == "graph" and len(rows) <= MOST_STEPS:
+    if view == "graph" and len(rows) <= MOST_DRAWN:
         parts["drawing"] = graph.of_task(report, await program.pinned_plan(uuid))
     elif view == "timeline":
         parts["timeline"] = timeline(await program.tasks.history(uuid), shown.now)

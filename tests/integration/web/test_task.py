@@ -58,6 +58,7 @@ async def test_steps_of_a_large_task_are_shown_page_by_page(
     task = await done(app)
     report = await app.tasks.report(task)
     monkeypatch.setattr("tasker.web.routes.task.MOST_STEPS", 1)
+    monkeypatch.setattr("tasker.web.routes.task.MOST_DRAWN", 1)
     first, *more = report.steps
     pages = [(await site.get(f"tasks/{task}", first=str(number))).text for number in range(len(report.steps))]
 

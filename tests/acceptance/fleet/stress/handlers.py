@@ -10,7 +10,8 @@ from typing import Any
 import psycopg
 
 from tasker.errors import PermanentError, RetryableError
-from tasker.step_handler.functional import inputs, step_handler
+from tasker.step_handler import StepHandler, step_handler
+from tasker.types import StepHandlerResult
 
 RETRYABLE, PERMANENT = 0.15, 0.005
 _connections: dict[str, psycopg.AsyncConnection[Any]] = {}
@@ -46,10 +47,12 @@ async def work(context: Any) -> dict[str, Any]:
     return {"done": str(context.step_uuid)}
 
 
-@step_handler("stress.choose")
-@inputs("choices")
-async def choose(choices: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Decide what the task's input says."""
-    await _run(context)
-    outcome: dict[str, Any] = choices[context.step_name]
-    return outcome
+class Choose(StepHandler):
+    """Decides what the task's input says: branches, or batches."""
+
+    handler_name = "stress.choose"
+
+    async def call(self, context: Any) -> StepHandlerResult:
+        """Return the outcome of this step."""
+        await _run(context)
+        return self.success(context.get_input("choices")[context.step_name])
