@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import psycopg
 
+from tasker.db.embedded import become
+from tasker.db.embedded.account import choose_account
 from tasker.db.embedded.cluster import find_binaries
 from tests.support.servers.brokers import Kind, Launch, PrivateServer
 from tests.support.servers.pooler import NO_SSL, SSL_REQUEST
@@ -91,23 +94,25 @@ def _launch(fill: Fill, program: str, port: int, folder: Path) -> Launch:
         fill(folder)
     settings = {**SETTINGS, "port": str(port)}
     options = (part for name, value in settings.items() for part in ("-c", f"{name}={value}"))
-    return [*_account(), program, "-D", str(folder / "data"), *options], {}
+    return [*_prefix(folder / "data"), program, "-D", str(folder / "data"), *options], {}
 
 
 def _base_backup(primary: str, folder: Path) -> None:
     program = str(find_binaries() / "pg_basebackup")
     data = folder / "data"
-    data.mkdir(mode=0o700)
-    if os.geteuid() == 0:
-        subprocess.run(["chown", "postgres:postgres", str(data)], check=True)
-    command = [*_account(), program, "-D", str(data), "-d", primary, "-R", "-X", "stream", "-c", "fast"]
+    data.mkdir()
+    choose_account(data, find_binaries()).own(data)
+    command = [*_prefix(data), program, "-D", str(data), "-d", primary, "-R", "-X", "stream", "-c", "fast"]
     subprocess.run(command, check=True, capture_output=True, cwd="/")
 
 
-def _account() -> Sequence[str]:
-    """PostgreSQL refuses to run as root."""
-    switch = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups")
-    return switch if os.geteuid() == 0 else ()
+def _prefix(data: Path) -> Sequence[str]:
+    """What runs a program as the owner of the data: PostgreSQL refuses to run as root. The programs may lie below a
+    folder that is closed to that account."""
+    owner = data.stat()
+    return (
+        (sys.executable, "-I", "-S", become.__file__, str(owner.st_uid), str(owner.st_gid)) if not os.geteuid() else ()
+    )
 
 
 def _answers(url: str) -> bool:
