@@ -58,6 +58,13 @@ class DeclarationMismatch(ConfigurationError):
 
 
 class HandlerLoadError(ResolutionError):
-    """A module of handlers could not be imported, or two of its handlers claim one name."""
+    """A module of handlers could not be imported, or two of its handlers claim one name.
+
+    `line` is the line of its file that failed, None where none is known.
+    """
 
     error_type = "handler_load_error"
+
+    def __init__(self, message: str = "", *, line: int | None = None, **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.line = line

@@ -89,8 +89,12 @@ def loading(what: str, path: Path | None = None) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         kind = "" if isinstance(error, TaskerError) else f"{type(error).__name__}: "
+        file, line = _place(error, path)
+        place = f"{file}:{line}: " if file else ""
         raise HandlerLoadError(
-            f"{what} cannot be loaded: {_place(error, path)}{kind}{error}", hint=_hint(error, path)
+            f"{what} cannot be loaded: {place}{kind}{error}",
+            hint=_hint(error, path),
+            line=line if path and file == str(path) else None,
         ) from error
 
 
@@ -113,15 +117,15 @@ def _is_ours(handler: Any) -> bool:
     return str(getattr(handler, "__module__", "")).startswith("tasker.")
 
 
-def _place(error: BaseException, path: Path | None) -> str:
-    """`file:line: ` of the user's code that failed."""
+def _place(error: BaseException, path: Path | None) -> tuple[str, int | None]:
+    """File and line of the user's code that failed; no file where none is known."""
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno}: "
+        return error.filename, error.lineno
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
     own = [frame for frame in frames if path is None or Path(frame.filename) == path]
     outside = [frame for frame in own if Path(frame.filename).parent != Path(__file__).parent]
     usable = [frame for frame in outside if "importlib" not in frame.filename]
-    return f"{usable[-1].filename}:{usable[-1].lineno}: " if usable else ""
+    return (usable[-1].filename, usable[-1].lineno) if usable else ("", None)
 
 
 def _hint(error: BaseException, path: Path | None) -> str | None:

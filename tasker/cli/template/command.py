@@ -12,6 +12,7 @@ import click
 from tasker.cli.connection import format_option, print_as
 from tasker.cli.guessing import GuessingGroup, WorkflowPath
 from tasker.cli.plugin import plugged_rules
+from tasker.cli.run.json_output import reserved_stdout
 from tasker.cli.template.registered import list_templates, register
 from tasker.contracts.plan import Plan
 from tasker.services.authoring.templates import check_handlers, combined, load_path, load_plans, require_environment
@@ -48,25 +49,24 @@ template.add_command(register)
     "--handlers",
     metavar="MODULE_OR_FOLDER",
     multiple=True,
-    help="Also check that every callable resolves, here or in the handlers.py beside the template; repeatable.",
+    help="More handlers, beside those in the handlers.py of the template's folder; repeatable.",
 )
 @format_option("text", "json", "sarif")
 def validate(paths: tuple[Path, ...], environment: str | None, handlers: tuple[str, ...], form: str) -> None:
-    """Report every problem of the templates in files and folders.
+    """Report every problem of the templates in files and folders, and of the handlers beside them.
 
+    Where a handlers.py lies beside a template, or --handlers names some, every step needs a handler that fits it.
     Silent, and exit code 0, when there is none. Warnings are shown and leave the exit code at 0; with an error it is 1.
     """
-    diagnostics: list[Diagnostic] = []
-    sources: dict[str, str] = {}
     rules = plugged_rules()
     results = [load_path(path, environment, rules) for path in paths]
     if all(result.ok for result in results):
         require_environment(combined(results), environment)
-    for path, result in zip(paths, results, strict=True):
-        sources.update(result.sources)
-        diagnostics += result.diagnostics
-        diagnostics += check_handlers(result, path, handlers) if handlers else []
-    _print(list(dict.fromkeys(diagnostics)), sources, form)
+    diagnostics: list[Diagnostic] = []
+    with reserved_stdout():  # modules of handlers may print
+        for path, result in zip(paths, results, strict=True):
+            diagnostics += [*result.diagnostics, *check_handlers(result, path, handlers)]
+    _print(list(dict.fromkeys(diagnostics)), combined(results).sources, form)
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise click.exceptions.Exit(1)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tasker.contracts.plan import Plan
 from tasker.contracts.template_rules import TemplateRules
-from tasker.errors import DeclarationMismatch, ResolutionError, TemplateError, UsageError
+from tasker.errors import DeclarationMismatch, HandlerLoadError, ResolutionError, TemplateError, UsageError
 from tasker.registry.invocation import resolve_for
 from tasker.registry.overlooked import overlooked
 from tasker.registry.workflow_handlers import HANDLERS_FILE
@@ -132,20 +132,27 @@ def combined(results: Sequence[CompileResult]) -> CompileResult:
 def check_handlers(result: CompileResult, root: Path, sources: Sequence[str | Path]) -> list[Diagnostic]:
     """A diagnostic for every step that has no handler, or one that cannot be called or reads what the step cannot have.
 
-    Handlers come from the `handlers.py` beside each template, from `sources`, and from installed packages. Raises
-    `HandlerLoadError` when a source cannot be imported.
+    Handlers come from the `handlers.py` beside each template, from `sources`, and from installed packages. Without
+    `sources`, a template that has no `handlers.py` is not checked. A `handlers.py` that cannot be imported is a
+    diagnostic of its own. Raises `HandlerLoadError` when a source cannot be imported.
     """
     workflows = workflows_of(result, root)
     return [
         diagnostic
         for workflow, origins in zip(workflows, result.origins, strict=True)
+        if sources or (workflow.folder / HANDLERS_FILE).is_file()
         for diagnostic in _check_workflow(workflow, origins, sources)
     ]
 
 
 def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str | Path]) -> Iterator[Diagnostic]:
     registry, plan = load_handlers(sources), workflow.plan
-    add_handlers_beside(registry, [workflow])
+    try:
+        add_handlers_beside(registry, [workflow])
+    except HandlerLoadError as error:
+        file = str(workflow.folder / HANDLERS_FILE)
+        yield Diagnostic("T035", severity_of("T035"), error.message, file, error.line or 1, 1, hint=error.hint)
+        return
     bare = registry.bare_folders(plan.id)
     for step in plan.steps:
         origin = origins[step.name]
