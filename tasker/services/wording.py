@@ -51,10 +51,12 @@ def duration(milliseconds: float | None) -> str:
 
 
 def countdown(seconds: float) -> str:
-    """`in 7 s`, `in 3 m 05 s`, and `now` when the time has come."""
-    left = math.ceil(seconds)
-    if left <= 0:
+    """`in 100 ms`, `in 7 s`, `in 3 m 05 s`, and `now` when the time has come."""
+    if seconds <= 0:
         return "now"
+    if (milliseconds := max(1, round(1000 * seconds))) < 1000:
+        return f"in {duration(milliseconds)}"
+    left = math.ceil(seconds)
     return f"in {left} s" if left < 60 else f"in {duration(left * 1000)}"
 
 

@@ -294,6 +294,13 @@ def test_a_retry_says_its_attempt_its_delay_and_the_reason() -> None:
     assert lines([waiting]) == ["a: ↻ waiting_for_retry  attempt 1/3  1.0 s, again in 2 s, network_error: down"]
 
 
+def test_a_retry_that_comes_in_less_than_a_second_shows_milliseconds(plan: Plan) -> None:
+    waiting = step("begin", "waiting_for_retry", at=9.95, due_at=after(10.05))
+
+    assert lines([waiting]) == ["begin: ↻ waiting_for_retry  attempt 1/3  again in 100 ms"]
+    assert rows(plan, waiting)["begin"].time == "in 50 ms"
+
+
 def test_lines_are_in_the_order_of_time() -> None:
     late, early = step("a", "complete", at=2, started_at=NOON), step("b", "complete", at=1, started_at=NOON)
 

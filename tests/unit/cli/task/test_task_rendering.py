@@ -105,7 +105,10 @@ def test_a_step_that_waits_for_a_retry_counts_down_in_seconds() -> None:
     (row,) = shown(step("pay", "waiting_for_retry", failures=(FAILURE | {"retry_in_ms": 20_400},)))
 
     assert row.endswith("again in 13 s")
-    assert [countdown(left) for left in (0.2, 59.2, 185, 0, -3)] == [
+    assert [countdown(left) for left in (0.0001, 0.07, 0.9999, 1, 59.2, 185, 0, -3)] == [
+        "in 1 ms",
+        "in 70 ms",
+        "in 1 s",
         "in 1 s",
         "in 1 m 00 s",
         "in 3 m 05 s",
