@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ def _with_graph(plan: Plan) -> dict[str, Any]:
     return {"namespace": plan.namespace, "name": plan.name, "version": plan.version, **graph_data(plan)}
 
 
-def _print(diagnostics: Sequence[Diagnostic], sources: dict[str, str], form: str) -> None:
+def _print(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], form: str) -> None:
     if form == "json":
         click.echo(to_json(diagnostics))
     elif form == "sarif":
