@@ -29,8 +29,10 @@ REPLACED = {
     "health": "doctor",
     "docs": "config docs",
     "config detect-unused": "config validate",
+    "dlq purge": "db prune --failed-days DAYS --pending-days DAYS",
+    "dlq prune": "db prune --failed-days DAYS --pending-days DAYS",
 }
-"""Commands of tasker-ctl that have another name here."""
+"""Commands of tasker-ctl, and of other tools, that have another name here."""
 
 FEW = 3
 

@@ -92,9 +92,11 @@ def test_secret_for_an_endpoint_is_made_before_its_plugin_can_be_on(
         ("health check", "doctor"),
         ("docs generate", "config docs"),
         ("config detect-unused --context worker", "config validate"),
+        ("dlq purge --older-than 30", "db prune --failed-days DAYS --pending-days DAYS"),
+        ("dlq prune", "db prune --failed-days DAYS --pending-days DAYS"),
     ],
 )
-def test_command_of_tasker_ctl_with_another_name_is_answered_with_that_name(line: str, replacement: str) -> None:
+def test_command_that_has_another_name_here_is_answered_with_that_name(line: str, replacement: str) -> None:
     result = invoke(*line.split())
 
     assert result.exit_code == 2
