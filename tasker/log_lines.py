@@ -36,9 +36,10 @@ class Line(NamedTuple):
     """What stands below it: a traceback."""
 
     def __str__(self) -> str:
-        """The phrase, and the fields behind it."""
+        """The phrase and its fields, but for a field that the phrase ends with (`Step claimed: step_uuid=`)."""
         below = f"\n{self.detail}" if self.detail else ""
-        return f"{self.phrase} {as_text(self.fields)}{below}"
+        last = self.phrase.rpartition(" ")[2].partition("=")[0]
+        return f"{self.phrase} {as_text({name: self.fields[name] for name in self.fields if name != last})}{below}"
 
 
 def ids_of(claim: Claim) -> dict[str, Any]:

@@ -106,12 +106,22 @@ def test_a_configuration_sets_the_form_and_the_option_counts_above_it(database_u
 
 
 def test_in_text_the_ids_stand_behind_the_message(database_url: str, tmp_path: Path) -> None:
-    text = run(tmp_path, database_url, TASKER_LOG_LEVEL="INFO")
+    text = run(tmp_path, database_url, TASKER_LOG_LEVEL="DEBUG")
     (line,) = [line for line in text.splitlines() if "hello loop" in line]
     assert " INFO my_project hello loop correlation_id=" in line
     assert " step_name=on_the_loop attempt=1" in line
     (line,) = [line for line in text.splitlines() if "hello process" in line]
     assert " step_name=in_a_process " in line
+    begin = (
+        "Task initialized: task_uuid=",
+        "Step claimed: step_uuid=",
+        "Step completed: step_uuid=",
+        "Task finalized: ",
+    )
+    for phrase in begin:
+        assert phrase in text
+    twice = [line for line in text.splitlines() if max(map(line.count, (" task_uuid=", " step_uuid="))) > 1]
+    assert twice == []
 
 
 def test_loggers_have_levels_of_their_own_in_child_processes_too(database_url: str, tmp_path: Path) -> None:

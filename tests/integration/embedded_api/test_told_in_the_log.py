@@ -52,8 +52,7 @@ async def test_each_step_that_goes_to_the_queue_is_a_line(
     for name, line in zip(("first", "second"), told, strict=True):
         step = steps[name].step_uuid
         assert line.startswith(
-            f"Step enqueued: step_uuid={step} {begun(task)} step_uuid={step} namespace=told "
-            "operation=step_enqueued duration_ms="
+            f"Step enqueued: step_uuid={step} {begun(task)} namespace=told operation=step_enqueued duration_ms="
         )
         assert line.endswith(
             f" step_name={name} attempt=1 queue=worker_told_queue trace_id={TRACE} span_id=00f067aa0ba902b7"
@@ -70,7 +69,7 @@ async def test_tasks_that_a_person_ends_are_finalized_in_the_log(
             await mended(app, completed)
 
     assert lines(caplog, "Task finalized: task_uuid=") == [
-        f"Task finalized: task_uuid={task} {begun(task)} namespace=told state={state} "
+        f"Task finalized: task_uuid={task} correlation_id={OPTIONS['correlation_id']} namespace=told state={state} "
         f"trace_id={TRACE} span_id=00f067aa0ba902b7"
         for task, state in ((cancelled, "cancelled"), (completed, "complete"))
     ]

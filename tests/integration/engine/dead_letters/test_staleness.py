@@ -372,10 +372,10 @@ async def test_the_lines_of_a_stale_task_say_whose_it_is(alone: Lab, caplog: pyt
     with caplog.at_level("INFO", "tasker.orchestration"):
         await StalenessSearch(engine, StalenessSettings()).look(alone.two.worker)
 
-    whose = f"correlation_id={task} task_uuid={task} namespace={alone.namespace}"
+    correlation, namespace = f"correlation_id={task}", f"namespace={alone.namespace}"
     ended, stale = caplog.messages
-    assert ended == f"Task finalized: task_uuid={task} {whose} state=error"
-    assert stale.startswith(f"stale_task {whose} state=steps_in_process template=")
+    assert ended == f"Task finalized: task_uuid={task} {correlation} {namespace} state=error"
+    assert stale.startswith(f"stale_task {correlation} task_uuid={task} {namespace} state=steps_in_process template=")
 
 
 async def test_a_search_counts_what_it_has_found_and_how_long_it_took(alone: Lab) -> None:

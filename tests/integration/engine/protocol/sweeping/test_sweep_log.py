@@ -56,8 +56,8 @@ async def test_a_task_that_a_sweep_ends_is_told_and_whose_it_is(
     with caplog.at_level("INFO", "tasker.orchestration"):
         assert await orchestra.sweep() == {"lost_worker": 1}
 
-    whose = f"correlation_id={task} task_uuid={task} namespace={lab.namespace}"
-    assert f"Task finalized: task_uuid={task} {whose} state={lab.task(task).state}" in caplog.messages
+    whose = f"task_uuid={task} correlation_id={task} namespace={lab.namespace}"
+    assert f"Task finalized: {whose} state={lab.task(task).state}" in caplog.messages
 
 
 async def test_what_a_sweep_has_ended_is_told_although_it_comes_to_nothing_then(orchestra: Orchestra) -> None:
