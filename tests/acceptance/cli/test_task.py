@@ -70,6 +70,18 @@ def test_tasks_are_chosen_by_age_and_by_tags_beside_everything_else(database_url
     assert listed("--tag", "red", "--status", "error") == []
 
 
+def test_tasks_of_a_template_are_not_those_of_templates_with_a_like_name(tmp_path: Path, database_url: str) -> None:
+    tasks = {}
+    for name in ("order", "orders", "order_v2", "reorder", "Order"):
+        template = f"name: {name}\nnamespace: w\nversion: 1.0.0\nsteps: [{{name: hold, handler: hold}}]\n"
+        invoke("template", "register", write_workflow(tmp_path / name, template, HOLDING), database=database_url)
+        tasks[name] = invoke("task", "submit", f"w/{name}", database=database_url).stdout.strip()
+
+    found = invoke("task", "list", "--template", "order", "--format", "json", database=database_url)
+
+    assert [(row["template"], row["task_uuid"]) for row in json.loads(found.stdout)] == [("order", tasks["order"])]
+
+
 def test_a_task_is_shown_with_steps_failures_and_results(failed: str, database_url: str) -> None:
     text = invoke("task", "show", failed, database=database_url).stdout
 

@@ -106,8 +106,18 @@ async def test_a_batch_answers_for_each_of_its_tasks(client: httpx.AsyncClient) 
         {"pointer": "/context/amount", "message": "expected a whole number, found the text 'many'"}
     ]
     assert found["results"][4]["problem"]["code"] == "template_not_found"
-    again = await client.post("/v1/tasks/batch", json={"tasks": orders[:1], "on_duplicate": "return_existing"})
-    assert again.json()["results"][0]["task_uuid"] == found["results"][0]["task_uuid"]
+
+
+async def test_a_batch_that_takes_what_exists_counts_it_apart(client: httpx.AsyncClient) -> None:
+    first = await created(client, order(26))
+    orders = [order(26), order(27), order(27), order("many"), order(26)]
+    answer = await client.post("/v1/tasks/batch", json={"tasks": orders, "on_duplicate": "return_existing"})
+
+    found = answer.json()
+    assert [each["status"] for each in found["results"]] == [200, 201, 200, 422, 200]
+    assert (found["created"], found["existing"], found["refused"]) == (1, 3, 1)
+    assert [found["results"][place]["task_uuid"] for place in (0, 4)] == [first["task_uuid"]] * 2
+    assert found["results"][1]["task_uuid"] == found["results"][2]["task_uuid"]
 
 
 async def test_pages_hold_every_task_once_whatever_is_created_meanwhile(client: httpx.AsyncClient) -> None:

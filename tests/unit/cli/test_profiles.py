@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import stat
 from pathlib import Path
 
@@ -49,6 +50,22 @@ def test_a_profile_is_kept_for_nobody_else_and_shown_without_its_secret(home: Pa
 def test_credentials_that_others_could_read_on_their_way_are_warned_of(home: Path, url: str, warns: bool) -> None:
     added = tasker("profile", "add", "a", "--url", url, "--api-key-file", "-", stdin="k")
     assert ("not encrypted" in added.stderr, added.exit_code) == (warns, 0)
+
+
+def test_a_write_that_fails_leaves_the_profiles_as_they_were(home: Path) -> None:
+    tasker("profile", "add", "prod", "--url", "https://h", "--token-file", "-", stdin="t")
+    before = profiles_file().read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))  # as a disk that is full
+    try:
+        failed = tasker("profile", "add", "test", "--url", "https://other")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert failed.exit_code != 0
+    assert f"{profiles_file()} cannot be written: File too large" in failed.output
+    assert profiles_file().read_bytes() == before
+    assert list(profiles_file().parent.iterdir()) == [profiles_file()]
 
 
 def test_profiles_are_used_replaced_and_removed(home: Path) -> None:
