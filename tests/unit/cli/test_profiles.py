@@ -65,6 +65,7 @@ def test_a_write_that_fails_leaves_the_profiles_as_they_were(home: Path) -> None
     assert failed.exit_code != 0
     assert f"{profiles_file()} cannot be written: File too large" in failed.output
     assert profiles_file().read_bytes() == before
+    assert read_profiles(profiles_file()).get("prod") == Server("https://h", token="t")
     assert list(profiles_file().parent.iterdir()) == [profiles_file()]
 
 
