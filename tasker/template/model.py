@@ -12,7 +12,7 @@ from tasker.contracts.rules.limits import (
     MAX_MULTIPLIER,
     MAX_SECONDS,
 )
-from tasker.contracts.rules.names import MAX_NAME, NAME, NAME_RULE
+from tasker.contracts.rules.names import MAX_NAME, NAME, NAME_RULE, VERSION, VERSION_RULE
 from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
 from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES
@@ -257,7 +257,12 @@ TEMPLATE = Mapping(
             required=True,
             aliases=("namespace",),
         ),
-        Key("version", Version(NAME, NAME_RULE, max_length=64), "The version, for example `1.0.0`.", required=True),
+        Key(
+            "version",
+            Version(VERSION, VERSION_RULE, max_length=64),
+            "The version, for example `1.0.0`.",
+            required=True,
+        ),
         Key("description", PROSE, "What the workflow does."),
         Key("metadata", Free(), "Anything worth keeping: author, tags, links."),
         Key(

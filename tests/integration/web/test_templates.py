@@ -118,14 +118,16 @@ async def test_a_text_is_registered_once_and_refused_with_other_content(app: tas
     assert EVIL not in forced.text
 
 
-async def test_two_versions_stand_side_by_side(site: Site) -> None:
+@pytest.mark.parametrize(("first", "second"), [("1.0.0", "1.1.0"), ("1.0.0+build.5", "1.0.0+build.6")])
+async def test_two_versions_stand_side_by_side(site: Site, first: str, second: str) -> None:
     n = next(number)
-    await site.post("templates/new", text=text_of(n), do="register")
-    await site.post("templates/new", text=text_of(n, version="1.1.0", about="Changed"), do="register")
-    text = await site.text(f"templates/shop/fresh{n}/1.1.0", view="versions", **{"with": "1.0.0"})
+    await site.post("templates/new", text=text_of(n, version=first), do="register")
+    answer = await site.post("templates/new", text=text_of(n, version=second, about="Changed"), do="register")
+    assert answer.url.path == f"/ui/templates/shop/fresh{n}/{second}"
+    text = await site.text(f"templates/shop/fresh{n}/{second}", view="versions", **{"with": first})
     assert "description: About" in text
     assert "+ description: Changed" in text
-    assert (await site.get(f"templates/shop/fresh{n}/1.1.0", view="versions", **{"with": "9"})).status_code == 404
+    assert (await site.get(f"templates/shop/fresh{n}/{second}", view="versions", **{"with": "9"})).status_code == 404
 
 
 async def test_a_task_is_submitted_by_the_form_of_its_schema(app: tasker.App, closed: Site) -> None:

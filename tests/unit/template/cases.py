@@ -151,6 +151,7 @@ KEYS = (
         "without spaces",
         GOOD,
     ),
+    Case("T026", "name: a\nnamespace: x\nversion: «1.0+»\nsteps: [{name: a, handler: h}]\n", "build metadata", GOOD),
     Case("T026", "name: a\nnamespace_name: «Shop»\nversion: 1\nsteps: [{name: a, handler: h}]\n", "lower-case", GOOD),
     Case(
         "T026",

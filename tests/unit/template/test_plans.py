@@ -125,7 +125,9 @@ def test_a_broken_document_leaves_the_others_usable() -> None:
     assert codes(result) == ["T022"]
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.10", "1", "1.0.0", '"2.0"', "2024-01-31", "1e3"])
+@pytest.mark.parametrize(
+    "version", ["1.0", "1.10", "1", "1.0.0", '"2.0"', "2024-01-31", "1e3", "1.0.0+build.5", "1.0.0-rc.1+5"]
+)
 def test_a_version_is_kept_as_it_is_written(version: str) -> None:
     assert plan_of(step("").replace("1.0.0", version)).version == version.strip('"')
 

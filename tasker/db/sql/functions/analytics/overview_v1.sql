@@ -76,7 +76,7 @@ as $$
       limit 1000000) f),
     'templates', (select coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'template', nt.name || ':' || nt.version,
         'tasks', p.tasks, 'running', p.running, 'failed', p.failed, 'mean_ms', p.mean_ms, 'p95_ms', p.p95_ms)
-        order by p.p95_ms desc nulls last, ns.name, nt.name, nt.version), '[]')
+        order by p.p95_ms desc nulls last, ns.name, nt.name, tasker.version_order(nt.version) collate "C", nt.version collate "C"), '[]')
       from pace p join tasker.named_tasks nt on nt.named_task_uuid = p.named_task_uuid
       join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id))
   from moment n

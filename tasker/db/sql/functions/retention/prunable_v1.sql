@@ -34,7 +34,8 @@ as $$
   select jsonb_build_object('targets', coalesce(jsonb_agg(jsonb_build_object('named_task_uuid', l.named_task_uuid,
     'namespace', l.namespace, 'template', l.template, 'version', l.version, 'failed', l.failed, 'before', l.before,
     'pending_before', l.pending_before,
-    'tasks', f.tasks, 'steps', f.steps) order by l.namespace, l.template, l.version, l.failed), '[]'))
+    'tasks', f.tasks, 'steps', f.steps) order by l.namespace, l.template, tasker.version_order(l.version) collate "C",
+      l.version collate "C", l.failed), '[]'))
   from limits l cross join lateral (
     select count(*) as tasks, sum(t.total) as steps
     from (select t.total from tasker.tasks t
