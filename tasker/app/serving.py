@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -26,6 +25,7 @@ from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, PortSettings
 from tasker.process.runtime import Runtime
 from tasker.process.serving import GracefulWorker, Patience, Server, Title, serve
+from tasker.process.supervision.own_tasks import run_guarded
 from tasker.process.supervision.reloading import Hangups, Reloading
 from tasker.process.supervision.status import StatusSignal
 from tasker.process.supervision.stopping import interrupted_at_once, tell_short_grace
@@ -226,4 +226,4 @@ def run(serve: Serve, service: Service, ready: Callable[[str], None]) -> None:
     """Serve in an event loop of its own."""
     service.hangups.listen()
     service.status.listen()
-    asyncio.run(serve(service, ready))
+    run_guarded(serve(service, ready))

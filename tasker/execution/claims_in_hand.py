@@ -10,6 +10,7 @@ from dataclasses import field
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.execution import Claim
 from tasker.execution.attempt.cancel import CancelFlag
+from tasker.execution.attempt.task import AttemptTask
 from tasker.execution.attempt.values import Cancelled, Lost, Released
 
 
@@ -20,7 +21,7 @@ class Running:
     claim: Claim
     handler: str
     cancel: CancelFlag = field(default_factory=CancelFlag)
-    task: asyncio.Task[None] | None = None
+    task: AttemptTask | None = None
     ended: bool = False
 
 
@@ -60,8 +61,18 @@ class ClaimsInHand:
         task = asyncio.current_task(loop)
         for running in list(self._in_hand.values()):
             if task is not None and running.task is task:
-                return f"handler {running.handler}, step {running.claim.name} of task {running.claim.task_uuid}"
+                return _described(running.claim, running.handler)
         return None
+
+    def canceller_of(self, attempt: Running) -> str:
+        """Who has cancelled the asyncio task of this attempt."""
+        claim = None if attempt.task is None else attempt.task.cancelled_by
+        if claim is None:
+            return "code outside of handlers, or the end of the event loop"
+        if claim.step_uuid == attempt.claim.step_uuid:
+            return "its own handler"
+        running = self._in_hand.get(claim.step_uuid)
+        return _described(claim, running.handler if running else "")
 
     def let_go(self, claims: Sequence[Claim]) -> None:
         """These claims are over: their results are stored, or they were taken away. The next attempt may run here."""
@@ -110,3 +121,8 @@ class GivenBack:
     claim: Claim
     note: Mapping[str, str]
     delay_ms: int | None = None
+
+
+def _described(claim: Claim, handler: str) -> str:
+    of = f"handler {handler}, step" if handler else "the handler of step"
+    return f"{of} {claim.name} of task {claim.task_uuid}"

@@ -20,11 +20,11 @@ MESSAGE_LIMIT = 500
 """Characters of a failure's message in the log; all of it is in the database."""
 
 
-def failed_here(error: BaseException) -> Failure:
-    """The failure of a step whose attempt the worker itself could not carry through."""
+def failed_here(error: BaseException, canceller: str = "code outside of handlers") -> Failure:
+    """The failure of a step whose attempt the worker itself could not carry through; `canceller` has cancelled it."""
     message = f"the worker failed while it ran this step: {error!r}"
     if isinstance(error, asyncio.CancelledError):
-        message = "the asyncio task that ran this step was cancelled: by its handler, or because the event loop ends"
+        message = f"the asyncio task that ran this step was cancelled by {canceller}"
     return Failure(message, "worker_error", retryable=True, metadata=exception_metadata(error))
 
 

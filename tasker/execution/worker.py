@@ -21,6 +21,7 @@ from tasker.contracts.tracing import TraceOf
 from tasker.errors import PlanUnreadable
 from tasker.execution.attempt.call import context_of
 from tasker.execution.attempt.runner import AttemptRunner
+from tasker.execution.attempt.task import AttemptTask
 from tasker.execution.attempt.told import AttemptTeller
 from tasker.execution.attempt.values import Attempt, AttemptEnd, Deferred, Released, Unplaced, Unreported
 from tasker.execution.claims_in_hand import ClaimsInHand, GivenBack, Running
@@ -233,7 +234,7 @@ class Worker:
         if _log.isEnabledFor(logging.DEBUG):
             log_line(_log, logging.DEBUG, f"Step claimed: step_uuid={row.step}", ids_of(claim))
         # in the context of who started the worker: not in that of a request, which may have made the claim
-        running.task = asyncio.get_running_loop().create_task(self._run(running, attempt), context=self._around.copy())
+        running.task = AttemptTask(self._run(running, attempt), context=self._around.copy())
 
     def _claim(self, row: ClaimRow, plan: Plan, step: StepPlan, task: TaskInputs) -> Claim:
         return Claim(
@@ -260,7 +261,8 @@ class Worker:
             self._settle(running, attempt, await self._carried_out(attempt))
         except BaseException as error:  # a defect of ours, or this task was cancelled: claim and slot must not be lost
             if not running.ended:
-                failed = Result(attempt.claim, attempt.plan, 0, failed_here(error))
+                failure = failed_here(error, self.claims.canceller_of(running))
+                failed = Result(attempt.claim, attempt.plan, 0, failure)
                 self._settle(running, attempt, attempt.cancel.end_of(attempt.claim) or failed)
             raise
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
@@ -186,6 +185,7 @@ def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None])
         tell_of_own_database()
 
     from tasker.cli.run.session import Hooks, run_session
+    from tasker.process.supervision.own_tasks import run_guarded
     from tasker.step_output import keep_output
 
     keep_output(prepared.configuration.worker.kept_log_level)
@@ -193,7 +193,7 @@ def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None])
         on_begin=lambda begun: _announce(begun, prepared, progress),
         on_end=on_end,
     )
-    return asyncio.run(run_session(order, prepared, hooks))
+    return run_guarded(run_session(order, prepared, hooks))
 
 
 def _announce(begun: Begun, prepared: Prepared, stream: TextIO) -> View:
