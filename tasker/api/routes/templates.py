@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ import orjson
 from fastapi import Header, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
+from tasker.api.cursors import cursor_after_template, template_place
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, namespaces_of, needs, require_namespace
 from tasker.api.routes.route import program_of, router
@@ -24,10 +24,13 @@ from tasker.api.shapes.templates import (
     TemplateValidationResponse,
 )
 from tasker.contracts.plan import Plan
+from tasker.services.engine.plans import TemplateFilter
 from tasker.services.server.template_texts import Compiled
+from tasker.services.tasks import names
 
 routes = router("templates")
 ONE = "/v1/templates/{namespace}/{name}/{version}"
+COUNTED = 10_000
 Part = Annotated[str, Path(max_length=255)]
 UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "It is what the client has (`If-None-Match`)."}}
 IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
@@ -39,25 +42,50 @@ IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
     responses=refusals(),
     **needs(Permission.TEMPLATES_READ, confines=True),
 )
-async def list_templates(request: Request, namespace: Annotated[str | None, Query(max_length=255)] = None) -> Json:
-    """The registered templates in each of their versions."""
-    found, where = await program_of(request).plans.registered(), namespaces_of(request)
-    rows = [
-        row for row in found if namespace in (None, row["namespace"]) and (where is None or row["namespace"] in where)
-    ]
-    count = Counter(row["namespace"] for row in rows)
+async def list_templates(
+    request: Request,
+    namespace: Annotated[str | None, Query(max_length=255)] = None,
+    name: Annotated[str | None, Query(max_length=255, description="The template.")] = None,
+    page: Annotated[int, Query(ge=0, le=100_000, description="Counted from 0.")] = 0,
+    per_page: Annotated[int, Query(ge=1, le=500)] = 50,
+    cursor: Annotated[
+        str | None,
+        Query(
+            max_length=5000,
+            description="`pagination.next_cursor` of the page before: each page costs the same; `page` is left out.",
+        ),
+    ] = None,
+) -> Json:
+    """The registered templates in each of their versions, by namespace and name; counted to 10,000.
+
+    `namespaces` are those of this page.
+    """
+    plans, which = program_of(request).plans, TemplateFilter(namespace, name, names(namespaces_of(request)))
+    after = template_place(cursor) if cursor else None
+    found = await plans.registered(which, limit=per_page + 1, offset=0 if after else page * per_page, after=after)
+    shown, more = found[:per_page], len(found) > per_page
+    total, counts = await plans.count(which, [*dict.fromkeys(row["namespace"] for row in shown)], COUNTED)
+    pagination: dict[str, Any] = {
+        "per_page": per_page,
+        "has_next": more,
+        "next_cursor": cursor_after_template(shown[-1]) if more else None,
+    }
+    if after is None:
+        pages = {"page": page, "total_count": total, "total_pages": -(-total // per_page), "has_previous": page > 0}
+        pagination |= pages
     return Json(
         {
-            "templates": [_summary(row) for row in rows],
-            "namespaces": [{"name": name, "description": None, "template_count": n} for name, n in count.items()],
-            "total_count": len(rows),
+            "templates": [_summary(row) for row in shown],
+            "namespaces": [{"name": each, "description": None, "template_count": n} for each, n in counts.items()],
+            "total_count": total,
+            "pagination": pagination,
         }
     )
 
 
 def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("namespace", "name", "version", "description", "updated_at")
-    return {**{name: row[name] for name in names}, "step_count": row["steps"]}
+    columns = ("namespace", "name", "version", "description", "updated_at")
+    return {**{name: row[name] for name in columns}, "step_count": row["steps"]}
 
 
 @routes.get(

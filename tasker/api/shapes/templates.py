@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tasker.api.shapes.tasks import PaginationInfo
 from tasker.api.shapes.texts import Name
 
 
@@ -22,7 +23,7 @@ class TemplateSummary(BaseModel):
 
 
 class NamespaceSummary(BaseModel):
-    """How many templates a namespace has."""
+    """How many templates a namespace has, counted to 10,000."""
 
     name: str
     description: str | None = None
@@ -30,11 +31,12 @@ class NamespaceSummary(BaseModel):
 
 
 class TemplateListResponse(BaseModel):
-    """The registered templates, in each version."""
+    """A page of the registered templates, in each version, with the namespaces of these templates."""
 
     templates: list[TemplateSummary]
     namespaces: list[NamespaceSummary]
     total_count: int
+    pagination: PaginationInfo
 
 
 class StepDefinition(BaseModel):

@@ -14,6 +14,7 @@ from tasker.lifecycle.scaling import ScalingSettings
 from tasker.lifecycle.sensitive import Veil
 from tasker.services.domain_events.subscription import Subscription
 from tasker.services.domain_events.values import EventFilter, EventPage, PublishedEvent, Rewound, SubscriberStatus
+from tasker.services.engine.plans import TemplateFilter
 from tasker.services.explain.explanation import Explanation
 from tasker.services.fleet.analytics import Bottlenecks, Performance, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport
@@ -108,7 +109,7 @@ class ViewService(Protocol):
 class PlanService(Protocol):
     """As `tasker.services.engine.plans.PlanStore`."""
 
-    async def registered(self) -> Sequence[View]: ...
+    async def registered(self, which: TemplateFilter = ..., *, limit: int = 1000) -> Sequence[View]: ...
 
 
 class PauseService(Protocol):

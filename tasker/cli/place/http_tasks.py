@@ -14,6 +14,7 @@ from tasker.contracts.plan import Plan
 from tasker.errors import StepNotFound, TaskNotFound
 from tasker.lifecycle.machines.task import TERMINAL
 from tasker.services.authoring.targets import registered_name
+from tasker.services.engine.plans import EVERY, TemplateFilter
 from tasker.services.explain.explanation import Explained, Explanation
 from tasker.services.listings import ListedTask, RefusedMessage, Transition
 from tasker.services.operators.reruns import Rerunning
@@ -25,6 +26,8 @@ from tasker.services.step_logs import StepLogLine
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import View
 
+PAGE = 500
+"""Templates that a server sends at most at once."""
 LENGTH = 32
 """Digits of an identifier."""
 
@@ -197,10 +200,17 @@ class HttpPlans:
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
-    async def registered(self) -> Sequence[View]:
-        """Every registered template in each version."""
-        found = (await self._client.list_templates())["templates"]
-        return [_registered(row) for row in found]
+    async def registered(self, which: TemplateFilter = EVERY, *, limit: int = 1000) -> Sequence[View]:
+        """Return registered templates in each version, page by page up to the limit."""
+        found: list[View] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            per_page = min(PAGE, limit - len(found))
+            page = await self._client.list_templates(which.namespace, name=which.name, per_page=per_page, cursor=cursor)
+            found += [_registered(row) for row in page["templates"]]
+            if (cursor := page["pagination"]["next_cursor"]) is None:
+                break
+        return found
 
     async def of_task(self, task_uuid: str) -> Plan:
         """The plan that a task is pinned to."""

@@ -29,14 +29,19 @@ async def or_unknown(app: HasPlans, found: Found, namespace: str | None, templat
     """
     if found or not (namespace or template):
         return found
+    from tasker.services.authoring.targets import MOST_NAMES
+    from tasker.services.engine.plans import TemplateFilter
+
     try:
-        known = await app.plans.registered()
+        if await app.plans.registered(TemplateFilter(namespace, template), limit=1):
+            return found
+        if namespace is not None and not await app.plans.registered(TemplateFilter(namespace), limit=1):
+            known = await app.plans.registered(limit=MOST_NAMES)
+            require("namespace", namespace, {each["namespace"] for each in known})
+        known = await app.plans.registered(TemplateFilter(namespace), limit=MOST_NAMES)
     except NotPermitted:
         return found
-    if namespace is not None:
-        require("namespace", namespace, {each["namespace"] for each in known})
-    if template is not None:
-        require("template", template, {each["name"] for each in known if namespace in (None, each["namespace"])})
+    require("template", template or "", {each["name"] for each in known})
     return found
 
 

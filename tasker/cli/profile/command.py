@@ -118,7 +118,7 @@ async def _checked(server: Server) -> dict[str, Any]:
     async with HttpClient(server, timeout=10, retries=NEVER) as client:
         version = (await client.description())["info"]["version"]
         health = await client.health_check()
-        await client.list_templates()
+        await client.list_templates(per_page=1)
         return {"url": server.url, "version": version, "status": health.status}
 
 

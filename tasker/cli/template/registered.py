@@ -11,6 +11,7 @@ import click
 
 from tasker.cli.connection import FORMAT, connected, print_as
 from tasker.cli.guessing import WorkflowPath
+from tasker.cli.place.naming import or_unknown
 from tasker.cli.place.options import fleet_options, reached
 from tasker.cli.place.places import DatabasePlace, Place
 from tasker.cli.plugin import plugged_rules
@@ -25,11 +26,35 @@ if TYPE_CHECKING:
 
 
 @click.command("list")
+@click.option("--namespace", metavar="NAME", help="Only templates of this namespace.")
+@click.option("--name", metavar="NAME", help="Only versions of the template of this name.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100_000),
+    default=1000,
+    show_default=True,
+    help="Maximum number of templates; each version counts.",
+)
 @FORMAT
 @fleet_options
-def list_templates(form: str, place: Place) -> None:
-    """List the registered templates; `tasker run NAMESPACE/NAME[:VERSION]` runs one."""
-    print_as(form, reached(place, lambda app: app.plans.registered()), _text)
+def list_templates(namespace: str | None, name: str | None, limit: int, form: str, place: Place) -> None:
+    """List the registered templates; `tasker run NAMESPACE/NAME[:VERSION]` runs one.
+
+    \b
+    Examples:
+      tasker template list --namespace shop
+      tasker template list --limit 10000 --format json
+    """
+    from tasker.services.engine.plans import TemplateFilter
+
+    async def read(app: Fleet) -> Sequence[Any]:
+        found = await app.plans.registered(TemplateFilter(namespace, name), limit=limit + 1)
+        return await or_unknown(app, found, namespace, name)
+
+    found = reached(place, read)
+    print_as(form, found[:limit], _text)
+    if len(found) > limit:
+        click.echo(f"there are more than {limit} templates; see --limit and --namespace", err=True)
 
 
 @click.command()
@@ -87,7 +112,7 @@ async def _send(app: Fleet, *, paths: Sequence[Path], environment: str | None, f
     await app.template_texts.register(whole, environment, force=force)
 
 
-def _text(rows: list[dict[str, Any]]) -> str:
+def _text(rows: Sequence[Any]) -> str:
     if not rows:
         return "no templates"
     lines = [

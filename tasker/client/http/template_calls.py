@@ -15,9 +15,22 @@ class TemplateCalls:
 
     connection: Connection
 
-    async def list_templates(self, namespace: str | None = None) -> dict[str, Any]:
-        """The registered templates in each of their versions, and their namespaces."""
-        return dict(await self.connection.get(TEMPLATES, {"namespace": namespace}))
+    async def list_templates(
+        self,
+        namespace: str | None = None,
+        *,
+        name: str | None = None,
+        page: int = 0,
+        per_page: int = 50,
+        cursor: str | None = None,
+    ) -> dict[str, Any]:
+        """Return a page of the registered templates in each of their versions, at most 500, with their namespaces.
+
+        `pagination.next_cursor` of the answer is the `cursor` of the page behind it; null: there is none.
+        """
+        place = {"cursor": cursor} if cursor else {"page": page}
+        params = {"namespace": namespace, "name": name, "per_page": per_page, **place}
+        return dict(await self.connection.get(TEMPLATES, params))
 
     async def get_template(self, namespace: str, name: str, version: str) -> dict[str, Any]:
         """One template with its steps, and all of it as it was compiled."""

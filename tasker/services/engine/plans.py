@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tasker.contracts.content import with_defaults
@@ -26,6 +26,23 @@ FIND = """select {found} from tasker.named_tasks n join tasker.task_namespaces s
 """The registered template of a name, of the newest registration where no version is given."""
 
 _FIND = FIND.format(found="t.template_id, t.hash", namespace="%s", name="%s", version="%s")
+
+
+class TemplateFilter(NamedTuple):
+    """Which registered templates are meant: of a namespace, of this name, of some `namespaces` alone; None: of all."""
+
+    namespace: str | None = None
+    name: str | None = None
+    namespaces: Sequence[str] | None = None
+
+    def params(self) -> dict[str, Any]:
+        """As the queries take it. Raises `UsageError` for a name that none can have."""
+        for what in ("namespace", "name"):
+            require_findable(getattr(self, what) or "", what)
+        return self._asdict() | {"namespaces": None if self.namespaces is None else list(self.namespaces)}
+
+
+EVERY = TemplateFilter()
 
 
 class Registered(NamedTuple):
@@ -180,11 +197,37 @@ class PlanStore:
         self._submitted[key] = submitted
         return submitted
 
-    async def registered(self) -> list[dict[str, Any]]:
-        """Every registered template in each version, by namespace and name, the newest version first."""
+    async def registered(
+        self,
+        which: TemplateFilter = EVERY,
+        *,
+        limit: int = 1000,
+        offset: int = 0,
+        after: Mapping[str, Any] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return a page of registered templates in each version, by namespace and name, the newest version first.
+
+        The page begins behind the row `after` of an earlier page, or leaves out the first `offset` rows.
+        """
         columns = ("namespace", "name", "version", "description", "steps", "updated_at")
-        rows = await self._connection.execute(query("templates", "registered"))
+        last = after or {}
+        behind = {f"after_{key}": last.get(key, "") for key in ("namespace", "name", "version")}
+        params = {**behind, "after_at": last.get("updated_at"), "offset": offset, "limit": limit}
+        rows = await self._connection.execute(query("templates", "registered"), which.params() | params)
         return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    async def newest(self, which: TemplateFilter = EVERY, *, limit: int, offset: int = 0) -> list[dict[str, Any]]:
+        """Return a page of registered templates, each by its newest version with the number of its `versions`."""
+        columns = ("namespace", "name", "version", "description", "steps", "updated_at", "versions")
+        params = which.params() | {"limit": limit, "offset": offset}
+        rows = await self._connection.execute(query("templates", "newest"), params)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    async def count(self, which: TemplateFilter, shown: Sequence[str], most: int) -> tuple[int, dict[str, int]]:
+        """Return the number of versions of templates, and that of each namespace in `shown`; each counted to `most`."""
+        params = which.params() | {"shown": list(shown), "most": most}
+        counts = dict(await self._connection.execute(query("templates", "counted"), params))
+        return counts.pop(None), counts
 
     def _read(self, template_id: int, data: Mapping[str, Any]) -> Plan:
         """The plan; of one that cannot be read this is said, and read, once."""

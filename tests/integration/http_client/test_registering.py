@@ -10,6 +10,8 @@ import tasker
 from tasker.api.http_server import HttpServer
 from tests.support.command_line import invoke
 
+PAGES = 503
+"""Templates on more than one page of a server."""
 ONE = "name: one\nnamespace: filed\nversion: 1.0.0\nsteps: [{name: a, handler: filed.a}]\n"
 
 
@@ -33,3 +35,17 @@ async def test_all_templates_of_a_folder_are_sent_and_other_content_is_refused(
     as_json = await asyncio.to_thread(invoke, *register, "--format", "json")
     named = [{"namespace": "filed", "name": name, "version": "1.0.0"} for name in ("one", "two")]
     assert json.loads(as_json.stdout) == {"registered": named}
+
+
+async def test_template_list_follows_pages_up_to_its_limit(app: tasker.App, http_server: HttpServer) -> None:
+    texts = [ONE.replace("one", f"page{n:03}").replace("filed", "paged") for n in range(PAGES)]
+    await app.template_texts.register("---\n".join(texts))
+    everything = ("template", "list", "--namespace", "paged", "--format", "json", "--url", http_server.address)
+
+    whole = await asyncio.to_thread(invoke, *everything)
+    cut = await asyncio.to_thread(invoke, *everything, "--limit", str(PAGES - 1))
+
+    assert [each["name"] for each in json.loads(whole.stdout)] == [f"page{n:03}" for n in range(PAGES)]
+    assert whole.stderr == ""
+    assert json.loads(cut.stdout) == json.loads(whole.stdout)[:-1]
+    assert cut.stderr == f"there are more than {PAGES - 1} templates; see --limit and --namespace\n"
