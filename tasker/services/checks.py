@@ -59,8 +59,7 @@ class TaskChecks:
     async def without_message(self, tasks: Sequence[str]) -> list[tuple[str, list[str]]]:
         """Return by namespace the enqueued steps of these tasks that no message points to."""
         rows = await self.rows("enqueued", tasks=tasks, seconds=WAITED_SECONDS)
-        missing = [(namespace, await self._engine.missing_hints(namespace, steps)) for namespace, steps in rows]
-        return [(namespace, steps) for namespace, steps in missing if steps]
+        return list((await self._engine.hints_missing_in(dict(rows))).items()) if rows else []
 
     async def unheld(self, tasks: Sequence[str]) -> list[str]:
         """Return the steps of these tasks that run for a worker which is not alive."""

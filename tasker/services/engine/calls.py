@@ -219,36 +219,47 @@ class Engine:
 
     async def missing_hints(self, namespace: str, steps: Sequence[str]) -> list[str]:
         """Those of the steps that have no message. Where messages cannot be searched: as many as are too few."""
-        if not self._joined:
-            return list(steps)[: await self._hints_short_of(namespace)]
-        rows = await self.connection.execute(
-            f"select missing::text from {self._joined.missing}(%s, %s::uuid[]) as missing", (namespace, list(steps))
-        )
-        return [row[0] for row in rows]
+        return (await self.hints_missing_in({namespace: steps})).get(namespace, [])
 
-    async def _hints_short_of(self, namespace: str) -> int:
-        """By how much the queue is shallower than the number of enqueued steps: only so many can be lost (rule 13).
+    async def hints_missing_in(self, waiting: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+        """Return `missing_hints` of each namespace, of all of them with as many statements as of one."""
+        if not self._joined:
+            short = await self._hints_short_of([*waiting])
+            return {name: list(steps)[: short[name]] for name, steps in waiting.items() if short[name]}
+        steps_of = {name: list(steps) for name, steps in waiting.items()}
+        statement = query("messages", "missing").format(missing=self._joined.missing)
+        missing: dict[str, list[str]] = {}
+        for name, step in await self.connection.execute(statement, {"waiting": json.dumps(steps_of)}):
+            missing.setdefault(name, []).append(step)
+        return {name: missing[name] for name in waiting if name in missing}
+
+    async def _hints_short_of(self, namespaces: Sequence[str]) -> dict[str, int]:
+        """By how much each queue is shallower than the number of enqueued steps: only so many can be lost (rule 13).
 
         The two numbers are read one after the other. A step that is enqueued or claimed in between makes no hint look
         lost unless that happens in each of `LOOKS`: what looks short is looked at again.
         """
-        queue = await self.messaging.ensure_namespace(namespace)
-        before: int | None = None
-        shortage = 0
-        for look in range(LOOKS):
-            stats = await self.messaging.queue_stats(queue)
-            after = await self._enqueued(namespace)
-            enqueued = after if before is None else min(before, after)  # the step or its message may be the newer one
-            short = max(0, enqueued - stats.depth - stats.unseen)
-            shortage = short if look == 0 else min(shortage, short)
-            if shortage == 0:
+        queues = {name: self.messaging.names.step_queue(name) for name in namespaces}
+        before: dict[str, int] = {}
+        shortage: dict[str, int] = {}
+        for _ in range(LOOKS):
+            looked_at = [name for name in namespaces if shortage.get(name) != 0]
+            if not looked_at:
                 break
+            stats = await self.messaging.all_stats([queues[name] for name in looked_at])
+            after = await self._enqueued(looked_at)
+            for name in looked_at:
+                found = stats.get(queues[name])
+                there = found.depth + found.unseen if found else 0
+                # the step or its message may be the newer one
+                short = max(0, min(before.get(name, after[name]), after[name]) - there)
+                shortage[name] = min(shortage.get(name, short), short)
             before = after
         return shortage
 
-    async def _enqueued(self, namespace: str) -> int:
-        rows = await self.connection.execute(query("messages", "enqueued"), {"namespace": namespace})
-        return int(rows[0][0])
+    async def _enqueued(self, namespaces: Sequence[str]) -> dict[str, int]:
+        rows = await self.connection.execute(query("messages", "enqueued"), {"namespaces": list(namespaces)})
+        return dict.fromkeys(namespaces, 0) | dict(rows)
 
     async def receive(self, namespaces: Sequence[str], limit: int) -> list[QueuedMessage]:
         """Up to `limit` messages of the namespaces, each time another one first; for `claim_received`."""

@@ -107,6 +107,7 @@ class Doctor:
 
     async def _tasks(self, fleet: Sequence[LiveProcess]) -> list[Diagnosis]:
         broken, lost, parked, read = Broken(), list[str](), False, 0
+        without: dict[str, list[str]] = {}
         broken.add(await self._checks.rows("fleet_violations"))
         found: list[Diagnosis] = []
         async for tasks in self._checks.slices("open", SLICE):
@@ -115,12 +116,14 @@ class Doctor:
                 break
             read += len(tasks)
             broken.add(await self._checks.rows("violations", tasks=tasks))
-            found += [without_message(*missing) for missing in await self._checks.without_message(tasks)]
+            for namespace, steps in await self._checks.without_message(tasks):
+                without.setdefault(namespace, []).extend(steps)
             lost += await self._checks.unheld(tasks)
             parked = parked or (await self._rows("parked", tasks=tasks))[0][0]
         if finished := [row[0] for row in await self._rows("finished", number=SAMPLE)]:
             broken.add(await self._checks.rows("violations", tasks=finished))
         found += [violation(rule, subjects) for rule, subjects in broken.items()]
+        found += [without_message(*missing) for missing in sorted(without.items())]
         found += [unheld(lost, bool(fleet))] if lost else []
         if parked and not any(each.kind == "orchestrator" for each in fleet):
             what = "results wait for an orchestrator, and none is at work"

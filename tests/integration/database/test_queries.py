@@ -16,6 +16,7 @@ ASSEMBLED = {
     "{beyond}": "<",
     "{tagged}": "select d.task_uuid from tasker.task_details d",
     "{order}": "desc",
+    "{missing}": "tasker_pgmq.missing_v1",
     "{task}": query("client", "tasks"),
     "{steps}": query("client", "steps"),
 }
