@@ -226,7 +226,7 @@ class PlanStore:
     async def count(self, which: TemplateFilter, shown: Sequence[str], most: int) -> tuple[int, dict[str, int]]:
         """Return the number of versions of templates, and that of each namespace in `shown`; each counted to `most`."""
         params = which.params() | {"shown": list(shown), "most": most}
-        counts = dict(await self._connection.execute(query("templates", "counted"), params))
+        counts: dict[Any, int] = dict(await self._connection.execute(query("templates", "counted"), params))
         return counts.pop(None), counts
 
     def _read(self, template_id: int, data: Mapping[str, Any]) -> Plan:

@@ -37,8 +37,9 @@ class Unserved:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """The last `seconds` in equal `slices`. Waits are from the queue to a worker; None: no step has waited.
+    """The last `seconds` in equal `slices`, with those `namespaces` first in which something happens.
 
+    Waits are from the queue to a worker; None: no step has waited.
     `retries_due`: steps that run again within the next hour, counted to 10,000.
     """
 
@@ -54,6 +55,10 @@ class Activity:
     waits_p50_ms: Sequence[float | None] = ()
     waits_p95_ms: Sequence[float | None] = ()
     """Of each slice, from the oldest on."""
+    submitted: Sequence[int] = ()
+    ended: Sequence[int] = ()
+    failed: Sequence[int] = ()
+    """Tasks of all namespaces in each slice."""
 
     @property
     def steps_per_second(self) -> float:

@@ -178,9 +178,11 @@ class Analytics:
         row = await self._connection.call("tasker.step_pace_v1(%s::jsonb)", args)
         return TemplatePaces(**{**row, "steps": {each["step"]: StepPace(**each) for each in row["steps"]}})
 
-    async def scaling(self, settings: ScalingSettings = BY_DEFAULT) -> list[ScalingAdvice]:
-        """How many workers each namespace should have."""
-        return await scaling(self._connection, settings)
+    async def scaling(
+        self, settings: ScalingSettings = BY_DEFAULT, *, namespaces: Sequence[str] | None = None
+    ) -> list[ScalingAdvice]:
+        """Return how many workers each namespace should have, or each of these `namespaces`."""
+        return await scaling(self._connection, settings, namespaces)
 
 
 def _times(row: Mapping[str, Any]) -> dict[str, datetime | None]:

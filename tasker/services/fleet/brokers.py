@@ -111,18 +111,23 @@ class BrokerReport:
         }
 
 
-async def broker_report(messaging: MessagingService, connection: Statements) -> BrokerReport:
-    """How the provider stands. Raises `MessagingError` and `DatabaseError` when either cannot be asked."""
+async def broker_report(
+    messaging: MessagingService, connection: Statements, only: Sequence[str] | None = None
+) -> BrokerReport:
+    """Return how the provider stands, with the queues of all namespaces or of these `only`.
+
+    Raises `MessagingError` and `DatabaseError` when either cannot be asked.
+    """
     provider, names = messaging.provider_name(), messaging.names
     running = await live_processes(connection)
     ours = [process for process in running if process.backend == provider]
     serving = Counter(namespace for process in ours for namespace in process.namespaces)
     orchestrators = sum(process.kind == "orchestrator" for process in ours)
     waiting = dict.fromkeys(serving, 0) | dict(await namespaces(connection))
-    queues = {namespace: names.step_queue(namespace) for namespace in sorted(waiting)}
+    queues = {namespace: names.step_queue(namespace) for namespace in sorted(waiting if only is None else only)}
     stats = await messaging.all_stats([*queues.values(), *names.orchestration()])
     reports = [
-        QueueReport(queue, stats.get(queue), waiting[namespace], serving[namespace])
+        QueueReport(queue, stats.get(queue), waiting.get(namespace, 0), serving[namespace])
         for namespace, queue in queues.items()
     ]
     paused = await _paused(connection)

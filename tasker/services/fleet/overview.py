@@ -83,7 +83,9 @@ class RunningStep(Reported):
 class Overview:
     """The fleet at the moment `at`. `submitted` and `failed_attempts` are numbers of the last minute.
 
-    Of `open` tasks, and of `dead_letters` that wait for somebody, at most 100,000 are counted.
+    Of `open` tasks, and of `dead_letters` that wait for somebody, at most 100,000 are counted. There are so many
+    `namespaces`, of which `unworked` have waiting steps and no live worker; `unworked_queues` are the five fullest of
+    these.
     """
 
     at: datetime
@@ -97,6 +99,9 @@ class Overview:
     dead_letters: int
     submitted: int
     failed_attempts: int
+    namespaces: int = 0
+    unworked: int = 0
+    unworked_queues: Sequence[Queue] = ()
 
     def taken_per_second(self, before: Overview | None) -> dict[str, float]:
         """By namespace how many steps have left the queue each second since `before`; nothing without one."""
@@ -142,14 +147,29 @@ class Fleet:
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
-    async def overview(self, *, window_seconds: float = 3600.0) -> Overview:
-        """How it does now; templates by the newest 2,000 tasks that were submitted within the window."""
-        args = {"window_seconds": window_seconds}
+    async def overview(
+        self,
+        *,
+        window_seconds: float = 3600.0,
+        queues: int | None = None,
+        offset: int = 0,
+        namespaces: Sequence[str] | None = None,
+        templates: int | None = None,
+    ) -> Overview:
+        """Return how it does now; templates by the newest 2,000 tasks that were submitted within the window.
+
+        `queues` is how many queues are wanted behind the `offset` fullest, None all of them; with `namespaces` only the
+        queues of these. `templates` is how many of the slowest templates are wanted.
+        """
+        args: dict[str, Any] = {"window_seconds": window_seconds, "queues": queues, "offset": offset}
+        args["templates"] = templates
+        args |= {} if namespaces is None else {"namespaces": list(namespaces)}
         return overview(await self._connection.call("tasker.overview_v1(%s::jsonb)", args))
 
-    async def backlog(self) -> list[Backlog]:
-        """What waits outside of the queues, by namespace and priority; of at most 20,000 steps."""
-        return [Backlog(*row) for row in await self._connection.execute(query("fleet", "backlog"))]
+    async def backlog(self, namespaces: Sequence[str] | None = None) -> list[Backlog]:
+        """Return what waits outside of the queues, by namespace and priority; of at most 20,000 steps."""
+        params = {"namespaces": None if namespaces is None else list(namespaces)}
+        return [Backlog(*row) for row in await self._connection.execute(query("fleet", "backlog"), params)]
 
     async def in_hand(self, worker: str) -> list[StepInHand]:
         """The steps that a process runs, at most 200. Raises `UsageError` for what is no identifier."""
@@ -159,10 +179,21 @@ class Fleet:
             raise UsageError(f"{worker!r:.60} is not a process's identifier", hint="see `tasker worker list`") from None
         return [StepInHand(*row) for row in await self._connection.execute(query("fleet", "in_hand"), params)]
 
-    async def activity(self, *, seconds: float = 3600.0, slices: int = 30, tasks: int = 10_000) -> Activity:
-        """What has happened within the last `seconds`, of the newest `tasks` alone; of fewer seconds if they reach less
-        far."""
-        args = {"seconds": seconds, "slices": slices, "tasks": tasks}
+    async def activity(
+        self,
+        *,
+        seconds: float = 3600.0,
+        slices: int = 30,
+        tasks: int = 10_000,
+        namespaces: int | None = None,
+        offset: int = 0,
+    ) -> Activity:
+        """Return what has happened within the last `seconds`, of the newest `tasks` alone.
+
+        The span is shorter if these tasks reach less far.
+        `namespaces` is how many are wanted, or all: those in which something happens first, behind the first `offset`.
+        """
+        args = {"seconds": seconds, "slices": slices, "tasks": tasks, "namespaces": namespaces, "offset": offset}
         return activity(await self._connection.call("tasker.activity_v1(%s::jsonb)", args))
 
 
@@ -172,6 +203,7 @@ def overview(row: Mapping[str, Any]) -> Overview:
     parts = {
         "at": datetime.fromisoformat(row["at"]),
         "queues": [Queue(**each) for each in row["queues"]],
+        "unworked_queues": [Queue(**each) for each in row["unworked_queues"]],
         "processes": [Process(**each) for each in row["processes"]],
         "breakers": breakers,
         "templates": [TemplatePace(**each) for each in row["templates"]],

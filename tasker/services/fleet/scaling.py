@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -34,13 +35,19 @@ class ScalingAdvice:
         return asdict(self)
 
 
-async def scaling(connection: Statements, settings: ScalingSettings = BY_DEFAULT) -> list[ScalingAdvice]:
-    """One for each namespace, by name. Raises `DatabaseError`, `UsageError` for bounds that exclude each other."""
+async def scaling(
+    connection: Statements, settings: ScalingSettings = BY_DEFAULT, namespaces: Sequence[str] | None = None
+) -> list[ScalingAdvice]:
+    """Return the advice for each namespace, or for these `namespaces`, by name.
+
+    Raises `DatabaseError`, `UsageError` for bounds that exclude each other.
+    """
     for low, high in (("min_workers", "max_workers"), ("scale_down_depth", "scale_up_depth")):
         if getattr(settings, low) > getattr(settings, high):
             message = f"{low} is {getattr(settings, low)}, and {high} {getattr(settings, high)}"
             raise UsageError(message, hint=f"{low} must be at most {high}")
-    found = await connection.call("tasker.scaling_v1(%s::jsonb)", {"window_seconds": WINDOW_SECONDS})
+    args = {"window_seconds": WINDOW_SECONDS} | ({} if namespaces is None else {"namespaces": list(namespaces)})
+    found = await connection.call("tasker.scaling_v1(%s::jsonb)", args)
     return [advice(Load(**each), settings) for each in found["namespaces"]]
 
 

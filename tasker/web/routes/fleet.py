@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Request
@@ -19,6 +20,7 @@ from tasker.services.wording import counted
 from tasker.web.rendering import leads_to, page
 from tasker.web.route import page_router, sent
 from tasker.web.views.fleet import KINDS, command_of, queues, target_fields
+from tasker.web.views.pages import PER_PAGE, NumberedPage, PageNumber, offset_of
 
 routes = page_router()
 READ = needs(Permission.SYSTEM_ANALYTICS_READ)
@@ -26,30 +28,35 @@ CHANGE = needs(Permission.SYSTEM_PAUSES_CHANGE, confines=True, operates=True)
 
 
 @routes.get("/fleet", **READ)
-async def show_fleet(request: Request) -> Response:
-    """What waits, who works, what is held back."""
-    return await _fleet(request)
+async def show_fleet(request: Request, number: PageNumber = 1) -> Response:
+    """What waits, who works, what is held back; a page of the queues."""
+    return await _fleet(request, number)
 
 
-async def _fleet(request: Request, status: int = 200, problem: Any = None, typed: Any = None) -> Response:
+async def _fleet(
+    request: Request, number: int = 1, status: int = 200, problem: Any = None, typed: Any = None
+) -> Response:
     program, caller = program_of(request), caller_of(request)
-    found, lately, backlog, advice, pauses = await asyncio.gather(
-        program.fleet.overview(),
-        program.fleet.activity(tasks=0),
-        program.fleet.backlog(),
-        program.analytics.scaling(),
+    found = await program.fleet.overview(queues=PER_PAGE, offset=offset_of(number), templates=0)
+    namespaces = [each.namespace for each in found.queues]
+    lately, backlog, advice, pauses = await asyncio.gather(
+        program.fleet.activity(tasks=0, namespaces=0),
+        program.fleet.backlog(namespaces),
+        program.analytics.scaling(namespaces=namespaces),
         program.pauses.list(log=10),
     )
     processes = await program.workers.list() if caller.may(Permission.SYSTEM_HANDLERS_READ) else []
-    broker, broker_problem = await _broker(program)
+    broker, broker_problem = await _broker(program, namespaces)
     return page(
         request,
         "fleet/page.html",
         status,
         found=found,
         rows=queues(found, advice, broker),
+        shown=NumberedPage(number, len(namespaces), offset_of(number) + len(namespaces) < found.namespaces),
         backlog=backlog,
-        unserved=lately.unserved,
+        unserved=lately.unserved[:PER_PAGE],
+        more_unserved=len(lately.unserved[PER_PAGE:]),
         retries_due=lately.retries_due,
         processes=processes,
         broker=broker,
@@ -63,10 +70,10 @@ async def _fleet(request: Request, status: int = 200, problem: Any = None, typed
     )
 
 
-async def _broker(program: Program) -> tuple[BrokerReport | None, str]:
+async def _broker(program: Program, namespaces: Sequence[str]) -> tuple[BrokerReport | None, str]:
     """How the provider stands; else why nothing is known of it."""
     try:
-        return await program.queues.report(), ""
+        return await program.queues.report(namespaces), ""
     except MessagingError as error:
         return None, problem_of(error)["detail"]
 
@@ -95,7 +102,7 @@ async def pause(request: Request) -> Response:
         if isinstance(error, NotPermitted) or found["status"] >= 500:
             raise
         return await _fleet(
-            request, found["status"], found, {key: form.text(key) for key in ("what", "name", "reason")}
+            request, 1, found["status"], found, {key: form.text(key) for key in ("what", "name", "reason")}
         )
     message = f"{target} is paused: what runs goes on." if paused else f"{target} was paused already."
     return leads_to(request, "fleet", message)

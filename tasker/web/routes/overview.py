@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from fastapi import Request
 from starlette.responses import Response
 
@@ -13,15 +11,21 @@ from tasker.web.rendering import page
 from tasker.web.route import page_router
 from tasker.web.views import overview as view
 from tasker.web.views.charts import charts_of
+from tasker.web.views.pages import PER_PAGE, NumberedPage, PageNumber, offset_of
 
 routes = page_router()
+SLOWEST = 8
+"""Templates that the page names."""
 
 
 @routes.get("", **needs(Permission.SYSTEM_ANALYTICS_READ))
-async def show_overview(request: Request) -> Response:
-    """How the fleet does now, and has done for an hour."""
+async def show_overview(request: Request, number: PageNumber = 1) -> Response:
+    """How the fleet does now, and has done for an hour; a page of its namespaces."""
     fleet = program_of(request).fleet
-    found, lately = await asyncio.gather(fleet.overview(), fleet.activity())
+    lately = await fleet.activity(namespaces=PER_PAGE, offset=offset_of(number))
+    namespaces = [each.namespace for each in lately.namespaces]
+    found = await fleet.overview(namespaces=namespaces, templates=SLOWEST)
+    rows = view.namespaces(found, lately)
     return page(
         request,
         "overview.html",
@@ -31,5 +35,6 @@ async def show_overview(request: Request) -> Response:
         charts=charts_of(lately),
         span=view.span(lately),
         needs=view.needs(found, lately),
-        rows=view.namespaces(found, lately),
+        rows=rows,
+        shown=NumberedPage(number, len(rows), offset_of(number) + len(rows) < found.namespaces),
     )

@@ -13,11 +13,14 @@ from tasker.api.problems import problem_of
 from tasker.api.program import program_of
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError, TemplateError
+from tasker.services.engine.plans import TemplateFilter
 from tasker.services.pauses import Target
+from tasker.services.tasks import names
 from tasker.services.wording import counted
 from tasker.web.rendering import leads_to, page
 from tasker.web.route import page_router, sent
 from tasker.web.views import graph
+from tasker.web.views.pages import PER_PAGE, NumberedPage, PageNumber, offset_of
 from tasker.web.views.template import compared, lines_of, listed, pause_of, step_rows
 
 routes = page_router()
@@ -35,14 +38,24 @@ steps:
 
 
 @routes.get("/templates", **needs(Permission.TEMPLATES_READ, confines=True))
-async def list_templates(request: Request) -> Response:
-    """Every template by its newest version."""
-    program, where, caller = program_of(request), namespaces_of(request), caller_of(request)
-    rows = [row for row in await program.plans.registered() if where is None or row["namespace"] in where]
+async def list_templates(
+    request: Request, namespace: Annotated[str, Query(max_length=255)] = "", number: PageNumber = 1
+) -> Response:
+    """A page of the templates, each by its newest version."""
+    program, caller = program_of(request), caller_of(request)
+    which = TemplateFilter(namespace.strip() or None, namespaces=names(namespaces_of(request)))
+    rows = await program.plans.newest(which, limit=PER_PAGE + 1, offset=offset_of(number))
     watched = caller.may(Permission.SYSTEM_ANALYTICS_READ)
-    found = await program.fleet.overview() if watched else None
+    found = await program.fleet.overview(queues=0) if watched else None
     pauses = (await program.pauses.list(log=0)).pauses if caller.may(Permission.SYSTEM_PAUSES_READ) else []
-    return page(request, "template/list.html", rows=listed(rows, found, pauses), watched=watched)
+    return page(
+        request,
+        "template/list.html",
+        rows=listed(rows[:PER_PAGE], found, pauses),
+        shown=NumberedPage(number, len(rows[:PER_PAGE]), len(rows) > PER_PAGE),
+        namespace=namespace.strip(),
+        watched=watched,
+    )
 
 
 @routes.get("/templates/{namespace}/{name}", **READ)

@@ -47,14 +47,14 @@ def charts_of(lately: Activity) -> Charts:
     began = lately.at.timestamp() - lately.seconds
     moments = [round(began + place * each) for place in range(lately.slices)]
     tasks = [
-        [round(60 * count / each, 3) for count in _summed(lately, name)] for name in ("submitted", "ended", "failed")
+        [round(60 * count / each, 3) for count in counts] for counts in (lately.submitted, lately.ended, lately.failed)
     ]
     waits = [list(lately.waits_p50_ms), list(lately.waits_p95_ms)]
     return Charts({"moments": moments, "tasks": tasks, "waits": waits}, [_tasks(lately, tasks), _waits(lately, waits)])
 
 
 def _tasks(lately: Activity, rows: Sequence[Sequence[float]]) -> Chart:
-    sums = [number(sum(_summed(lately, name))) for name in ("submitted", "ended", "failed")]
+    sums = [number(sum(counts)) for counts in (lately.submitted, lately.ended, lately.failed)]
     words = f"{sums[0]} submitted, {sums[1]} ended, {sums[2]} of them failed"
     looks = zip(("runs", "done", "failed"), rows, strict=True)
     return Chart("tasks", "Tasks a minute", words, [ChartLine(*each) for each in looks])
@@ -68,9 +68,3 @@ def _waits(lately: Activity, rows: Sequence[Sequence[float | None]]) -> Chart:
         )
     looks = zip(("runs", "retries"), ([value or 0.0 for value in row] for row in rows), strict=True)
     return Chart("waits", "Wait in the queue", words, [ChartLine(*each) for each in looks])
-
-
-def _summed(lately: Activity, name: str) -> list[int]:
-    """Of all namespaces together, by slice."""
-    rows = [getattr(each, name) for each in lately.namespaces]
-    return [sum(row[place] for row in rows) for place in range(lately.slices)]

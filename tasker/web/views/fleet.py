@@ -24,7 +24,7 @@ class QueueRow:
 
 
 def queues(found: Overview, advice: Sequence[ScalingAdvice], broker: BrokerReport | None) -> list[QueueRow]:
-    """A row for each namespace, the fullest first."""
+    """Return a row for each namespace of the page, the fullest first."""
     by_namespace = {each.namespace: each for each in advice}
     messages = {each.queue: each for each in broker.queues} if broker else {}
     return [

@@ -10,6 +10,9 @@ from tasker.services.fleet.activity import Activity, NamespaceActivity
 from tasker.services.fleet.overview import Overview, Queue
 from tasker.services.wording import counted, duration, number
 
+MOST_NAMED = 5
+"""Handlers that are named one by one; of more the number is told."""
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -41,14 +44,9 @@ class NamespaceRow:
 
 
 def namespaces(found: Overview, lately: Activity) -> list[NamespaceRow]:
-    """Those in which something happens before those that are quiet, each by name."""
+    """Return a row for each namespace of the page, in its order."""
     queues = {queue.namespace: queue for queue in found.queues}
-    rows = [NamespaceRow(each, queues[each.namespace]) for each in lately.namespaces if each.namespace in queues]
-    return sorted(rows, key=lambda row: (not _is_busy(row.activity), row.activity.namespace))
-
-
-def _is_busy(each: NamespaceActivity) -> bool:
-    return bool(each.running or each.waiting or each.dead_letters or any(each.submitted))
+    return [NamespaceRow(each, queues[each.namespace]) for each in lately.namespaces if each.namespace in queues]
 
 
 def needs(found: Overview, lately: Activity) -> list[Need]:
@@ -64,16 +62,20 @@ def needs(found: Overview, lately: Activity) -> list[Need]:
 
 
 def _unserved(lately: Activity) -> Iterator[Need]:
-    for each in lately.unserved:
+    for each in lately.unserved[:MOST_NAMED]:
         text = f"No worker has {each.callable}: {counted(each.steps, 'step')} waiting in {each.namespace}"
         yield Need(text, "deploy the handler, or correct its name in the template", "fleet", {})
+    if (more := len(lately.unserved) - MOST_NAMED) > 0:
+        yield Need(f"{counted(more, 'more handler')} that no worker has", "deploy them", "fleet", {})
 
 
 def _unworked(found: Overview) -> Iterator[Need]:
-    for queue in found.queues:
-        if queue.processes == 0 and (waiting := queue.enqueued + queue.held):
-            text = f"{queue.namespace}: {counted(waiting, 'step')} in the queue, and no live worker"
-            yield Need(text, "start one: tasker worker", "tasks", {"namespace": queue.namespace})
+    for queue in found.unworked_queues:
+        text = f"{queue.namespace}: {counted(queue.enqueued + queue.held, 'step')} in the queue, and no live worker"
+        yield Need(text, "start one: tasker worker", "tasks", {"namespace": queue.namespace})
+    if (more := found.unworked - len(found.unworked_queues)) > 0:
+        text = f"{counted(more, 'more namespace')} with steps in the queue, and no live worker"
+        yield Need(text, "start workers that serve them: tasker worker", "fleet", {})
 
 
 def _lost(found: Overview) -> Iterator[Need]:

@@ -32,34 +32,23 @@ class Listed:
 
 
 def listed(rows: Iterable[Mapping[str, Any]], found: Overview | None, pauses: Sequence[Pause]) -> list[Listed]:
-    """A row for each template, by namespace and name; `rows` have the newest version of each first."""
-    by_name: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        by_name.setdefault((row["namespace"], row["name"]), []).append(row)
-    return [_listed(name, versions, found, pauses) for name, versions in by_name.items()]
-
-
-def _listed(
-    key: tuple[str, str], versions: Sequence[Mapping[str, Any]], found: Overview | None, pauses: Sequence[Pause]
-) -> Listed:
-    namespace, name = key
-    newest = versions[0]
-    paces = [
-        each
-        for each in (found.templates if found else ())
-        if (each.namespace, each.template) == (namespace, f"{name}:{newest['version']}")
+    """Return a row for each template, given by its newest version."""
+    paces = {(each.namespace, each.template): each for each in (found.templates if found else ())}
+    paused = {(each.namespace, each.template) for each in pauses if each.step is None}
+    return [
+        Listed(
+            namespace=row["namespace"],
+            name=row["name"],
+            version=row["version"],
+            versions=row["versions"],
+            description=row["description"] or "",
+            steps=row["steps"],
+            updated_at=row["updated_at"],
+            pace=paces.get((row["namespace"], f"{row['name']}:{row['version']}")),
+            paused=(row["namespace"], row["name"]) in paused,
+        )
+        for row in rows
     ]
-    return Listed(
-        namespace,
-        name,
-        newest["version"],
-        len(versions),
-        newest["description"] or "",
-        newest["steps"],
-        newest["updated_at"],
-        paces[0] if paces else None,
-        pause_of(pauses, namespace, name) is not None,
-    )
 
 
 def pause_of(pauses: Iterable[Pause], namespace: str, name: str) -> Pause | None:

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from tests.benchmarks.conditions import ROOT, Conditions
 from tests.benchmarks.cpu import seconds_of, server_of
-from tests.benchmarks.growth import crowds, disk, expansion, finished, pages, templates, wide
+from tests.benchmarks.growth import crowds, disk, expansion, finished, namespaces, pages, templates, wide
 from tests.benchmarks.growth.case import Case
 from tests.support.engine_fixture import Lab
 from tests.support.fleets.work import work_of
 
 CASES = (*expansion.CASES, *wide.CASES, *templates.CASES, *crowds.CASES)
-BESIDE = {"disk": disk.lines, "finished": finished.lines}
-"""What is measured in bytes and in pages."""
+BESIDE = {"disk": disk.lines, "finished": finished.lines, "namespaces": namespaces.lines}
+"""What is measured in bytes, in pages and in statements."""
 EXPLAINED = 100
 """The plans are taken of a case that is so much smaller."""
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tasker.db.queries import query
-from tests.benchmarks.growth import crowds, expansion, pages, templates, wide
+from tests.benchmarks.growth import crowds, expansion, namespaces, pages, templates, wide
 from tests.benchmarks.growth.case import Case
 from tests.benchmarks.growth.pages import PageCase
 from tests.support.copies import copy_task
@@ -48,5 +48,17 @@ def test_a_case_of_what_may_not_grow_can_be_measured(database_url: str, case: Pa
     lab = Lab(database_url)
     try:
         case.prepare(lab, min(case.small, 100))()
+    finally:
+        lab.close()
+
+
+def test_reads_of_namespaces_can_be_measured(database_url: str) -> None:
+    lab = Lab(database_url)
+    try:
+        scene = namespaces.NamespaceScene(lab, 6)
+        for name, read in namespaces.READS.items():
+            statements, pages, rows = scene.work(read.call)
+            assert statements > 0 < pages, name
+            assert rows == (6 if read.each else namespaces.SHOWN), name
     finally:
         lab.close()

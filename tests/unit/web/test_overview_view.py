@@ -15,7 +15,7 @@ QUEUE = Queue("shop", enqueued=0, held=0, paused=0, taken=0, processes=1)
 PROCESS = Process("w", "w", "worker", "here", 1, "live", ["shop"], 10, 3, False, 100)
 QUIET = Overview(NOW, [QUEUE], [PROCESS], [], [], [], 0, 0, 0, 0, 0)
 SHOP = NamespaceActivity("shop", [0, 2], [0, 1], [0, 0], running=1, waiting=0, dead_letters=0)
-LATELY = Activity(NOW, 3600, 2, [SHOP], 7200, 3.0, 12.0, 0, [])
+LATELY = Activity(NOW, 3600, 2, [SHOP], 7200, 3.0, 12.0, 0, [], submitted=[0, 2], ended=[0, 1], failed=[0, 0])
 
 
 def test_a_fleet_that_does_well_needs_nobody() -> None:
@@ -25,7 +25,8 @@ def test_a_fleet_that_does_well_needs_nobody() -> None:
 def test_what_stands_still_comes_before_what_mends_by_itself() -> None:
     found = replace(
         QUIET,
-        queues=[replace(QUEUE, enqueued=2, held=1, processes=0)],
+        unworked=3,
+        unworked_queues=[replace(QUEUE, enqueued=2, held=1, processes=0)],
         processes=[replace(PROCESS, state="lost")],
         breakers=[OpenBreaker("bank", 4, NOW)],
         pauses=2,
@@ -38,20 +39,29 @@ def test_what_stands_still_comes_before_what_mends_by_itself() -> None:
     assert [need.text for need in told] == [
         "No worker has shop.gone: 1 step waiting in shop",
         "shop: 3 steps in the queue, and no live worker",
+        "2 more namespaces with steps in the queue, and no live worker",
         "1 process without a sign of life",
         "1 dead letter to look into",
         "The breaker of bank is open: 4 steps put off",
         "2 pauses in force",
     ]
-    assert [need.urgent for need in told] == [True, True, False, True, False, False]
+    assert [need.urgent for need in told] == [True, True, True, False, True, False, False]
     assert all(need.hint for need in told)
 
 
-def test_busy_namespaces_come_first() -> None:
+def test_handlers_that_nobody_has_are_summed_up_beyond_five() -> None:
+    unserved = [Unserved(f"shop.gone{number}", "shop", 1, NOW) for number in range(7)]
+
+    told = [need.text for need in needs(QUIET, replace(LATELY, unserved=unserved))]
+
+    assert told[4:] == ["No worker has shop.gone4: 1 step waiting in shop", "2 more handlers that no worker has"]
+
+
+def test_namespaces_keep_the_order_of_their_page() -> None:
     quiet = replace(SHOP, namespace="attic", submitted=[0, 0], running=0)
     found = replace(QUIET, queues=[replace(QUEUE, namespace="attic"), QUEUE])
-    rows = namespaces(found, replace(LATELY, namespaces=[quiet, SHOP]))
-    assert [row.activity.namespace for row in rows] == ["shop", "attic"]
+    rows = namespaces(found, replace(LATELY, namespaces=[SHOP, quiet]))
+    assert [(row.activity.namespace, row.queue.namespace) for row in rows] == [("shop", "shop"), ("attic", "attic")]
 
 
 def test_figures_say_what_they_count() -> None:
@@ -63,7 +73,7 @@ def test_figures_say_what_they_count() -> None:
 
 
 def test_charts_have_a_number_a_minute_for_each_slice_of_all_namespaces() -> None:
-    lately = replace(LATELY, namespaces=[SHOP, SHOP], waits_p50_ms=[None, 3.0], waits_p95_ms=[None, 12.0])
+    lately = replace(LATELY, submitted=[0, 4], ended=[0, 2], waits_p50_ms=[None, 3.0], waits_p95_ms=[None, 12.0])
     charts = charts_of(replace(lately, wait_p50_ms=3.0, wait_p95_ms=12.0))
 
     assert charts.data["moments"] == [round(NOW.timestamp()) - 3600, round(NOW.timestamp()) - 1800]
@@ -76,6 +86,6 @@ def test_charts_have_a_number_a_minute_for_each_slice_of_all_namespaces() -> Non
 
 
 def test_a_chart_without_anything_to_show_says_so() -> None:
-    quiet = replace(LATELY, wait_p50_ms=None, wait_p95_ms=None, namespaces=[])
+    quiet = replace(LATELY, wait_p50_ms=None, wait_p95_ms=None, submitted=[], ended=[], failed=[])
     tasks, waits = charts_of(quiet).charts
     assert (tasks.words, waits.words) == ("0 submitted, 0 ended, 0 of them failed", "no step has waited")

@@ -31,10 +31,11 @@ select c.what, sum(c.number)::bigint as number, sum(c.hours) as hours from taske
 
 -- name: backlog
 -- Ready steps that wait outside of their queue, by namespace and by the priority of their tasks: those held because the queue
--- is full, and those that a pause holds. At most 20,000 are counted.
+-- is full, and those that a pause holds. At most 20,000 are counted; of %(namespaces)s alone unless that is null.
 select ns.name, t.priority, count(*) filter (where not b.paused), count(*) filter (where b.paused)
 from (select x.task_uuid, x.paused or x.namespace_id = any ((select tasker.paused_namespaces())::int[]) as paused
-  from tasker.ready_backlog x limit 20000) b
+  from tasker.ready_backlog x where %(namespaces)s::text[] is null or x.namespace_id = any (array(
+    select s.namespace_id from tasker.task_namespaces s where s.name = any (%(namespaces)s::text[]))) limit 20000) b
 join tasker.tasks t on t.task_uuid = b.task_uuid join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 group by ns.name, t.priority order by ns.name, t.priority desc
 

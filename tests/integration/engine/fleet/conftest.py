@@ -17,7 +17,7 @@ class Watched:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
 
-    def overview(self, **args: float) -> Overview:
+    def overview(self, **args: object) -> Overview:
         return overview(self.lab.observer.value("select tasker.overview_v1(%s::jsonb)", json.dumps(args)))
 
     def at_work(self, session: Session, name: str, **more: object) -> Session:

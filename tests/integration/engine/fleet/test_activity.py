@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from tasker.services.fleet.activity import Activity, activity
 from tests.integration.engine.fleet.conftest import Watched, assert_reads_no_finished_tasks
@@ -101,3 +102,20 @@ def test_of_no_tasks_only_what_waits_is_told(watched: Watched) -> None:
 
 def test_what_it_reads_does_not_grow_with_finished_tasks(watched: Watched) -> None:
     assert_reads_no_finished_tasks(watched.lab, "activity_v1", "tasker.step_moves")
+
+
+def test_namespaces_in_which_something_happens_come_first_and_in_pages(watched: Watched) -> None:
+    lab = watched.lab
+    for name in ("attic", "zoo"):
+        lab.one.execute("select tasker.namespace_id(%s)", name)
+    lab.one.submit(replace(lab.chain(1), namespace="zoo"), {})
+
+    def page(**args: int) -> list[str]:
+        return [each.namespace for each in lately(lab, slices=2, **args).namespaces]
+
+    assert page() == ["zoo", "attic", lab.namespace]
+    assert page(namespaces=2) == ["zoo", "attic"]
+    second = lately(lab, slices=2, namespaces=2, offset=2)
+    assert [each.namespace for each in second.namespaces] == [lab.namespace]
+    assert (sum(second.submitted), sum(second.ended), sum(second.failed)) == (1, 0, 0)
+    assert page(namespaces=0) == []

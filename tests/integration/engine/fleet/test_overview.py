@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.integration.engine.fleet.conftest import Watched, assert_reads_no_finished_tasks
 from tests.support.engine_fixture import change, fail, retry
 
@@ -108,3 +110,26 @@ def test_steps_that_say_how_far_they_are_are_listed_until_they_end_the_longest_f
 
 def test_what_it_reads_does_not_grow_with_finished_tasks(watched: Watched) -> None:
     assert_reads_no_finished_tasks(watched.lab, "overview_v1", "tasker.enqueue_counters")
+
+
+def test_queues_come_in_pages_and_those_that_nobody_serves_are_counted(watched: Watched) -> None:
+    lab = watched.lab
+    lab.submit(lab.chain(1), {})
+    for number in range(7):
+        name = f"space_{number}"
+        lab.one.submit(replace(lab.chain(1), namespace=name), *({} for _ in range(2 + number)))
+    watched.at_work(lab.one, "w1", namespaces=[lab.namespace, "space_6", "space_6"])
+
+    found = watched.overview(queues=3, offset=1)
+
+    assert [(each.namespace, each.enqueued, each.processes) for each in found.queues] == [
+        ("space_5", 7, 0),
+        ("space_4", 6, 0),
+        ("space_3", 5, 0),
+    ]
+    assert (found.namespaces, found.unworked) == (8, 6)
+    assert [each.namespace for each in found.unworked_queues] == [f"space_{number}" for number in (5, 4, 3, 2, 1)]
+    (named,) = watched.overview(namespaces=["space_6"]).queues
+    assert (named.enqueued, named.processes) == (8, 1)
+    assert len(watched.overview().queues) == 8
+    assert watched.overview(queues=0).queues == []

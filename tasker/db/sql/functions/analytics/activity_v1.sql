@@ -2,9 +2,11 @@
 -- its open tasks stand, how long its steps waited in the queue. Reads the newest tasks of the span and what is open, both bounded:
 -- whatever is older costs nothing.
 -- p_args: {seconds (3600), slices (30), tasks (20000): at most so many of the span, and of the open ones; steps (1000): so many
---   of them, of tasks all over the span, are asked how long they waited}
+--   of them, of tasks all over the span, are asked how long they waited, namespaces (all), offset (0): so many namespaces, those in
+--   which something happens first, each by name}
 -- Answer: {at, seconds: of the span, less where there are more tasks, slices, namespaces: [{namespace, submitted, ended, failed:
---     tasks in each slice from the oldest on, running, waiting: open tasks, dead_letters}], by name,
+--     tasks in each slice from the oldest on, running, waiting: open tasks, dead_letters}],
+--   submitted, ended, failed: tasks of all namespaces in each slice,
 --   steps_ended: in the span, wait_p50_ms, wait_p95_ms: from the queue to a worker, null where no step has, waits_p50_ms,
 --   waits_p95_ms: the same of each slice,
 --   retries_due: steps that run again within the next hour, unserved: [{callable, namespace, steps, since}]: what no worker took}
@@ -16,7 +18,8 @@ set jit to off
 as $$
   with asked as materialized (
     select tasker.now() as at, coalesce((p_args->>'seconds')::numeric, 3600) as seconds, coalesce((p_args->>'slices')::int, 30) as slices,
-      coalesce((p_args->>'tasks')::int, 20000) as tasks, coalesce((p_args->>'steps')::int, 1000) as steps
+      coalesce((p_args->>'tasks')::int, 20000) as tasks, coalesce((p_args->>'steps')::int, 1000) as steps,
+      (p_args->>'namespaces')::int as namespaces, coalesce((p_args->>'offset')::int, 0) as first
   ), recent as materialized (
     select t.task_uuid, t.namespace_id, t.complete, t.troubled, t.state, t.created_at, t.completed_at, t.done from tasker.tasks t
     where t.task_uuid >= (select tasker.task_uuid_at(a.at - tasker.ms(a.seconds * 1000)) from asked a)
@@ -28,26 +31,39 @@ as $$
   ), slice as materialized (
     select array_agg(s.at - tasker.ms(s.seconds * 1000 * (s.slices - n) / s.slices) order by n) as begins
     from span s cross join lateral generate_series(0, s.slices - 1) n
-  ), moment as (
+  ), moment as materialized (
     select r.namespace_id, greatest(0, width_bucket(e.moment, s.begins) - 1) as slice,
       count(*) filter (where e.kind = 'submitted') as submitted, count(*) filter (where e.kind = 'ended') as ended,
       count(*) filter (where e.kind = 'ended' and r.state = 'error') as failed
     from recent r cross join slice s
     cross join lateral (values ('submitted', r.created_at), ('ended', r.completed_at)) e (kind, moment)
     where e.moment is not null group by 1, 2
-  ), series as (
-    select n.namespace_id, jsonb_agg(coalesce(m.submitted, 0) order by g.slice) as submitted,
-      jsonb_agg(coalesce(m.ended, 0) order by g.slice) as ended, jsonb_agg(coalesce(m.failed, 0) order by g.slice) as failed
-    from tasker.task_namespaces n cross join span s cross join lateral generate_series(0, s.slices - 1) g (slice)
-    left join moment m on m.namespace_id = n.namespace_id and m.slice = g.slice group by n.namespace_id
-  ), open as (
+  ), total as (
+    select jsonb_agg(coalesce(m.submitted, 0) order by g.slice) as submitted, jsonb_agg(coalesce(m.ended, 0) order by g.slice) as ended,
+      jsonb_agg(coalesce(m.failed, 0) order by g.slice) as failed
+    from span s cross join lateral generate_series(0, s.slices - 1) g (slice)
+    left join (select x.slice, sum(x.submitted) as submitted, sum(x.ended) as ended, sum(x.failed) as failed
+      from moment x group by x.slice) m on m.slice = g.slice
+  ), open as materialized (
     select t.namespace_id, count(*) filter (where t.active > 0) as running, count(*) filter (where t.active = 0) as waiting
     from (select x.namespace_id, x.active from tasker.tasks x where not x.complete order by x.task_uuid desc
       limit (select a.tasks from asked a)) t group by t.namespace_id
-  ), letters as (
+  ), letters as materialized (
     select d.namespace, count(*) as dead_letters
     from (select x.namespace from tasker.tasks_dlq x where x.resolution_status = 'pending' limit (select a.tasks from asked a)) d
     group by d.namespace
+  ), busy as materialized (
+    select r.namespace_id from recent r union select o.namespace_id from open o
+    union select n.namespace_id from letters l join tasker.task_namespaces n on n.name = l.namespace
+  ), shown as materialized (
+    select n.namespace_id, n.name, b.namespace_id is null as quiet
+    from tasker.task_namespaces n left join busy b on b.namespace_id = n.namespace_id
+    order by quiet, n.name limit (select a.namespaces from asked a) offset (select a.first from asked a)
+  ), series as (
+    select n.namespace_id, jsonb_agg(coalesce(m.submitted, 0) order by g.slice) as submitted,
+      jsonb_agg(coalesce(m.ended, 0) order by g.slice) as ended, jsonb_agg(coalesce(m.failed, 0) order by g.slice) as failed
+    from shown n cross join span s cross join lateral generate_series(0, s.slices - 1) g (slice)
+    left join moment m on m.namespace_id = n.namespace_id and m.slice = g.slice group by n.namespace_id
   ), sample as materialized (
     select s.workflow_step_uuid
     from (select x.task_uuid, row_number() over () as place from recent x) r cross join span a
@@ -80,13 +96,14 @@ as $$
   select jsonb_build_object('at', s.at, 'seconds', round(s.seconds), 'slices', s.slices,
     'namespaces', (select coalesce(jsonb_agg(jsonb_build_object('namespace', n.name, 'submitted', e.submitted, 'ended', e.ended,
         'failed', e.failed, 'running', coalesce(o.running, 0), 'waiting', coalesce(o.waiting, 0),
-        'dead_letters', coalesce(l.dead_letters, 0)) order by n.name), '[]')
-      from tasker.task_namespaces n join series e using (namespace_id) left join open o using (namespace_id) left join letters l on l.namespace = n.name),
+        'dead_letters', coalesce(l.dead_letters, 0)) order by n.quiet, n.name), '[]')
+      from shown n join series e using (namespace_id) left join open o using (namespace_id) left join letters l on l.namespace = n.name),
+    'submitted', t.submitted, 'ended', t.ended, 'failed', t.failed,
     'steps_ended', (select coalesce(sum(r.done), 0) from recent r), 'wait_p50_ms', w.p50, 'wait_p95_ms', w.p95,
     'waits_p50_ms', v.p50, 'waits_p95_ms', v.p95,
     'retries_due', (select count(*) from (select from tasker.workflow_steps x where x.due_at > s.at and x.due_at < s.at + interval '1 hour'
       order by x.due_at limit 10000) x),
     'unserved', (select coalesce(jsonb_agg(jsonb_build_object('callable', u.callable, 'namespace', u.namespace, 'steps', u.steps,
       'since', u.since) order by u.since), '[]') from refused u))
-  from span s cross join wait w cross join waits v
+  from span s cross join wait w cross join waits v cross join total t
 $$;

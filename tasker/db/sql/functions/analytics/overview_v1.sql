@@ -1,10 +1,13 @@
 -- How a fleet does, at one moment: queues, processes, breakers, templates. Reads only. What it reads is bounded: counters and
 -- the registry whole, of held and due steps 100,000 and 10,000, of the tasks the newest ones within a span of time.
 -- A breaker is known by the steps that it puts off: it stands in the memory of its worker.
--- p_args: {window_seconds (3600), tasks (2000): so much of the past, so many tasks}
+-- p_args: {window_seconds (3600), tasks (2000): so much of the past, so many tasks, queues (all), offset (0): so many queues, those
+--   with most in them first, namespaces: the queues of these alone, templates (all): so many}
 -- Answer: {at, queues: [{namespace, enqueued, held, paused, taken: steps that ever left the queue, processes}],
 --   processes: [{worker, name, kind, host, pid, state, namespaces, slots, in_hand, asleep, beat_age_ms}],
 --   breakers: [{breaker, steps, until}], pauses: how many, open: tasks that have not ended,
+--   namespaces: how many there are, unworked: of them those with steps in the queue or held and no live worker, unworked_queues: the
+--   five fullest of these, as in queues,
 --   dead_letters: those that wait for somebody (of both at most 100,000 are counted), submitted, failed_attempts: in the last minute,
 --   running: [{task, step, template, percent, done, total, message, reported_at, eta_seconds}]: of the steps whose handlers
 --     have reported progress within the last five minutes the 20 that report for longest,
@@ -26,6 +29,16 @@ as $$
     select b.namespace_id, count(*) filter (where not b.paused) as held, count(*) filter (where b.paused) as paused
     from (select x.namespace_id, x.paused or x.namespace_id = any ((select tasker.paused_namespaces())::int[]) as paused
       from tasker.ready_backlog x limit 100000) b group by b.namespace_id
+  ), serving as materialized (
+    select u.name, count(*) as processes from process w cross join lateral (select distinct x from unnest(w.namespaces) x) u (name)
+    where w.kind = 'worker' and w.state = 'live' group by u.name
+  ), queue as materialized (
+    select ns.name as namespace, coalesce(c.enqueued, 0) as enqueued, coalesce(c.taken, 0) as taken, coalesce(h.held, 0) as held,
+      coalesce(h.paused, 0) as paused, coalesce(s.processes, 0) as processes
+    from tasker.task_namespaces ns left join counter c using (namespace_id) left join held h using (namespace_id)
+    left join serving s on s.name = ns.name
+  ), unworked as materialized (
+    select q.* from queue q where q.processes = 0 and q.enqueued + q.held > 0
   ), deferred as materialized (
     select m.metadata->>'reason' as reason, s.due_at
     from (select x.* from tasker.workflow_steps x where x.due_at > tasker.now() order by x.due_at limit 10000) s
@@ -43,13 +56,17 @@ as $$
       round((percentile_cont(0.95) within group (order by extract(epoch from r.completed_at - r.created_at) * 1000)
         filter (where r.complete))::numeric) as p95_ms
     from recent r group by r.named_task_uuid
+  ), slowest as materialized (
+    select p.* from pace p order by p.p95_ms desc nulls last, p.named_task_uuid limit (p_args->>'templates')::int
   )
   select jsonb_build_object('at', n.at,
-    'queues', (select coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'enqueued', coalesce(c.enqueued, 0),
-        'taken', coalesce(c.taken, 0), 'held', coalesce(h.held, 0), 'paused', coalesce(h.paused, 0), 'processes', (
-          select count(*) from process w where w.kind = 'worker' and w.state = 'live' and ns.name = any (w.namespaces)))
-        order by coalesce(c.enqueued, 0) + coalesce(h.held, 0) desc, ns.name), '[]')
-      from tasker.task_namespaces ns left join counter c using (namespace_id) left join held h using (namespace_id)),
+    'queues', (select coalesce(jsonb_agg(to_jsonb(q) order by q.enqueued + q.held desc, q.namespace), '[]') from (
+        select x.* from queue x where p_args->'namespaces' is null or p_args->'namespaces' ? x.namespace
+        order by x.enqueued + x.held desc, x.namespace
+        limit (p_args->>'queues')::int offset coalesce((p_args->>'offset')::int, 0)) q),
+    'namespaces', (select count(*) from queue), 'unworked', (select count(*) from unworked),
+    'unworked_queues', (select coalesce(jsonb_agg(to_jsonb(q) order by q.enqueued + q.held desc, q.namespace), '[]')
+      from (select x.* from unworked x order by x.enqueued + x.held desc, x.namespace limit 5) q),
     'processes', (select coalesce(jsonb_agg(jsonb_build_object('worker', p.worker_uuid, 'name', tasker.worker_label(p.worker_uuid, p.name),
         'kind', p.kind, 'host', p.host, 'pid', p.pid, 'state', p.state, 'namespaces', to_jsonb(p.namespaces), 'slots', p.concurrency,
         'in_hand', p.in_hand, 'asleep', p.asleep, 'beat_age_ms', round(extract(epoch from n.at - p.beat_at) * 1000))
@@ -77,7 +94,7 @@ as $$
     'templates', (select coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'template', nt.name || ':' || nt.version,
         'tasks', p.tasks, 'running', p.running, 'failed', p.failed, 'mean_ms', p.mean_ms, 'p95_ms', p.p95_ms)
         order by p.p95_ms desc nulls last, ns.name, nt.name, tasker.version_order(nt.version) collate "C", nt.version collate "C"), '[]')
-      from pace p join tasker.named_tasks nt on nt.named_task_uuid = p.named_task_uuid
+      from slowest p join tasker.named_tasks nt on nt.named_task_uuid = p.named_task_uuid
       join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id))
   from moment n
 $$;

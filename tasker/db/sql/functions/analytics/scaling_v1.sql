@@ -1,6 +1,6 @@
 -- What the workers of each namespace have to do, and how fast they do it. Reads counters, the registry, and of each template the
 -- newest tasks that ended within a span of time, by an index: of at most 2,000 how many steps they had, of 20 how long those ran.
--- p_args: {window_seconds (300)}
+-- p_args: {window_seconds (300), namespaces (all): of these alone}
 -- Answer: {namespaces: [{namespace, depth: ready steps that nobody holds up, workers, slots, in_hand: of live workers that serve it,
 --   drain_per_second, step_seconds: null where nothing ended, steady_seconds: since a worker of it started or stopped}]}, by name
 create or replace function tasker.scaling_v1(p_args jsonb) returns jsonb
@@ -13,10 +13,17 @@ set jit to off
 as $$
   with moment as materialized (
     select tasker.now() as at, coalesce((p_args->>'window_seconds')::numeric, 300) as seconds
+  ), meant as materialized (
+    select ns.namespace_id, ns.name from tasker.task_namespaces ns
+    where p_args->'namespaces' is null or p_args->'namespaces' ? ns.name
   ), process as materialized (
     select w.namespaces, w.concurrency, w.in_hand, greatest(w.started_at, w.draining_at, w.stopped_at) as changed_at,
       w.stopped_at is null and w.draining_at is null and w.lease_until > tasker.now() as live
     from tasker.workers w where w.kind = 'worker'
+  ), served as materialized (
+    select u.name, count(*) filter (where x.live) as workers, coalesce(sum(x.concurrency) filter (where x.live), 0) as slots,
+      coalesce(sum(x.in_hand) filter (where x.live), 0) as in_hand, max(x.changed_at) as changed_at
+    from process x cross join lateral (select distinct s from unnest(x.namespaces) s) u (name) group by u.name
   ), waiting as (
     select x.namespace_id, sum(x.steps) as steps from (
       select c.namespace_id, sum(c.enqueued) as steps from tasker.enqueue_counters c group by c.namespace_id
@@ -27,7 +34,9 @@ as $$
     group by x.namespace_id
   ), ended as materialized (
     select nt.namespace_id, e.task_uuid, e.total, e.completed_at, e.position
-    from moment n cross join tasker.named_tasks nt
+    from moment n cross join (   -- one scan of all templates is less than a look for each namespace
+      select x.* from tasker.named_tasks x where x.namespace_id = any ((select array_agg(m.namespace_id) from meant m)::int[])
+      offset 0) nt
     cross join lateral (
       select k.task_uuid, k.total, k.completed_at, row_number() over (partition by b.badly order by k.completed_at desc) as position
       from (values (false), (true)) as b (badly)
@@ -47,12 +56,9 @@ as $$
     where e.position <= 20 group by e.namespace_id
   )
   select jsonb_build_object('namespaces', coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'depth', coalesce(w.steps, 0),
-    'workers', p.workers, 'slots', p.slots, 'in_hand', p.in_hand, 'drain_per_second', round(d.per_second, 4),
+    'workers', coalesce(p.workers, 0), 'slots', coalesce(p.slots, 0), 'in_hand', coalesce(p.in_hand, 0), 'drain_per_second', round(d.per_second, 4),
     'step_seconds', round(r.seconds, 4), 'steady_seconds', round(extract(epoch from n.at - p.changed_at), 3)) order by ns.name), '[]'))
-  from moment n cross join tasker.task_namespaces ns
+  from moment n cross join meant ns
   left join waiting w using (namespace_id) left join drained d using (namespace_id) left join ran r using (namespace_id)
-  cross join lateral (
-    select count(*) filter (where x.live) as workers, coalesce(sum(x.concurrency) filter (where x.live), 0) as slots,
-      coalesce(sum(x.in_hand) filter (where x.live), 0) as in_hand, max(x.changed_at) as changed_at
-    from process x where ns.name = any (x.namespaces)) p
+  left join served p on p.name = ns.name
 $$;
