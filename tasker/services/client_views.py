@@ -17,7 +17,7 @@ from tasker.lifecycle.evaluate import (
 )
 from tasker.lifecycle.machines.step import StepState
 from tasker.services.engine.calls import Engine
-from tasker.services.task_filter import TaskFilter, TaskLists
+from tasker.services.task_filter import Count, TaskFilter, TaskLists
 from tasker.services.tasks import checked, not_found
 
 View = dict[str, Any]
@@ -58,7 +58,7 @@ class ClientViews:
         """A page of tasks without their steps, the newest first: `tasks` and `pagination` (counts to 10,000)."""
         found = await self.page(TaskFilter(namespace, status), limit=limit, offset=offset)
         count = await self.count(TaskFilter(namespace, status))
-        return {"tasks": found, "pagination": _pagination(limit, offset, count)}
+        return {"tasks": found, "pagination": _pagination(limit, offset, count.number)}
 
     async def page(
         self, which: TaskFilter, *, limit: int, offset: int = 0, after: str | None = None, oldest_first: bool = False
@@ -71,13 +71,23 @@ class ClientViews:
         tasks = await self._tasks(page)
         return tasks[::-1] if oldest_first else tasks
 
+    async def part(
+        self, which: TaskFilter, *, limit: int, offset: int = 0, after: str | None = None, oldest_first: bool = False
+    ) -> tuple[list[View], str | None]:
+        """The same, and the task behind which others may match where the page could not be filled at a bounded cost."""
+        place = after and checked(after)
+        part = await self._lists.part(which, limit=limit, offset=offset, after=place, oldest_first=oldest_first)
+        tasks = await self._tasks(part.tasks)
+        return (tasks[::-1] if oldest_first else tasks), part.read_to
+
     async def some(self, task_uuids: Sequence[str]) -> list[View]:
         """These tasks as far as they exist, without their steps, the newest first."""
         return await self._tasks([checked(each) for each in task_uuids])
 
-    async def count(self, which: TaskFilter) -> int:
-        """How many tasks match, counted to 10,000."""
-        return await self._lists.count(which, COUNTED)
+    async def count(self, which: TaskFilter) -> Count:
+        """How many tasks match, counted to 10,000; of a common tag, initiator or source beside other filters, among the
+        newest 10,000 that match those."""
+        return await self._lists.counted(which, COUNTED)
 
     async def inputs_are_indexed(self) -> bool:
         """Whether all tasks are found by fields of their input, not only the newest."""

@@ -35,10 +35,12 @@ CLAUSES = (
 LOOKED_INTO = 20_000
 """Where inputs are not indexed (`tasker db index-inputs`), so many of the newest that match all else are read."""
 
-FEW_TAGGED = 1_000
-"""Tags that no more tasks have are rare: these tasks are read, whatever the statistics say."""
+FEW = 1_000
+"""What no more tasks have is rare: these tasks are read, whatever the statistics say."""
 NEAR = 2_000
-"""Among so many of the newest tasks a page with common tags is looked for."""
+"""Among so many of the newest tasks a page of what many tasks have is looked for first."""
+COMMON = ("tags", "initiator", "source_system")
+"""What many tasks may have in common. Their state is in another table than these: no index has both."""
 
 
 class MoreFilters(TypedDict, total=False):
@@ -95,9 +97,19 @@ class TaskFilter:
         """True when only tasks of some templates are meant."""
         return any(each is not None for each in (self.namespace, self.template, self.version, self.namespaces))
 
-    def conditions(self) -> list[str]:
-        """The names of the parts of the condition; the state comes with the index of those that are in such a state."""
-        given = [name for name in CLAUSES if getattr(self, name)]
+    @property
+    def shares_with_others(self) -> bool:
+        """True when it has a tag, or an initiator or source beside something else: no index has all of it."""
+        words = [name for name in COMMON if getattr(self, name)]
+        others = self.names_templates or self.conditions(common=False)
+        return self.context is None and bool(self.tags or (words and others))
+
+    def conditions(self, *, common: bool = True) -> list[str]:
+        """The names of the parts of the condition; the state comes with the index of those that are in such a state.
+
+        Without `common` those of `COMMON` are left out.
+        """
+        given = [name for name in CLAUSES if getattr(self, name) and (common or name not in COMMON)]
         if self.open and self.status is None:
             given.append("open")
         if self.status is None:
@@ -105,6 +117,22 @@ class TaskFilter:
         if self.status == TaskState.COMPLETE:
             return [*given, "status"]
         return [*given, "trouble"] if self.status in TERMINAL else [*given, "status", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A page of identifiers, which may not be full: then matching tasks may lie behind the task `read_to`."""
+
+    tasks: Sequence[str]
+    read_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number of tasks; `at_least`: there may be more."""
+
+    number: int
+    at_least: bool = False
 
 
 class TaskLists:
@@ -116,44 +144,79 @@ class TaskLists:
     async def page(
         self, which: TaskFilter, *, limit: int, offset: int = 0, after: str | None = None, oldest_first: bool = False
     ) -> list[str]:
-        """The identifiers of one page, by their time of creation; those behind the task `after`."""
-        order, beyond = ("asc", ">") if oldest_first else ("desc", "<")
-        more = {"after": after, "limit": limit, "offset": offset, "most": LOOKED_INTO, "near": NEAR}
-        if which.tags and which.context is None:
-            rare = await self._page_of_tags(which, more, order=order, beyond=beyond)
-            if rare is not None:
-                return rare
+        """The identifiers of one page, by their time of creation; those behind the task `after`.
+
+        Goes on until the page is full or there are no more tasks, part by part.
+        """
+        tasks: list[str] = []
+        while len(tasks) < offset + limit:
+            wanted = {"limit": offset + limit - len(tasks), "after": after, "oldest_first": oldest_first}
+            if not which.shares_with_others:
+                return await self._page(which, **{**wanted, "limit": limit}, offset=offset)
+            part = await self.part(which, **wanted)
+            tasks += part.tasks
+            after = part.read_to
+            if after is None:
+                break
+        return tasks[offset:]
+
+    async def part(
+        self, which: TaskFilter, *, limit: int, offset: int = 0, after: str | None = None, oldest_first: bool = False
+    ) -> Part:
+        """The same, but it may end before the page is full: at most `LOOKED_INTO` tasks are read for what is common."""
+        wanted: dict[str, Any] = {"limit": limit, "offset": offset, "after": after}
+        if not which.shares_with_others:
+            return Part(await self._page(which, **wanted, oldest_first=oldest_first))
+        words = _order(oldest_first)
+        for few, near in ((FEW, NEAR), (LOOKED_INTO, LOOKED_INTO)):
+            number, rare = await self._among_common("page_of_common", which, {**wanted, "few": few}, **words)
+            if number <= few:
+                return Part(list(rare))
+            names = which.conditions(common=False)
+            rows = await self._ask(
+                "page_of_newest", names, which, {**wanted, "near": near}, common=_common(which), **words
+            )
+            newest = Part(*rows[0]) if rows else Part([])
+            if newest.read_to is None or len(newest.tasks) == limit:
+                break
+        return newest
+
+    async def _page(
+        self, which: TaskFilter, *, limit: int, offset: int, after: str | None, oldest_first: bool
+    ) -> list[str]:
+        more = {"after": after, "limit": limit, "offset": offset, "most": LOOKED_INTO}
         indexed = which.context is not None and await self.inputs_are_indexed()
         name = "page" if which.context is None or indexed else "page_of_inputs"
         names = [*which.conditions(), *([INPUTS] if indexed else [])]
-        return [row[0] for row in await self._ask(name, names, which, more, order=order, beyond=beyond)]
+        return [row[0] for row in await self._ask(name, names, which, more, **_order(oldest_first))]
 
-    async def _page_of_tags(self, which: TaskFilter, more: Mapping[str, Any], **words: str) -> list[str] | None:
-        """Return a page of tasks with these tags, or None where so many have them that all tasks are to be walked.
+    async def _among_common(
+        self, name: str, which: TaskFilter, more: Mapping[str, Any], **words: str
+    ) -> tuple[int, Any]:
+        """Return how many tasks have what is common, at most `few` + 1, and what the query finds among these.
 
         The planner does not know how often a rare tag occurs: it would walk all tasks to find none.
         """
-        for few in (FEW_TAGGED, LOOKED_INTO):
-            tagged, page = await self._tagged("page_of_tags", which, {**more, "few": few}, **words)
-            if tagged <= few:
-                return list(page)
-            newest = await self._ask("page_of_newest", _all_but_tags(which), which, more, **words)
-            if len(newest) == more["limit"]:
-                return [row[0] for row in newest]
-        return None
-
-    async def _tagged(self, name: str, which: TaskFilter, more: Mapping[str, Any], **words: str) -> tuple[int, Any]:
-        """Return how many tasks have the tags, at most `few` + 1, and what the query finds among these."""
-        rows = await self._ask(name, _all_but_tags(which), which, more, tagged=query("listing", "tagged"), **words)
+        common = query("listing", "common").format(common=_common(which))
+        rows = await self._ask(name, which.conditions(common=False), which, more, of_common=common, **words)
         return (rows[0][0], rows[0][1]) if rows else (0, ())
 
     async def count(self, which: TaskFilter, most: int) -> int:
         """How many there are; at most so many are counted."""
-        if which.tags:
-            tagged, number = await self._tagged("count_of_tags", which, {"most": most, "few": FEW_TAGGED})
-            if tagged <= FEW_TAGGED:
-                return int(number or 0)
-        return int(sum(row[0] for row in await self._ask("count", which.conditions(), which, {"most": most})))
+        return (await self.counted(which, most)).number
+
+    async def counted(self, which: TaskFilter, most: int) -> Count:
+        """The same, and whether there may be more: of a common tag only the newest `most` that match all else are."""
+        if which.shares_with_others:
+            number, matching = await self._among_common("count_of_common", which, {"most": most, "few": FEW})
+            if number <= FEW:
+                return Count(int(matching or 0))
+            names = which.conditions(common=False)
+            words = {"common": _common(which), **_order(oldest_first=False)}
+            rows = await self._ask("count_of_newest", names, which, {"near": most}, **words)
+            return Count(*rows[0]) if rows else Count(0)
+        number = int(sum(row[0] for row in await self._ask("count", which.conditions(), which, {"most": most})))
+        return Count(number, at_least=number >= most)
 
     async def inputs_are_indexed(self) -> bool:
         """Whether all tasks are found by fields of their input."""
@@ -194,8 +257,13 @@ def context_of(text: str) -> dict[str, Any]:
     return dict(found)
 
 
-def _all_but_tags(which: TaskFilter) -> list[str]:
-    return [name for name in which.conditions() if name != "tags"]
+def _common(which: TaskFilter) -> str:
+    return "\n".join(f"and {query('listing', name)}" for name in COMMON if getattr(which, name))
+
+
+def _order(oldest_first: bool) -> dict[str, str]:
+    order, beyond = ("asc", ">") if oldest_first else ("desc", "<")
+    return {"order": order, "beyond": beyond}
 
 
 def _matching(names: Sequence[str]) -> str:

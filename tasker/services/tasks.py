@@ -19,6 +19,9 @@ from tasker.services.reports import TaskReport, stored_report
 from tasker.services.step_logs import LogFilter, StepLogLine, read_logs
 from tasker.services.task_filter import MoreFilters, TaskFilter, TaskLists, context_of
 
+LISTED_SLICE = 500
+"""Tasks of one query of a list."""
+
 
 class Tasks:
     """The use cases around existing tasks. All take a task's identifier as text; a malformed one is a `UsageError`."""
@@ -110,8 +113,13 @@ class Tasks:
         named: dict[str, Any] = {"namespace": namespace, "status": status, "template": template, "tags": tags}
         which = TaskFilter(**named, created_after=since, namespaces=names(namespaces), **given)
         page = await self._lists.page(which, limit=limit, offset=offset, oldest_first=oldest_first)
-        found = [ListedTask(*row) for row in await self._query("list", tasks=page)]
+        found = [ListedTask(*row) for row in await self._listed(page)]
         return found[::-1] if oldest_first else found
+
+    async def _listed(self, tasks: Sequence[str]) -> Sequence[tuple[Any, ...]]:
+        """The rows of these tasks, so many at a time: no statement grows with the list."""
+        slices = [tasks[start : start + LISTED_SLICE] for start in range(0, len(tasks), LISTED_SLICE)]
+        return [row for some in slices for row in await self._query("list", tasks=some)]
 
     async def open_beside(self, task_uuid: str) -> tuple[int, int]:
         """How many other tasks are not finished: in the namespace of this one, and in others."""

@@ -42,7 +42,7 @@ async def list_tasks_briefly(
     status: Filter = None,
     since: Moment | None = None,
     tag: Annotated[list[str], Query(max_length=20, description="Repeatable: tasks that have all of them.")] = [],  # noqa: B006
-    limit: Annotated[int, Query(ge=1, le=10_000)] = 50,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     version: Filter = None,
     initiator: Filter = None,
@@ -174,7 +174,7 @@ async def rerun_task(request: Request, uuid: TaskUuid, body: RerunRequest) -> Js
     **needs(Permission.DATA_READ_SENSITIVE),
 )
 async def list_refused_messages(
-    request: Request, queue: Filter = None, limit: Annotated[int, Query(ge=1, le=10_000)] = 50
+    request: Request, queue: Filter = None, limit: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> Json:
     """Messages that nobody could use, with the reason, the newest first. They may hold the input of any task."""
     return Json(await program_of(request).tasks.refused(queue=queue, limit=limit))

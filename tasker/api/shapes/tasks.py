@@ -196,12 +196,16 @@ class BatchResponse(BaseModel):
 
 
 class PaginationInfo(BaseModel):
-    """Where the page is. Pages count from 0; behind a `cursor` nothing is counted."""
+    """Where the page is. Pages count from 0; behind a `cursor` nothing is counted.
+
+    `total_is_minimum`: there may be more than `total_count`.
+    """
 
     per_page: int
     has_next: bool
     page: int | None = None
     total_count: int | None = None
+    total_is_minimum: bool | None = None
     total_pages: int | None = None
     has_previous: bool | None = None
     next_cursor: str | None = None

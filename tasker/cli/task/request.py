@@ -60,7 +60,7 @@ async def _ask(requester: TaskRequester, target: str, values: dict[str, Any], op
 
 @click.command()
 @click.option("--queue", metavar="NAME", help="Only of this queue.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
 @FORMAT
 @fleet_options
 def refused(form: str, place: Place, **which: Any) -> None:

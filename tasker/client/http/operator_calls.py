@@ -10,6 +10,8 @@ from tasker.client.http.paths import path
 
 HISTORY_PAGE = 1000
 """Transitions of one answer."""
+LIST_PAGE = 1000
+"""Tasks, or refused messages, of one answer at most."""
 
 
 class MoreFilters(TypedDict, total=False):
@@ -44,10 +46,20 @@ class OperatorCalls:
         offset: int = 0,
         **more: Unpack[MoreFilters],
     ) -> list[dict[str, Any]]:
-        """Tasks, the newest first, with the numbers of their steps and what holds them; created `since` then."""
+        """Tasks, the newest first, with the numbers of their steps and what holds them; created `since` then.
+
+        More than 1,000 are read page by page.
+        """
         which = {"namespace": namespace, "template": template, "status": status, "since": since, "tag": list(tags)}
-        params = {**which, **more, "limit": limit, "offset": offset}
-        return list(await self.connection.get("/v1/listings/tasks", params))
+        tasks: list[dict[str, Any]] = []
+        while len(tasks) < limit:
+            most = min(limit - len(tasks), LIST_PAGE)
+            params = {**which, **more, "limit": most, "offset": offset + len(tasks)}
+            page = await self.connection.get("/v1/listings/tasks", params)
+            tasks += page
+            if len(page) < most:
+                break
+        return tasks
 
     async def list_identifiers(self, beginning: str, *, limit: int = 10) -> list[str]:
         """The identifiers of tasks that begin so (hexadecimal digits), the newest first."""

@@ -16,6 +16,9 @@ from tasker.services.engine.encoding import to_json
 LEAST_MS = 3_600_000
 """A task that ended within the last hour always stays: whoever waits for it is still to read its result."""
 
+COUNTED_SLICE = 2_000
+"""Tasks of one query that counts what would be deleted."""
+
 MAY_DELETE = "select has_table_privilege('tasker.tasks', 'delete')"
 
 
@@ -40,7 +43,7 @@ class Target:
 
     asked: Mapping[str, Any]
     pruned: Pruned
-    after: Mapping[str, Any] | None = None
+    after: Any = None
     over: bool = False
 
 
@@ -51,8 +54,12 @@ class Retention:
         self._connection, self._slice_steps = connection, slice_steps
 
     async def prunable(self, rules: Sequence[RetentionRule]) -> list[Pruned]:
-        """What `prune` would delete now; counts every task. Raises `DatabaseError`."""
-        return [target.pruned for target in await self._find(rules, counted=True)]
+        """What `prune` would delete now; counts every task, slice by slice. Raises `DatabaseError`."""
+        targets = await self.targets(rules)
+        for target in targets:
+            while not target.over:
+                await self._go_on("count_prunable", target, slice=COUNTED_SLICE)
+        return [target.pruned for target in targets if target.pruned.tasks]
 
     @by_hand("App.retention.prune", "_connection", several=True)
     async def prune(self, rules: Sequence[RetentionRule]) -> list[Pruned]:
@@ -70,23 +77,25 @@ class Retention:
 
     async def targets(self, rules: Sequence[RetentionRule]) -> list[Target]:
         """Where something may be deleted; reads a row of each template. Raises `DatabaseError`."""
-        return [replace(target, pruned=replace(target.pruned, tasks=0, steps=0)) for target in await self._find(rules)]
+        args = {"rules": [asdict(rule) for rule in rules], "least_ms": LEAST_MS}
+        found = (await self._call("prunable", args))["targets"]
+        return [
+            Target({name: row[name] for name in _ASKED}, Pruned(*(row[name] for name in _TOLD), 0, 0)) for row in found
+        ]
 
     async def delete_slice(self, target: Target) -> None:
         """Delete the next tasks of it, of so many steps together, in a transaction. Raises `DatabaseError`."""
-        answer = await self._call("prune", {**target.asked, "steps": self._slice_steps, "after": target.after})
+        await self._go_on("prune", target, steps=self._slice_steps)
+
+    async def _go_on(self, function: str, target: Target, **size: int) -> None:
+        answer = await self._call(function, {**target.asked, **size, "after": target.after})
         sums = {name: getattr(target.pruned, name) + answer[name] for name in ("tasks", "steps", "kept")}
         target.pruned, target.after = replace(target.pruned, **sums), answer["after"]
         target.over = target.after is None
-
-    async def _find(self, rules: Sequence[RetentionRule], *, counted: bool = False) -> list[Target]:
-        args = {"rules": [asdict(rule) for rule in rules], "least_ms": LEAST_MS, "counted": counted}
-        found = (await self._call("prunable", args))["targets"]
-        return [Target({name: row[name] for name in _ASKED}, Pruned(*(row[name] for name in _TOLD))) for row in found]
 
     async def _call(self, function: str, args: Mapping[str, Any]) -> dict[str, Any]:
         return await self._connection.call(f"tasker.{function}_v1(%s::jsonb)", to_json(args))
 
 
 _ASKED = ("named_task_uuid", "failed", "before", "pending_before")
-_TOLD = ("namespace", "template", "version", "failed", "before", "tasks", "steps")
+_TOLD = ("namespace", "template", "version", "failed", "before")

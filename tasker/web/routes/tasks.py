@@ -61,14 +61,17 @@ async def _turned(request: Request, search: Search, cursor: str, back: str) -> T
     place = place_of(cursor or back, search.order) if cursor or back else None
     ascending = search.oldest_first != bool(back)
     views = program_of(request).views
-    found = await views.page(which, limit=PER_PAGE + 1, after=place, oldest_first=ascending)
+    found, read_to = await views.part(which, limit=PER_PAGE + 1, after=place, oldest_first=ascending)
     shown = found[:PER_PAGE][::-1] if back else found[:PER_PAGE]
     places = [cursor_after(each["task_uuid"], search.order) for each in shown]
     more = len(found) > PER_PAGE
+    on = None if more or read_to is None else cursor_after(read_to, search.order)  # where the search goes on
     before, behind = (more, True) if back else (bool(cursor), more)
-    first, last = (places[0] if places and before else None), (places[-1] if places and behind else None)
+    first = (places[0] if places and before else None) or (on if back else None)
+    last = (places[-1] if places and behind else None) or (None if back else on)
     partly = search.field and not await views.inputs_are_indexed()
-    return Turned(await covered_tasks(request, shown), first, last, LOOKED_INTO if partly else 0)
+    looked_into = LOOKED_INTO if partly else 0
+    return Turned(await covered_tasks(request, shown), first, last, looked_into, LOOKED_INTO if on else 0)
 
 
 def _page(

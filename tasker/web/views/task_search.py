@@ -119,12 +119,14 @@ class Search(AddressWords):
 class Turned:
     """A page of tasks, and the places of the pages before and behind it; None: there is none.
 
-    `looked_into`: in so many tasks inputs were looked at; 0: in all."""
+    `looked_into`: in so many tasks inputs were looked at; 0: in all. `searched`: the page was looked for among so many
+    tasks, and there are others; 0: it needed no more."""
 
     tasks: Sequence[Mapping[str, Any]]
     before: str | None
     behind: str | None
     looked_into: int = 0
+    searched: int = 0
 
 
 def moment_of(text: str) -> datetime:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tasker.db.limits import SESSION
 from tests.support.engine_fixture import Lab
 
 Prepare = Callable[[Lab, int], Callable[[], Any]]
@@ -23,3 +24,10 @@ class Case:
     size: int
     seconds: float
     prepare: Prepare
+
+
+def lab_of(url: str) -> Lab:
+    """A lab whose first session compiles no more queries than one of the product, whatever the server's default."""
+    lab = Lab(url)
+    lab.one.execute(f"set jit to {SESSION['jit']}")
+    return lab

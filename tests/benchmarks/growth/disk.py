@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.benchmarks.conditions import Conditions
+from tests.benchmarks.growth.case import lab_of
 from tests.support.engine_fixture import Lab
 
 TASKS = 2_000
@@ -18,7 +19,7 @@ SIZES = """select c.relname, pg_relation_size(c.oid) as rows, pg_indexes_size(c.
 def lines(conditions: Conditions) -> Iterator[str]:
     """Bytes by table, the largest first, and all of them beside the bound."""
     with conditions.database("tasker_growth") as url:
-        lab = Lab(url)
+        lab = lab_of(url)
         plan = lab.chain(4)
         before = _sizes(lab)
         for _ in range(TASKS // 100):

@@ -11,23 +11,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasker.db.queries import query
-from tasker.messaging.registry import load_backend
-from tasker.messaging.service import MessagingService
 from tasker.services.checks import Checks
-from tasker.services.dead_letters.entries import DeadLetters
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.doctor import Doctor
-from tasker.services.operators.steps import Steps
 from tasker.services.task_filter import TaskFilter, TaskLists
 from tests.benchmarks.conditions import Conditions
+from tests.benchmarks.growth.case import lab_of
+from tests.benchmarks.growth.services import engine_of, letters_of, queues_of, tasks_of
 from tests.support.copies import copy_task
-from tests.support.engine_fixture import Direct, Lab, Session, fail, ok, retry
+from tests.support.engine_fixture import Direct, Lab, fail, ok, retry
 from tests.support.fleets.work import Work, work_of
 from tests.support.random_plans import Spec
 
 FEW, MANY = 3_000, 30_000
 EVENT = {"name": "paid", "condition": "always", "delivery_mode": "durable"}
+COUNTED = 1_000
+"""To so many tasks of a list are counted: fewer than match in the smaller case."""
 GROWING = 2.0
 """By what a call may read more among ten times as many tasks: trees grow a level."""
 SCATTERED = 2.5
@@ -80,13 +78,14 @@ def statement(file: str, name: str, **params: Any) -> Callable[[Scene], Any]:
     ).fetchall()
 
 
-def listed(**which: Any) -> Callable[[Scene], Any]:
-    """A page of a list and the number beside it."""
+def listed(rows: int = 0, **which: Any) -> Callable[[Scene], Any]:
+    """A part of a list and the number beside it."""
 
     def ask(scene: Scene) -> None:
         lists = TaskLists(scene.direct)
-        asyncio.run(lists.page(TaskFilter(**which), limit=20))
-        asyncio.run(lists.count(TaskFilter(**which), 10_000))
+        part = asyncio.run(lists.part(TaskFilter(**which), limit=20))
+        assert len(part.tasks) == rows
+        assert min(asyncio.run(lists.count(TaskFilter(**which), COUNTED)), 20) == rows
 
     return ask
 
@@ -121,19 +120,27 @@ def dead_letters(scene: Scene) -> None:
     assert len(asyncio.run(letters.queue(limit=20))) == 20
 
 
-def letters_of(session: Session) -> DeadLetters:
-    """The service of dead letters over a session of a lab."""
-    engine = engine_of(session)
-    return DeadLetters(engine, Steps(engine, PlanStore(Direct(session))))
+def queues(scene: Scene) -> None:
+    """The provider's queues with what should be in them."""
+    found = asyncio.run(queues_of(scene.lab.one).report()).queues
+    assert [each.expected for each in found if each.queue == f"worker_{scene.lab.namespace}_queue"] == [0]
 
 
-def engine_of(session: Session) -> Engine:
-    """The services' engine over a session of a lab."""
-    return Engine(Direct(session), MessagingService(load_backend("pgmq", {})))
+def history(scene: Scene) -> None:
+    """Every transition of a task of four steps."""
+    assert len(asyncio.run(tasks_of(scene.lab.one).history(scene.complete))) > 16
+
+
+def progress(scene: Scene) -> None:
+    """How far a task of four steps is."""
+    assert len(asyncio.run(tasks_of(scene.lab.one).progress(scene.complete)).steps) == 4
 
 
 FLAT: dict[str, Callable[[Scene], Any]] = {
     "audit of a task": statement("client", "audit", step=None),
+    "history of a task": history,
+    "progress of a task": progress,
+    "queues": queues,
     "events of a task": events(3, task=True),
     "newest events": events(20, newest=True),
     "events withheld": events(0, withheld=True),
@@ -146,6 +153,9 @@ FLAT: dict[str, Callable[[Scene], Any]] = {
     "list two tags, never together": listed(tags=["web", "rare"]),
     "list error and a tag": listed(status="error", tags=["rare"]),
     "list error and an initiator": listed(status="error", initiator="rare"),
+    "list error and a common tag": listed(20, status="error", tags=["web"]),
+    "list error and common initiator": listed(20, status="error", initiator="shop"),
+    "list complete and a common tag": listed(20, status="complete", tags=["web"]),
 }
 """What reads no more however many tasks have finished."""
 SAMPLES: dict[str, Callable[[Scene], Any]] = {"doctor": doctor}
@@ -166,7 +176,7 @@ def lines(conditions: Conditions, few: int = FEW, many: int = MANY) -> Iterator[
 
 def _measured(conditions: Conditions, finished: int) -> dict[str, float]:
     with conditions.database("tasker_growth") as url:
-        lab = Lab(url)
+        lab = lab_of(url)
         scene = Scene.of(lab, finished)
         pages: dict[str, float] = {name: scene.work(call).pages for name, call in (FLAT | SAMPLES).items()}
         pages |= {name: scene.work(call).pages / finished for name, call in EACH.items()}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tests.benchmarks.conditions import Conditions
-from tests.benchmarks.growth.case import Prepare
+from tests.benchmarks.growth.case import Prepare, lab_of
+from tests.benchmarks.growth.services import queues_of, tasks_of
 from tests.support.engine_fixture import Lab, fail
 from tests.support.fleets.work import work_of
 from tests.support.random_plans import Spec
@@ -18,6 +20,8 @@ AT_ONCE = 1000
 LEAST = 100
 """Pages by which a call may differ for a level more of each tree that it reads."""
 FACTOR = 1.5
+HELD_MOVES = 7
+"""Of a task that waits, three of its own and one of each of its four steps."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,26 @@ def release(lab: Lab) -> None:
     assert lab.one.call("backlog", lab.one.args(window=2000, limit=50))["released"] == 50
 
 
+def queues(lab: Lab) -> None:
+    """The provider's queues with what should be in them; what is held is in none."""
+    found = asyncio.run(queues_of(lab.one).report()).queues
+    assert [each.expected for each in found if each.queue == f"worker_{lab.namespace}_queue"] == [0]
+
+
+def history(lab: Lab) -> None:
+    """Every transition of the task that was submitted last: it and its four steps were created."""
+    task = lab.one.value("select task_uuid from tasker.tasks order by task_uuid desc limit 1")
+    found = asyncio.run(tasks_of(lab.one).history(str(task)))
+    assert len(found) == HELD_MOVES, found
+
+
+def progress(lab: Lab) -> None:
+    """How far that task is."""
+    task = lab.one.value("select task_uuid from tasker.tasks order by task_uuid desc limit 1")
+    found = asyncio.run(tasks_of(lab.one).progress(str(task)))
+    assert (found.total, [step.state for step in found.steps]) == (4, ["pending"] * 4)
+
+
 def scaling(lab: Lab) -> None:
     """What a fleet needs, from the tasks of an hour, of which at most 2,000 of each template count."""
     (row,) = lab.one.core("scaling", {"window_seconds": 3600})["namespaces"]
@@ -132,6 +156,9 @@ CASES = (
     PageCase("mend", "tasks held", 100, 20_000, crowd(held, mend)),
     PageCase("pause", "tasks held", 100, 20_000, crowd(held, pause)),
     PageCase("release", "tasks held", 100, 20_000, crowd(held, release)),
+    PageCase("queues", "tasks held", 100, 20_000, crowd(held, queues)),
+    PageCase("history", "tasks held", 100, 20_000, crowd(held, history)),
+    PageCase("progress", "tasks held", 100, 20_000, crowd(held, progress)),
     PageCase("find_ended", "finished tasks", 3_000, 30_000, crowd(ended, find)),
     PageCase("mend_ended", "finished tasks", 3_000, 30_000, crowd(ended, mend)),
     PageCase("scaling", "finished tasks", 3_000, 30_000, crowd(ended, scaling)),
@@ -153,7 +180,7 @@ def lines(conditions: Conditions, cases: list[PageCase], divide: int) -> Iterato
 def measure(conditions: Conditions, case: PageCase, size: int) -> int:
     """The pages of tables and indexes that the call visits, on a database of its own."""
     with conditions.database("tasker_growth") as url:
-        lab = Lab(url)
+        lab = lab_of(url)
         try:
             return work_of(lab.one, case.prepare(lab, size)).pages
         finally:

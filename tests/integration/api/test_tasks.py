@@ -142,6 +142,30 @@ async def test_pages_hold_every_task_once_whatever_is_created_meanwhile(client: 
     assert numbered["pagination"]["total_pages"] == 3
 
 
+async def test_a_page_that_a_bounded_search_cannot_fill_says_where_to_look_on(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("FEW", "NEAR", "LOOKED_INTO"):
+        monkeypatch.setattr(f"tasker.services.task_filter.{name}", 1)
+    monkeypatch.setattr("tasker.services.client_views.COUNTED", 3)
+    made = [(await created(client, order(n, tags=["often"])))["task_uuid"] for n in (7060, 7061)]
+    others = [await created(client, order(n, tags=["seldom"])) for n in (7062, 7063)]
+
+    params: dict[str, Any] = {"tag": "often", "namespace": "shop", "per_page": 2}
+    first = (await client.get("/v1/tasks", params=params)).json()
+    assert first["tasks"] == []
+    assert len(others) == 2
+    told = first["pagination"]
+    assert (told["has_next"], told["total_count"], told["total_is_minimum"]) == (True, 1, True)
+    seen: list[str] = []
+    pagination = told
+    while pagination["has_next"]:
+        found = (await client.get("/v1/tasks", params={**params, "cursor": pagination["next_cursor"]})).json()
+        seen += [task["task_uuid"] for task in found["tasks"]]
+        pagination = found["pagination"]
+    assert seen == made[::-1]
+
+
 async def test_each_filter_leaves_out_what_it_does_not_mean(client: httpx.AsyncClient) -> None:
     task = await created(client, order(40, initiator="filters", source_system="here", tags=["x", "y"]), wait="20s")
     base = {"initiator": "filters"}

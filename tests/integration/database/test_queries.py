@@ -14,7 +14,8 @@ PARAMETER, PART = re.compile(r"%\((\w+)\)s"), re.compile(r"\{\w+\}")
 ASSEMBLED = {
     "{matching}": "from tasker.tasks t join tasker.task_details d on d.task_uuid = t.task_uuid where true",
     "{beyond}": "<",
-    "{tagged}": "select d.task_uuid from tasker.task_details d",
+    "{of_common}": "select d.task_uuid from tasker.task_details d",
+    "{common}": "and d.initiator = 'shop'",
     "{order}": "desc",
     "{missing}": "tasker_pgmq.missing_v1",
     "{task}": query("client", "tasks"),

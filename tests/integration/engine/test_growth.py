@@ -13,7 +13,7 @@ import pytest
 
 from tasker.db.queries import query
 from tasker.services.task_filter import TaskFilter, TaskLists
-from tests.benchmarks.growth.finished import letters_of
+from tests.benchmarks.growth.services import letters_of
 from tests.support.copies import copy_task
 from tests.support.engine_fixture import Direct, Item, Lab, change, fail, new_step, ok, retry
 from tests.support.fleets.work import FACTOR, Work, assert_linear, is_linear, undisturbed, work_of

@@ -195,6 +195,18 @@ async def test_a_page_that_begins_between_two_pages_is_put_together(client: Http
     assert [task.task_uuid for task in (await client.list_tasks(limit=3, offset=2)).tasks] == whole[2:5]
 
 
+async def test_a_long_list_of_tasks_is_read_page_by_page(client: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    await client.create_tasks([order(amount, tags=["long"]) for amount in range(920, 925)])
+    whole = await client.list_tasks_briefly(tags=["long"], limit=9)
+    monkeypatch.setattr("tasker.client.http.operator_calls.LIST_PAGE", 2)
+
+    assert await client.list_tasks_briefly(tags=["long"], limit=9) == whole
+    assert await client.list_tasks_briefly(tags=["long"], limit=3, offset=1) == whole[1:4]
+    assert len(whole) == 5
+    with pytest.raises(UsageError, match="limit"):
+        await client.connection.get("/v1/listings/tasks", {"limit": 1001})
+
+
 async def test_a_history_is_read_page_by_page(
     client: HttpClient, app: tasker.App, monkeypatch: pytest.MonkeyPatch
 ) -> None:

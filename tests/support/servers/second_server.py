@@ -11,6 +11,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -36,14 +37,14 @@ def programs() -> Path | None:
     return Path(server).resolve().parent if (server := shutil.which("postgres")) else None
 
 
-def second_server(folder: Path, binaries: Path) -> str:
+def second_server(folder: Path, binaries: Path, *, settings: Mapping[str, str] = SETTINGS) -> str:
     """The superuser's URL of the server in this folder, which the first process that asks starts. It stops when nobody
     uses the run's folder any more."""
     data = folder / "second"
     with open(folder / "second.lock", "a") as starting:
         fcntl.flock(starting, fcntl.LOCK_EX)
         if not (data / "postmaster.pid").exists():
-            _start(binaries, data)
+            _start(binaries, data, settings)
     return _url(data)
 
 
@@ -51,7 +52,7 @@ def _url(data: Path) -> str:
     return f"postgresql://postgres@/postgres?host={quote(str(data), safe='')}"
 
 
-def _start(binaries: Path, data: Path) -> None:
+def _start(binaries: Path, data: Path, settings: Mapping[str, str]) -> None:
     account: dict[str, Any] = {}
     data.mkdir(mode=0o700)
     if os.geteuid() == 0:
@@ -72,8 +73,8 @@ def _start(binaries: Path, data: Path) -> None:
         "-N",
     ]
     subprocess.run(make, check=True, stdout=subprocess.DEVNULL, **options)
-    settings = SETTINGS | {"unix_socket_directories": str(data)} | _counting(binaries)
-    command = [str(binaries / "postgres"), "-D", str(data), *(f"--{name}={value}" for name, value in settings.items())]
+    given = {**settings, "unix_socket_directories": str(data), **_counting(binaries)}
+    command = [str(binaries / "postgres"), "-D", str(data), *(f"--{name}={value}" for name, value in given.items())]
     with open(data.parent / "second.log", "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, **options)
     until(lambda: _answers(_url(data)), f"the second server answers ({log.name} says why it does not)")

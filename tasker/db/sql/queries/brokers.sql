@@ -7,9 +7,9 @@ from tasker.task_namespaces ns left join tasker.enqueue_counters c using (namesp
 group by ns.name order by ns.name
 
 -- name: parked
--- How many results wait for an orchestrator.
+-- How many results wait for an orchestrator. What is parked is of a task that is under way: these have an index.
 select count(*) from tasker.tasks t join tasker.workflow_steps s using (task_uuid)
-where not t.complete and t.active > 0 and tasker.step_is_parked(s.state)
+where not t.complete and not t.waits and t.active > 0 and tasker.step_is_parked(s.state)
 
 -- name: processes
 -- The processes whose lease stands: what they are, their provider, host, number, namespaces.

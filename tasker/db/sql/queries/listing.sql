@@ -17,30 +17,39 @@ join tasker.task_details c on c.task_uuid = q.task_uuid and c.context @> %(conte
 order by q.task_uuid {order} limit %(limit)s offset %(offset)s
 
 -- name: page_of_newest
--- One page of the tasks that have these tags, among the first %(near)s that match all else.
-select q.task_uuid::text from (
+-- One page of the tasks that have what is common, among the first %(near)s that match all else; and the last of these, null
+-- when there are fewer.
+with newest as materialized (
   select t.task_uuid {matching}
   and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
-  order by t.task_uuid {order} limit %(near)s) q
-join tasker.task_details d on d.task_uuid = q.task_uuid and d.tags @> %(tags)s::text[]
-order by q.task_uuid {order} limit %(limit)s offset %(offset)s
+  order by t.task_uuid {order} limit %(near)s)
+select array(
+  select n.task_uuid::text from newest n join tasker.task_details d on d.task_uuid = n.task_uuid where true {common}
+  order by n.task_uuid {order} limit %(limit)s offset %(offset)s),
+  (select n.task_uuid::text from newest n order by n.task_uuid {order} limit 1 offset %(near)s - 1)
 
--- name: page_of_tags
--- How many tasks have these tags, at most one more than %(few)s, and one page of those that match all else.
-with tagged as materialized ({tagged})
-select (select count(*) from tagged), array(
-  select t.task_uuid::text {matching} and t.task_uuid = any (array(select g.task_uuid from tagged g))
+-- name: count_of_newest
+-- How many tasks have what is common among the first %(near)s that match all else; and whether there are more of these.
+with newest as materialized (select t.task_uuid {matching} order by t.task_uuid {order} limit %(near)s)
+select (select count(*) from newest n join tasker.task_details d on d.task_uuid = n.task_uuid where true {common}),
+  (select count(*) = %(near)s from newest)
+
+-- name: page_of_common
+-- How many tasks have what is common, at most one more than %(few)s, and one page of those that match all else.
+with common as materialized ({of_common})
+select (select count(*) from common), array(
+  select t.task_uuid::text {matching} and t.task_uuid = any (array(select g.task_uuid from common g))
   and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
   order by t.task_uuid {order} limit %(limit)s offset %(offset)s)
 
--- name: count_of_tags
+-- name: count_of_common
 -- The same, and how many match all else.
-with tagged as materialized ({tagged})
-select (select count(*) from tagged) as tagged, (
-  select count(*) from (select {matching} and t.task_uuid = any (array(select g.task_uuid from tagged g)) limit %(most)s) q) as matching
+with common as materialized ({of_common})
+select (select count(*) from common) as common, (
+  select count(*) from (select {matching} and t.task_uuid = any (array(select g.task_uuid from common g)) limit %(most)s) q) as matching
 
--- name: tagged
-select d.task_uuid from tasker.task_details d where d.tags @> %(tags)s::text[] and cardinality(d.tags) > 0 limit %(few)s + 1
+-- name: common
+select d.task_uuid from tasker.task_details d where true {common} limit %(few)s + 1
 
 -- name: count
 -- How many tasks match; at most %(most)s are counted.

@@ -1,10 +1,10 @@
 -- Which finished tasks are older than a rule allows, by template: where prune_v1 may begin. The rule that names the template
 -- counts above the one that names its namespace, and that above the one that names neither. Tasks that ended otherwise than
 -- `complete` have limits of their own. Whoever waited for a task must be able to read it, so none that ended within
--- `least_ms` is named. Reads one row of each template, with a count so many of its newest, with `counted` every task.
+-- `least_ms` is named. Reads one row of each template, with a count so many of its newest.
 -- p_args: {rules: [{namespace, template, completed_days, failed_days, completed_count, failed_count, pending_days}] (null or missing: every
--- one; no limit), least_ms, counted: true to answer how many tasks and steps that are}
--- Answer: {targets: [{named_task_uuid, namespace, template, version, failed, before, pending_before, tasks, steps}]}
+-- one; no limit), least_ms}
+-- Answer: {targets: [{named_task_uuid, namespace, template, version, failed, before, pending_before}]}
 create or replace function tasker.prunable_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp
@@ -33,14 +33,9 @@ as $$
   )
   select jsonb_build_object('targets', coalesce(jsonb_agg(jsonb_build_object('named_task_uuid', l.named_task_uuid,
     'namespace', l.namespace, 'template', l.template, 'version', l.version, 'failed', l.failed, 'before', l.before,
-    'pending_before', l.pending_before,
-    'tasks', f.tasks, 'steps', f.steps) order by l.namespace, l.template, tasker.version_order(l.version) collate "C",
-      l.version collate "C", l.failed), '[]'))
-  from limits l cross join lateral (
-    select count(*) as tasks, sum(t.total) as steps
-    from (select t.total from tasker.tasks t
-      where t.complete and t.named_task_uuid = l.named_task_uuid and t.troubled = l.failed and t.completed_at < l.before
-        and ((p_args->>'counted')::boolean is not true or not tasker.is_kept(t.task_uuid, l.pending_before))
-      limit case when (p_args->>'counted')::boolean then null else 1 end) t) f
-  where f.tasks > 0
+    'pending_before', l.pending_before) order by l.namespace, l.template,
+      tasker.version_order(l.version) collate "C", l.version collate "C", l.failed), '[]'))
+  from limits l
+  where exists (select from tasker.tasks t
+    where t.complete and t.named_task_uuid = l.named_task_uuid and t.troubled = l.failed and t.completed_at < l.before)
 $$;
