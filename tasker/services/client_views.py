@@ -36,14 +36,16 @@ class ClientViews:
     def __init__(self, engine: Engine) -> None:
         self._engine, self._lists = engine, TaskLists(engine.connection)
 
-    async def task(self, task_uuid: str) -> View:
-        """One task with its steps. Raises `TaskNotFound`."""
+    async def task(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> View:
+        """One task with its steps, or with a page of them; `more_steps` follow. Raises `TaskNotFound`."""
         task = checked(task_uuid)
-        params = {"tasks": [task], "task": task, "step": None, "results": False}
+        params = {"tasks": [task], "task": task, "step": None, "results": False, "limit": limit, "offset": offset}
         ((found, steps),) = await self._engine.connection.execute(TASK, params)
         if found is None:
             raise TaskNotFound(f"no task {task_uuid} in this database")
-        return {**_task(found), "steps": [_readiness(_step(step)) for step in steps]}
+        view = _task(found)
+        more = max(0, view["total_steps"] - offset - len(steps))
+        return {**view, "steps": [_readiness(_step(step)) for step in steps], "more_steps": more}
 
     async def namespace(self, task_uuid: str) -> str:
         """The namespace of a task. Raises `TaskNotFound`."""
@@ -93,9 +95,9 @@ class ClientViews:
         """Whether all tasks are found by fields of their input, not only the newest."""
         return await self._lists.inputs_are_indexed()
 
-    async def steps(self, task_uuid: str) -> list[View]:
-        """The steps of a task in topological order. Raises `TaskNotFound`."""
-        return await self._steps(task_uuid, None)
+    async def steps(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> list[View]:
+        """The steps of a task in topological order, or a page of them. Raises `TaskNotFound`."""
+        return await self._steps(task_uuid, None, limit=limit, offset=offset)
 
     async def step(self, task_uuid: str, step_uuid: str) -> View:
         """One step of a task. Raises `TaskNotFound`, `StepNotFound`."""
@@ -128,12 +130,16 @@ class ClientViews:
     async def _tasks(self, tasks: Sequence[str]) -> list[View]:
         return [_task(row) for (row,) in await self._query("tasks", tasks=list(tasks))]
 
-    async def _steps(self, task_uuid: str, step_uuid: str | None) -> list[View]:
+    async def _steps(
+        self, task_uuid: str, step_uuid: str | None, *, limit: int | None = None, offset: int = 0
+    ) -> list[View]:
         task = checked(task_uuid)
-        rows = await self._query("steps", task=task, step=step_uuid, results=True)
+        rows = await self._query("steps", task=task, step=step_uuid, results=True, limit=limit, offset=offset)
         if not rows:
             if not await self._tasks([task]):
                 raise TaskNotFound(f"no task {task_uuid} in this database")
+            if offset:
+                return []
             raise StepNotFound(f"task {task_uuid} has no step {step_uuid}")
         return [_step(row) for (row,) in rows]
 

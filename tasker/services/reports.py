@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -105,6 +106,8 @@ class TaskReport:
     priority: int = 0
     initiator: str = "unknown"
     correlation_id: str | None = None
+    more_steps: int = 0
+    """Steps behind those that are here, where a page of them was asked for."""
 
     @property
     def finished(self) -> bool:
@@ -163,10 +166,11 @@ class TaskReport:
         }
 
 
-def stored_report(document: Mapping[str, Any]) -> TaskReport:
-    """The report from the document of the query `report`."""
-    steps = [dict(zip(STORED, values, strict=True)) for values in document["steps"]]
+def stored_report(document: Mapping[str, Any], *, before: int = 0) -> TaskReport:
+    """The report from the document of the query `report`, which leaves out so many steps `before` its page."""
+    steps = [dict(zip(STORED, values, strict=True)) for values in document["steps"] or ()]
     static = {step["ordinal"]: step["name"] for step in steps if step["parents"] is not None}
+    static |= {int(ordinal): name for ordinal, name in (document["names"] or {}).items()}
     created: dict[str, list[str]] = {}
     for step_uuid, parent in document["edges"]:
         created.setdefault(step_uuid, []).append(parent)
@@ -176,7 +180,8 @@ def stored_report(document: Mapping[str, Any]) -> TaskReport:
             step["depends_on"] = created.get(step["step_uuid"], ())
         else:
             step["depends_on"] = [static[ordinal] for ordinal in sorted(ordinals)]
-    return task_report({**document, "steps": steps})
+    more = max(0, document["total"] - before - len(steps))
+    return replace(task_report({**document, "steps": steps}), more_steps=more)
 
 
 def task_report(row: Mapping[str, Any]) -> TaskReport:

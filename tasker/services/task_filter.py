@@ -148,17 +148,16 @@ class TaskLists:
 
         Goes on until the page is full or there are no more tasks, part by part.
         """
+        if not which.shares_with_others:
+            return await self._page(which, limit=limit, offset=offset, after=after, oldest_first=oldest_first)
         tasks: list[str] = []
-        while len(tasks) < offset + limit:
-            wanted = {"limit": offset + limit - len(tasks), "after": after, "oldest_first": oldest_first}
-            if not which.shares_with_others:
-                return await self._page(which, **{**wanted, "limit": limit}, offset=offset)
-            part = await self.part(which, **wanted)
+        while True:
+            most = offset + limit - len(tasks)
+            part = await self.part(which, limit=most, after=after, oldest_first=oldest_first)
             tasks += part.tasks
             after = part.read_to
-            if after is None:
-                break
-        return tasks[offset:]
+            if after is None or len(part.tasks) == most:
+                return tasks[offset:]
 
     async def part(
         self, which: TaskFilter, *, limit: int, offset: int = 0, after: str | None = None, oldest_first: bool = False

@@ -21,6 +21,14 @@ from tasker.services.task_filter import MoreFilters, TaskFilter, TaskLists, cont
 
 LISTED_SLICE = 500
 """Tasks of one query of a list."""
+_PAGE = query("tasks", "page_of_steps")
+REPORT = query("tasks", "report").format(edges_of_page="", names="null", of_page="")
+PAGE_OF_REPORT = query("tasks", "report").format(
+    edges_of_page=f"and e.to_step_uuid = any (array({_PAGE}))",
+    names=f"({query('tasks', 'static_names').format(page_of_steps=_PAGE)})",
+    of_page=f"and s.workflow_step_uuid = any (array({_PAGE}))",
+)
+"""A task with a page of its steps."""
 
 
 class Tasks:
@@ -29,12 +37,14 @@ class Tasks:
     def __init__(self, engine: Engine) -> None:
         self._engine, self._lists = engine, TaskLists(engine.connection)
 
-    async def report(self, task_uuid: str) -> TaskReport:
-        """The task with all its steps. Raises `TaskNotFound`."""
-        rows = await self._query("report", task=checked(task_uuid))
+    async def report(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> TaskReport:
+        """The task with all its steps, or with a page of them; `more_steps` follow. Raises `TaskNotFound`."""
+        params = {"task": checked(task_uuid), "limit": limit, "offset": offset}
+        whole = limit is None and not offset
+        rows = await self._engine.connection.execute(REPORT if whole else PAGE_OF_REPORT, params)
         if not rows:
             raise not_found(task_uuid)
-        return stored_report(rows[0][0])
+        return stored_report(rows[0][0], before=offset)
 
     async def state(self, task_uuid: str) -> tuple[str, bool]:
         """The task's state, and whether it is final. Raises `TaskNotFound`."""
@@ -131,6 +141,11 @@ class Tasks:
         rows = await self._query("history", task=checked(task_uuid), limit=limit, offset=offset)
         if not rows and not offset:
             raise not_found(task_uuid)
+        return [Transition(*row) for row in rows]
+
+    async def history_of_steps(self, task_uuid: str, *, limit: int, offset: int = 0) -> Sequence[Transition]:
+        """The transitions of the task and of a page of its steps, which are in the order of their creation."""
+        rows = await self._query("history_of_steps", task=checked(task_uuid), limit=limit, offset=offset)
         return [Transition(*row) for row in rows]
 
     async def logs(

@@ -12,7 +12,7 @@ from tasker.api.covering import covered, may_search_inputs
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, namespaces_of, needs
 from tasker.api.routes.route import location_of, program_of, router
-from tasker.api.routes.tasks import TaskUuid
+from tasker.api.routes.tasks import MOST_STEPS, TaskUuid
 from tasker.api.shapes.observed import DoctorResponse, HistoryEntry, RerunRequest, RetryRequest
 from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.steps import StepAuditResponse
@@ -76,9 +76,18 @@ async def list_identifiers(
 
 
 @routes.get("/v1/tasks/{uuid}/report", response_model=TaskReport, responses=refusals(404), **TASKS)
-async def get_report(request: Request, uuid: TaskUuid) -> Json:
-    """A task with all that is known of its steps: results, each failed attempt, what they wait for."""
-    return Json(await covered(request, uuid, await program_of(request).tasks.report(uuid)))
+async def get_report(
+    request: Request,
+    uuid: TaskUuid,
+    limit: Annotated[int, Query(ge=1, le=MOST_STEPS)] = MOST_STEPS,
+    offset: Annotated[int, Query(ge=0, le=100_000_000)] = 0,
+) -> Json:
+    """A task with all that is known of a page of its steps: results, each failed attempt, what they wait for.
+
+    `more_steps` says how many follow.
+    """
+    report = await program_of(request).tasks.report(uuid, limit=limit, offset=offset)
+    return Json(await covered(request, uuid, report))
 
 
 @routes.get("/v1/tasks/{uuid}/history", response_model=list[HistoryEntry], responses=refusals(404), **TASKS)

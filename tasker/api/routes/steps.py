@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Annotated
 
-from fastapi import Path, Request
+from fastapi import Path, Query, Request
 
 from tasker.api.covering import covered
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, needs
 from tasker.api.rendering import step_view
 from tasker.api.routes.route import program_of, router
-from tasker.api.routes.tasks import TaskUuid
+from tasker.api.routes.tasks import MOST_STEPS, TaskUuid
 from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.steps import (
     CompleteManually,
@@ -29,9 +29,15 @@ StepUuid = Annotated[str, Path(description="The step's identifier.")]
 
 
 @routes.get(LIST, response_model=list[StepResponse], responses=refusals(404), **needs(Permission.STEPS_READ))
-async def list_steps(request: Request, uuid: TaskUuid) -> Json:
-    """The steps of a task with their results, in topological order."""
-    found = [step_view(step) for step in await program_of(request).views.steps(uuid)]
+async def list_steps(
+    request: Request,
+    uuid: TaskUuid,
+    limit: Annotated[int, Query(ge=1, le=MOST_STEPS)] = MOST_STEPS,
+    offset: Annotated[int, Query(ge=0, le=100_000_000)] = 0,
+) -> Json:
+    """The steps of a task with their results, in topological order: a page of them."""
+    page = await program_of(request).views.steps(uuid, limit=limit, offset=offset)
+    found = [step_view(step) for step in page]
     return Json(await covered(request, uuid, found))
 
 

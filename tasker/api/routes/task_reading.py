@@ -13,7 +13,7 @@ from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, namespaces_of, needs
 from tasker.api.rendering import task_context, task_details, task_view
 from tasker.api.routes.route import program_of, router
-from tasker.api.routes.tasks import TaskUuid
+from tasker.api.routes.tasks import MOST_STEPS, TaskUuid
 from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.tasks import TaskContextResponse, TaskDetailsResponse, TaskListResponse
 from tasker.api.shapes.texts import Moment
@@ -22,6 +22,8 @@ from tasker.services.tasks import names
 
 routes = router("tasks")
 Filter = Annotated[str | None, Query(max_length=255)]
+MOST_TRANSITIONS = 10_000
+"""Of the details of a task."""
 Sort = Annotated[Literal["-created_at", "created_at"], Query(description="The newest first, or the oldest.")]
 
 
@@ -105,7 +107,7 @@ async def list_tasks(
 )
 async def get_task_context(request: Request, uuid: TaskUuid) -> Json:
     """What a task was given, and how its execution stands."""
-    return Json(await covered(request, uuid, task_context(await program_of(request).views.task(uuid))))
+    return Json(await covered(request, uuid, task_context(await program_of(request).views.task(uuid, limit=1))))
 
 
 @routes.get(
@@ -115,8 +117,12 @@ async def get_task_context(request: Request, uuid: TaskUuid) -> Json:
     **needs(Permission.TASKS_READ),
 )
 async def get_task_details(request: Request, uuid: TaskUuid) -> Json:
-    """A task with the results of its steps and its whole history (D-67)."""
+    """A task with the results of its steps and its history (D-67): at most 1,000 steps and 10,000 transitions.
+
+    `task.more_steps` says how many steps follow: `/v1/tasks/{uuid}/report` and `/history` have the others.
+    """
     program = program_of(request)
-    task = await program.views.task(uuid)
-    found = task_details(task, await program.tasks.report(uuid), await program.tasks.history(uuid))
+    task = await program.views.task(uuid, limit=MOST_STEPS)
+    report = await program.tasks.report(uuid, limit=MOST_STEPS)
+    found = task_details(task, report, await program.tasks.history(uuid, limit=MOST_TRANSITIONS))
     return Json(await covered(request, uuid, found))

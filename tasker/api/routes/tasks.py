@@ -34,6 +34,8 @@ from tasker.services.submitting.submission import Submitted
 
 routes = router("tasks")
 TaskUuid = Annotated[str, Path(description="The task's identifier.")]
+MOST_STEPS = 1000
+"""Of one answer; `more_steps` says how many follow."""
 
 
 @routes.post(
@@ -55,7 +57,7 @@ async def create_task(
     _permit(request, order, body.on_duplicate)
     submitted = await program.submit_order(order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds))
     await ended_or_late(request, program, submitted.task_uuid, seconds)
-    task = await program.views.task(submitted.task_uuid)
+    task = await program.views.task(submitted.task_uuid, limit=MOST_STEPS)
     created = await covered(request, submitted.task_uuid, task_created(task, submitted))
     return Json(created, 201 if submitted.created else 200, location_of(request, submitted.task_uuid))
 
@@ -142,11 +144,18 @@ def _answer(each: Submitted | TaskerError) -> dict[str, Any]:
     responses=refusals(404),
     **needs(Permission.TASKS_READ),
 )
-async def get_task(request: Request, uuid: TaskUuid, wait: Wait = None) -> Json:
-    """A task with its steps."""
+async def get_task(
+    request: Request,
+    uuid: TaskUuid,
+    wait: Wait = None,
+    steps_limit: Annotated[int, Query(ge=1, le=MOST_STEPS, description="Steps of the answer at most.")] = MOST_STEPS,
+    steps_offset: Annotated[int, Query(ge=0, le=100_000_000, description="Leave out so many of the first.")] = 0,
+) -> Json:
+    """A task with a page of its steps; `more_steps` says how many follow."""
     program = program_of(request)
     await ended_or_late(request, program, uuid, seconds_of(wait))
-    return Json(await covered(request, uuid, task_view(await program.views.task(uuid))))
+    task = await program.views.task(uuid, limit=steps_limit, offset=steps_offset)
+    return Json(await covered(request, uuid, task_view(task)))
 
 
 @routes.delete(
@@ -164,5 +173,5 @@ async def cancel_task(
     """Cancel a task and every step of it that has not ended; 400 for one that has ended."""
     program = program_of(request)
     before = await program.tasks.cancel(uuid, reason=reason, actor=actor_of(request, actor))
-    found = {**task_view(await program.views.task(uuid)), "previous_status": before}
+    found = {**task_view(await program.views.task(uuid, limit=MOST_STEPS)), "previous_status": before}
     return Json(await covered(request, uuid, found))

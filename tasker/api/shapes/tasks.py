@@ -159,6 +159,8 @@ class TaskResponse(BaseModel):
     completion_percentage: float
     health_status: str
     steps: list[StepReadinessStatus]
+    more_steps: int | None = None
+    """How many follow those in `steps`; null where a task is shown without steps."""
 
 
 class TaskCreated(TaskResponse):

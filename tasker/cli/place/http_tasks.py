@@ -12,7 +12,6 @@ from tasker.cli.place.decoding import decoded, decoded_list
 from tasker.client.http.client import HttpClient
 from tasker.contracts.plan import Plan
 from tasker.errors import StepNotFound, TaskNotFound
-from tasker.lifecycle.machines.task import TERMINAL
 from tasker.services.authoring.targets import registered_name
 from tasker.services.engine.plans import EVERY, TemplateFilter
 from tasker.services.explain.explanation import Explained, Explanation
@@ -44,8 +43,8 @@ class HttpTasks:
 
     async def state(self, task_uuid: str) -> tuple[str, bool]:
         """The task's state, and whether it is final."""
-        status = (await self._client.get_task(task_uuid)).status
-        return status, status in TERMINAL
+        found = await self.progress(task_uuid, datetime.now(UTC))
+        return found.status, found.finished
 
     async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress:
         """How far it is."""

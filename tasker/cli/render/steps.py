@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 HEADINGS = ("step", "state", "attempts", "took", "depends on")
 NOTABLE = ("error", "waiting_for_retry")
 NOTABLE_SHOWN = 10
+MOST_ROWS = 500
+"""Steps, or batch workers with all their instances, that are shown unless every step is wanted."""
 SHORTEST = 12
 """No name is cut to fewer characters; what a step depends on is to no less than its heading."""
 
@@ -32,7 +34,10 @@ def steps_text(steps: Sequence[StepReport], *, every: bool, width: int | None, n
     """
     now = now or datetime.now(UTC)
     groups = [[step] for step in steps] if every else list(folded(steps))
-    rows = [row for group in groups for row in _rows(group, now)]
+    shown = groups if every else groups[:MOST_ROWS]
+    rows = [row for group in shown for row in _rows(group, now)]
+    if left := sum(map(len, groups[len(shown) :])):
+        rows.append((f"and {left:,} more", "--all shows each step"))
     return table(HEADINGS, [_fitted(row, rows, width) for row in rows])
 
 

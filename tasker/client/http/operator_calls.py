@@ -10,6 +10,8 @@ from tasker.client.http.paths import path
 
 HISTORY_PAGE = 1000
 """Transitions of one answer."""
+REPORT_PAGE = 1000
+"""Steps of one answer."""
 LIST_PAGE = 1000
 """Tasks, or refused messages, of one answer at most."""
 
@@ -78,8 +80,17 @@ class OperatorCalls:
         return list((await self.connection.get("/v1/operator_actions", params))["actions"])
 
     async def get_task_report(self, task_uuid: str) -> dict[str, Any]:
-        """A task with all that is known of its steps: results, each failed attempt, what they wait for."""
-        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "report")))
+        """A task with all that is known of its steps: results, each failed attempt, what they wait for.
+
+        Read page by page; the task is as its last page has it.
+        """
+        steps: dict[str, Any] = {}
+        while True:
+            params = {"limit": REPORT_PAGE, "offset": len(steps)}
+            page = dict(await self.connection.get(path("/v1/tasks", task_uuid, "report"), params))
+            steps |= page["steps"]
+            if not page["more_steps"] or not page["steps"]:
+                return {**page, "steps": steps}
 
     async def get_task_history(self, task_uuid: str) -> list[dict[str, Any]]:
         """Every transition of a task and its steps in order, with who made it and why; read page by page."""

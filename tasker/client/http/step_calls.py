@@ -9,6 +9,9 @@ from tasker.client.http.connection import Connection
 from tasker.client.http.paths import path
 from tasker.client.responses import StepAuditResponse, StepResponse
 
+STEPS_PAGE = 1000
+"""Steps of one answer."""
+
 
 class StepCalls:
     """What a client asks of steps, which are named by their UUIDs. All raise `TaskNotFound` and `StepNotFound`.
@@ -25,8 +28,13 @@ class StepCalls:
         return [StepResponse.from_dict(step) for step in await self.list_step_data(task_uuid)]
 
     async def list_step_data(self, task_uuid: str) -> list[dict[str, Any]]:
-        """As `list_task_steps`, everything that the server says of them."""
-        return list(await self.connection.get(_steps(task_uuid)))
+        """As `list_task_steps`, everything that the server says of them; read page by page."""
+        steps: list[dict[str, Any]] = []
+        while True:
+            page = await self.connection.get(_steps(task_uuid), {"limit": STEPS_PAGE, "offset": len(steps)})
+            steps += page
+            if len(page) < STEPS_PAGE:
+                return steps
 
     async def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse:
         """One step."""

@@ -17,6 +17,8 @@ from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooM
 from tasker.lifecycle.machines.task import TERMINAL
 
 OnDuplicate = Literal["refuse", "return_existing"]
+STEPS_PAGE = 1000
+"""Steps of one answer."""
 SLICE_SECONDS = 20.0
 """A wait is asked for in such parts: shorter than proxies let a request be silent."""
 QUIET_SECONDS = 45.0
@@ -153,8 +155,18 @@ class TaskCalls:
         return dict(await self.connection.send("POST", "/v1/tasks/batch", body=body))
 
     async def get_task(self, task_uuid: str) -> TaskResponse:
-        """The task with its steps. Raises `TaskNotFound`."""
-        return TaskResponse.from_dict(await self.connection.get(path("/v1/tasks", task_uuid)))
+        """The task with its steps, read page by page. Raises `TaskNotFound`."""
+        return await self._whole(await self.connection.get(path("/v1/tasks", task_uuid), {"steps_limit": STEPS_PAGE}))
+
+    async def _whole(self, task: Mapping[str, Any]) -> TaskResponse:
+        """The task with those of its steps that its answer left for later."""
+        steps, more = list(task.get("steps") or ()), task.get("more_steps")
+        while more:
+            params = {"steps_limit": STEPS_PAGE, "steps_offset": len(steps)}
+            page = await self.connection.get(path("/v1/tasks", task["task_uuid"]), params)
+            more = page["more_steps"] if page["steps"] else 0
+            steps += page["steps"]
+        return TaskResponse.from_dict({**task, "steps": steps})
 
     async def wait(self, task_uuid: str, timeout: float | None = None) -> TaskResponse:
         """The task once it has ended. Raises `TaskNotFound`, and after `timeout` seconds `TimeoutError`.
@@ -178,7 +190,7 @@ class TaskCalls:
                 continue
             failures = 0
             if answer["status"] in TERMINAL:
-                return TaskResponse.from_dict(answer)
+                return await self._whole(answer)
             if end is not None and loop.time() >= end:
                 raise TimeoutError(f"task {task_uuid} has not ended after {timeout:g} s; it is {answer['status']}")
             if loop.time() - began < asked_for / 2:  # taken up again in that moment, or a server that does not wait
@@ -186,7 +198,8 @@ class TaskCalls:
 
     async def _answer(self, task_uuid: str, seconds: float) -> dict[str, Any]:
         """The task, when it has ended or after so many seconds."""
-        answer = await self.connection.get(path("/v1/tasks", task_uuid), {"wait": f"{seconds:.3f}s"}, waits=seconds)
+        params = {"wait": f"{seconds:.3f}s", "steps_limit": STEPS_PAGE}
+        answer = await self.connection.get(path("/v1/tasks", task_uuid), params, waits=seconds)
         return dict(answer)
 
     async def stream(self, task_uuid: str, after: str | None = None) -> AsyncGenerator[TaskEvent, None]:

@@ -76,7 +76,8 @@ async def task_page(
     if view == "graph" and len(rows) <= MOST_DRAWN:
         parts["drawing"] = graph.of_task(report, await program.pinned_plan(uuid))
     elif view == "timeline":
-        parts["timeline"] = timeline(await program.tasks.history(uuid), shown.now)
+        moves = await program.tasks.history_of_steps(uuid, limit=MOST_STEPS, offset=first)
+        parts["timeline"] = timeline(moves, shown.now)
     elif view == "history":
         parts["history"] = (await _history(request, uuid))[-MOST_MOVES:]
     elif view == "logs":

@@ -73,7 +73,7 @@ class Timeline:
 
 
 def timeline(history: Sequence[Transition], now: datetime) -> Timeline | None:
-    """The timeline of a task from its whole history; None where nothing has happened."""
+    """The timeline of a task from its whole history, or from its own and that of a page of its steps; None without."""
     if not history:
         return None
     moves: defaultdict[str, list[Transition]] = defaultdict(list)

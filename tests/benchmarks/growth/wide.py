@@ -10,6 +10,7 @@ from typing import Any
 import tasker
 from tasker.db.queries import query
 from tasker.handler import HandlerRegistry
+from tasker.services.tasks import REPORT
 from tasker.step_handler.functional import BatchConfig, batch_analyzer, batch_worker, step_handler
 from tasker.template import compile_text
 from tests.benchmarks.growth.case import Case, Prepare
@@ -47,7 +48,8 @@ def reading(file: str, name: str, **params: Any) -> Prepare:
         lab.one.execute(LOGGED)
 
         def read() -> None:
-            rows = lab.one.connection.execute(query(file, name), {"task": task, **params}).fetchall()
+            text = REPORT if name == "report" else query(file, name)
+            rows = lab.one.connection.execute(text, {"task": task, **params}).fetchall()
             assert len(rows[0][0]["steps"] if file == "tasks" else rows) == width + 2, len(rows)
 
         return read
@@ -178,7 +180,9 @@ def batch(mode: str, lab: Lab, width: int) -> Callable[[], Any]:
 
 CASES = (
     Case("report", "steps", 20_000, 2.0, reading("tasks", "report")),
-    Case("client_steps", "steps", 20_000, 2.0, reading("client", "steps", step=None, results=True)),
+    Case(
+        "client_steps", "steps", 20_000, 2.0, reading("client", "steps", step=None, results=True, limit=None, offset=0)
+    ),
     Case("parked", "steps", 20_000, 0.1, parked),
     Case("claim", "results", 10_000, 0.2, claim),
     Case("ready", "steps", 20_000, 3.0, ready),

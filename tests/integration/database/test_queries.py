@@ -18,11 +18,15 @@ ASSEMBLED = {
     "{common}": "and d.initiator = 'shop'",
     "{order}": "desc",
     "{missing}": "tasker_pgmq.missing_v1",
+    "{page_of_steps}": query("tasks", "page_of_steps"),
+    "{edges_of_page}": "and e.to_step_uuid = any (array['01900000-0000-7000-8000-000000000000'::uuid])",
+    "{of_page}": "and s.workflow_step_uuid = any (array['01900000-0000-7000-8000-000000000000'::uuid])",
+    "{names}": "null",
     "{task}": query("client", "tasks"),
     "{steps}": query("client", "steps"),
 }
-NOT_ALONE = {("listing", "tasks"), ("listing", "details"), ("care", "costly")}
-"""What begins the lists below, and what is asked of an extension that need not be there."""
+NOT_ALONE = {("listing", "tasks"), ("listing", "details"), ("care", "costly"), ("tasks", "static_names")}
+"""What begins the lists below or is a part of another, and what is asked of an extension that need not be there."""
 CONDITION = f"select {ASSEMBLED['{matching}']} and "
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tasker.db.queries import query
 from tasker.services.task_filter import TaskFilter, TaskLists
+from tasker.services.tasks import REPORT
 from tests.benchmarks.growth.services import letters_of
 from tests.support.copies import copy_task
 from tests.support.engine_fixture import Direct, Item, Lab, change, fail, new_step, ok, retry
@@ -105,7 +106,8 @@ def wide(lab: Lab, width: int) -> tuple[str, list[Item]]:
 
 def reading(lab: Lab, file: str, name: str, **params: Any) -> Callable[[str], Callable[[], Any]]:
     """The call of a query about a task."""
-    return lambda task: lambda: lab.one.connection.execute(query(file, name), {"task": task, **params}).fetchall()
+    text = REPORT if name == "report" else query(file, name)
+    return lambda task: lambda: lab.one.connection.execute(text, {"task": task, **params}).fetchall()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def reading(lab: Lab, file: str, name: str, **params: Any) -> Callable[[str], Ca
         ("tasks", "report", {}),
         ("tasks", "progress", {"since": None, "results_queue": "worker_results"}),
         ("tasks", "history", {"limit": None, "offset": 0}),
-        ("client", "steps", {"step": None, "results": True}),
+        ("client", "steps", {"step": None, "results": True, "limit": None, "offset": 0}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tasker.db.queries import query
+from tasker.services.tasks import REPORT
 from tests.benchmarks.growth import crowds, expansion, namespaces, pages, templates, wide
 from tests.benchmarks.growth.case import Case
 from tests.benchmarks.growth.pages import PageCase
@@ -23,10 +23,7 @@ def test_copies_of_a_task_read_as_the_task(database_url: str) -> None:
         lab.one.run_all()
         copy_task(lab.one, task, 3)
         tasks = [str(row.task_uuid) for row in lab.one.rows("select task_uuid from tasker.tasks")]
-        reports = [
-            json.dumps(lab.one.connection.execute(query("tasks", "report"), {"task": each}).fetchone())
-            for each in tasks
-        ]
+        reports = [json.dumps(lab.one.connection.execute(REPORT, {"task": each}).fetchone()) for each in tasks]
     finally:
         lab.close()
     assert len(tasks) == 4

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tasker.db.queries import query
 from tasker.services.reports import StepReport, stored_report
+from tasker.services.tasks import REPORT
 from tests.support.engine_fixture import FAILURE, Item, Lab, fail, ok, operator, retry
 from tests.support.random_plans import DECISION, DEFERRED, Spec
 
@@ -48,7 +48,7 @@ def never_begun_and_then_reset(lab: Lab, task: str) -> None:
 
 
 def report(lab: Lab, task: str) -> dict[str, StepReport]:
-    row = lab.one.connection.execute(query("tasks", "report"), {"task": task}).fetchone()
+    row = lab.one.connection.execute(REPORT, {"task": task}).fetchone()
     assert row is not None
     return dict(stored_report(row[0]).steps)
 

@@ -195,13 +195,34 @@ async def test_a_page_that_begins_between_two_pages_is_put_together(client: Http
     assert [task.task_uuid for task in (await client.list_tasks(limit=3, offset=2)).tasks] == whole[2:5]
 
 
+async def test_a_task_of_many_steps_is_read_page_by_page(client: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = (await client.create_task("orders", namespace="shop", context={"amount": 930})).task_uuid
+    await client.wait(task, timeout=30)
+    whole = await client.get_task(task), await client.get_task_report(task), await client.list_step_data(task)
+    for name in ("task_calls.STEPS_PAGE", "operator_calls.REPORT_PAGE", "step_calls.STEPS_PAGE"):
+        monkeypatch.setattr(f"tasker.client.http.{name}", 1)
+
+    assert (await client.get_task(task), await client.get_task_report(task), await client.list_step_data(task)) == whole
+    assert (await client.wait(task)).steps == whole[0].steps
+    assert [*whole[1]["steps"]] == [step["name"] for step in whole[0].steps] == ["check", "charge"]
+    url = f"/v1/tasks/{task}"
+    first = await client.connection.get(url, {"steps_limit": 1})
+    assert ([step["name"] for step in first["steps"]], first["more_steps"]) == (["check"], 1)
+    second = await client.connection.get(f"{url}/report", {"limit": 1, "offset": 1})
+    assert (second["steps"]["charge"]["depends_on"], second["more_steps"]) == (["check"], 0)
+
+
 async def test_a_long_list_of_tasks_is_read_page_by_page(client: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     await client.create_tasks([order(amount, tags=["long"]) for amount in range(920, 925)])
-    whole = await client.list_tasks_briefly(tags=["long"], limit=9)
+
+    async def listed(**which: int) -> list[str]:
+        return [task["task_uuid"] for task in await client.list_tasks_briefly(tags=["long"], **which)]
+
+    whole = await listed(limit=9)
     monkeypatch.setattr("tasker.client.http.operator_calls.LIST_PAGE", 2)
 
-    assert await client.list_tasks_briefly(tags=["long"], limit=9) == whole
-    assert await client.list_tasks_briefly(tags=["long"], limit=3, offset=1) == whole[1:4]
+    assert await listed(limit=9) == whole
+    assert await listed(limit=3, offset=1) == whole[1:4]
     assert len(whole) == 5
     with pytest.raises(UsageError, match="limit"):
         await client.connection.get("/v1/listings/tasks", {"limit": 1001})

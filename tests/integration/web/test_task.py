@@ -69,6 +69,21 @@ async def test_steps_of_a_large_task_are_shown_page_by_page(
     assert ("Earlier steps" in pages[-1], "Later steps" in pages[-1]) == (bool(more), False)
 
 
+async def test_a_timeline_of_a_large_task_is_shown_page_by_page(
+    app: tasker.App, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = await done(app)
+    names = [*(await app.tasks.report(task)).steps]
+    monkeypatch.setattr("tasker.web.routes.task.MOST_STEPS", 1)
+
+    pages = [(await site.get(f"tasks/{task}", view="timeline", first=str(n))).text for n in range(len(names))]
+
+    assert [re.findall(r"data-row data-step>(.*?)</a>", text) for text in pages] == [[name] for name in names]
+    assert f"1 to 1 of {len(names)}" in pages[0]
+    assert f"{len(names)} to {len(names)} of {len(names)}" in pages[-1]
+    assert "view=timeline" in pages[0].partition("Later steps")[0].rpartition("<a")[2]
+
+
 @pytest.mark.parametrize("view", VIEWS)
 async def test_every_view_shows_the_task_and_its_words_as_text(app: tasker.App, site: Site, view: str) -> None:
     task = await done(app)

@@ -27,9 +27,13 @@ select (
 ))
 
 -- name: steps
--- The steps of a task as documents, in topological order, with or without their results; or one of them. The numbers of
--- parents come from one object (see the query `report` of tasks).
-with parents as materialized (
+-- A page of the steps of a task as documents, in topological order, with or without their results; or one of them. The numbers
+-- of parents come from one object (see the query `report` of tasks).
+with page as materialized (
+  select s.* from tasker.workflow_steps s
+  where s.task_uuid = %(task)s::uuid and (%(step)s::uuid is null or s.workflow_step_uuid = %(step)s)
+  order by s.ordinal, s.workflow_step_uuid limit %(limit)s offset %(offset)s
+), parents as materialized (
   select coalesce(jsonb_object_agg(e.step, e.parents), '{}') as of_step from (
     select e.to_step_uuid as step, count(*) as parents from tasker.workflow_step_edges e
     where e.task_uuid = %(task)s::uuid group by e.to_step_uuid) e
@@ -45,11 +49,10 @@ select to_jsonb(v) from (
     coalesce((select parents.of_step from parents)->s.workflow_step_uuid::text, '0') as total_parents,
     (select max(f.created_at) from tasker.step_failures f
       where f.task_uuid = s.task_uuid and f.workflow_step_uuid = s.workflow_step_uuid) as last_failure_at
-  from tasker.workflow_steps s
+  from page s
   join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
   left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
-    and r.workflow_step_uuid = s.workflow_step_uuid
-  where s.task_uuid = %(task)s::uuid and (%(step)s::uuid is null or s.workflow_step_uuid = %(step)s)) v
+    and r.workflow_step_uuid = s.workflow_step_uuid) v
 order by v.ordinal, v.step_uuid
 
 -- name: audit

@@ -17,16 +17,19 @@ join tasker.task_details c on c.task_uuid = q.task_uuid and c.context @> %(conte
 order by q.task_uuid {order} limit %(limit)s offset %(offset)s
 
 -- name: page_of_newest
--- One page of the tasks that have what is common, among the first %(near)s that match all else; and the last of these, null
--- when there are fewer.
-with newest as materialized (
-  select t.task_uuid {matching}
-  and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
-  order by t.task_uuid {order} limit %(near)s)
-select array(
-  select n.task_uuid::text from newest n join tasker.task_details d on d.task_uuid = n.task_uuid where true {common}
-  order by n.task_uuid {order} limit %(limit)s offset %(offset)s),
-  (select n.task_uuid::text from newest n order by n.task_uuid {order} limit 1 offset %(near)s - 1)
+-- One page of the tasks that have what is common, among the first %(near)s that match all else; and the last of these where
+-- that does not fill the page, null when there are fewer.
+with page as materialized (
+  select n.task_uuid from (
+    select t.task_uuid {matching}
+    and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
+    order by t.task_uuid {order} limit %(near)s) n
+  join tasker.task_details d on d.task_uuid = n.task_uuid where true {common}
+  order by n.task_uuid {order} limit %(limit)s offset %(offset)s)
+select array(select p.task_uuid::text from page p order by p.task_uuid {order}), (
+  select t.task_uuid::text {matching}
+  and (select count(*) from page) < %(limit)s and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
+  order by t.task_uuid {order} limit 1 offset %(near)s - 1)
 
 -- name: count_of_newest
 -- How many tasks have what is common among the first %(near)s that match all else; and whether there are more of these.
@@ -39,14 +42,15 @@ select (select count(*) from newest n join tasker.task_details d on d.task_uuid 
 with common as materialized ({of_common})
 select (select count(*) from common), array(
   select t.task_uuid::text {matching} and t.task_uuid = any (array(select g.task_uuid from common g))
-  and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
+  and (select count(*) from common) <= %(few)s and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
   order by t.task_uuid {order} limit %(limit)s offset %(offset)s)
 
 -- name: count_of_common
 -- The same, and how many match all else.
 with common as materialized ({of_common})
 select (select count(*) from common) as common, (
-  select count(*) from (select {matching} and t.task_uuid = any (array(select g.task_uuid from common g)) limit %(most)s) q) as matching
+  select count(*) from (select {matching} and t.task_uuid = any (array(select g.task_uuid from common g))
+    and (select count(*) from common) <= %(few)s limit %(most)s) q) as matching
 
 -- name: common
 select d.task_uuid from tasker.task_details d where true {common} limit %(few)s + 1

@@ -4,7 +4,8 @@
 -- One task as a JSON document, its steps in topological order as arrays (`tasker.services.reports.STORED`): of a thousand the
 -- names of their fields would be half of the text. No row when there is no such task. What belongs to a step comes by an index on the
 -- step, and only where there is some: a step that is complete with its one claim has neither failed nor been reused. The
--- parents of static steps are ordinals, those of others come once as `edges`: whoever reads puts them together.
+-- parents of static steps are ordinals, those of others come once as `edges`: whoever reads puts them together. `{of_page}` and
+-- `{names}` are empty and null, or a page of the steps and the names of its static parents (`page_of_steps`, `static_names`).
 select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'template', nt.name, 'version', nt.version,
   'status', t.state, 'priority', t.priority, 'created_at', t.created_at, 'completed_at', t.completed_at,
   'correlation_id', d.correlation_id, 'initiator', d.initiator, 'tags', d.tags, 'cancel_reason', d.cancel_reason,
@@ -13,7 +14,8 @@ select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templa
   'edges', (
     select coalesce(json_agg(json_build_array(e.to_step_uuid, p.name) order by p.workflow_step_uuid), '[]')
     from tasker.dynamic_edges e join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
-    where e.task_uuid = t.task_uuid),
+    where e.task_uuid = t.task_uuid {edges_of_page}),
+  'names', {names},
   'steps', (
     select json_agg(json_build_array(s.workflow_step_uuid, s.name, ts.step_type, ts.handler, s.state, s.attempts,
       s.max_attempts, s.ordinal, case when ts.is_static then ts.parents end, r.result,
@@ -39,7 +41,7 @@ select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templa
       and r.workflow_step_uuid = s.workflow_step_uuid
     left join tasker.step_checkpoints k on k.workflow_step_uuid = s.workflow_step_uuid
     cross join lateral (select s.state = 'complete' and s.attempts = 1 and s.claim_token = 1) c (is_short)
-    where s.task_uuid = t.task_uuid))
+    where s.task_uuid = t.task_uuid {of_page}))
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
@@ -47,6 +49,19 @@ join tasker.task_details d on d.task_uuid = t.task_uuid
 cross join lateral (   -- offset: once, not for each step
   select case when not t.complete then tasker.unserved_ordinals(ns.name, t.template_id) end as ordinals offset 0) u
 where t.task_uuid = %(task)s
+
+-- name: page_of_steps
+-- The steps of a page of a task, in topological order.
+select w.workflow_step_uuid from tasker.workflow_steps w where w.task_uuid = %(task)s::uuid
+order by w.ordinal, w.workflow_step_uuid limit %(limit)s offset %(offset)s
+
+-- name: static_names
+-- The names of the steps that those of a page depend on, by ordinal.
+select json_object_agg(p.ordinal, p.name) from tasker.template_steps p
+where p.template_id = t.template_id and p.is_static and p.ordinal = any (array(
+  select unnest(c.parents) from tasker.workflow_steps w
+  join tasker.template_steps c on c.template_id = w.template_id and c.ordinal = w.ordinal
+  where w.workflow_step_uuid = any (array({page_of_steps})) and c.is_static))
 
 -- name: progress
 -- For a live view: a task, the pauses that hold it now, and those of its steps that changed since a moment (null: all) or
@@ -157,6 +172,24 @@ from (
   where s.task_uuid = %(task)s and h.task_uuid = %(task)s) h
 order by h.after, h.kind desc, h.step, h.sort_key
 limit %(limit)s offset %(offset)s
+
+-- name: history_of_steps
+-- The transitions of the task and of a page of its steps, in the order of their creation; each as `history` has it.
+select h.kind, h.step, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker, h.attempt, h.metadata,
+  h.execution_time_ms
+from (
+  select 'task' as kind, null as step, h.from_state, h.to_state, h.created_at, h.sort_key, h.processor_uuid::text as worker,
+    null::int as attempt, h.metadata, null::bigint as execution_time_ms, null::uuid as uuid
+  from tasker.task_transitions h where h.task_uuid = %(task)s::uuid
+  union all
+  select 'step', s.name, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker_uuid::text, h.attempt, h.metadata,
+    h.execution_time_ms, s.workflow_step_uuid
+  from (
+    select w.workflow_step_uuid, w.name from tasker.workflow_steps w
+    where w.workflow_step_uuid between %(task)s::uuid and tasker.step_uuid(%(task)s::uuid, 16777215)
+    order by w.workflow_step_uuid limit %(limit)s offset %(offset)s) s
+  join tasker.workflow_step_transitions h on h.workflow_step_uuid = s.workflow_step_uuid and h.task_uuid = %(task)s::uuid) h
+order by h.uuid nulls first, h.sort_key
 
 -- name: events
 -- What happened to each of some tasks and its steps since a moment of its own (null: all of it), in the order of `history`;

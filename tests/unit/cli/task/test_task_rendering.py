@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import click
@@ -58,6 +59,15 @@ def test_five_hundred_batches_are_one_row_and_the_failed_ones() -> None:
         "collect · pending process_batch_001..500",
     ]
     assert len(shown(*steps, every=True)) == 500
+
+
+def test_of_thousands_of_steps_the_first_are_shown_and_the_others_counted() -> None:
+    letters = "abcdefghijklmnopqrst"
+    steps = [step("".join(name), depends_on=()) for name in product(letters, repeat=3)]
+
+    rows = shown(*steps)
+    assert (len(rows), " ".join(rows[-1].split())) == (501, "and 7,500 more --all shows each step")
+    assert len(shown(*steps, every=True)) == 8000
 
 
 def test_few_batches_and_steps_that_only_look_like_batches_are_shown_each() -> None:
