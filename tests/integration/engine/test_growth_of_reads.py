@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.benchmarks.growth.finished import EACH, FLAT, GROWING, SAMPLES, SCATTERED, Scene
+from tests.benchmarks.growth.finished import BOUNDED, EACH, FLAT, GROWING, MOST, SAMPLES, SCATTERED, Scene
 from tests.conftest import Server
 from tests.support.engine_fixture import Lab
 
@@ -31,6 +31,12 @@ def test_a_read_visits_no_more_pages_among_many_finished_tasks(scenes: tuple[Sce
 
     growing = SCATTERED if name in SAMPLES else GROWING
     assert large.pages <= small.pages * growing + 20, (small.pages_of, large.pages_of, large.heaviest)
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_a_read_of_a_bounded_part_visits_no_more_pages_than_that(scenes: tuple[Scene, Scene], name: str) -> None:
+    _, large = scenes
+    assert 0 < large.work(BOUNDED[name]).pages <= MOST
 
 
 @pytest.mark.parametrize("name", EACH)
