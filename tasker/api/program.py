@@ -26,6 +26,7 @@ from tasker.services.server.bulk_submission import Order
 from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
 from tasker.services.server.operator_log import OperatorLog
+from tasker.services.server.page_sessions import PageSessions
 from tasker.services.server.queues import Queues
 from tasker.services.server.saved_views import SavedViews
 from tasker.services.server.sensitive_values import SensitiveValues
@@ -148,6 +149,11 @@ class Program(Protocol):
     @property
     def saved_views(self) -> SavedViews:
         """Lists that are kept under a name."""
+        ...
+
+    @property
+    def page_sessions(self) -> PageSessions:
+        """Who is signed in on the web page."""
         ...
 
     @property

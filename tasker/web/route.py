@@ -18,7 +18,7 @@ from tasker.errors import NotAuthenticated, NotPermitted, TaskerError
 from tasker.web.forgery import require_own
 from tasker.web.forms import Form, form_of
 from tasker.web.rendering import ROOT, caller_on, leads_to, page
-from tasker.web.signing_in import with_credential
+from tasker.web.signing_in import with_session
 from tasker.web.site import sections_of
 
 _log = logging.getLogger("tasker.web")
@@ -30,16 +30,20 @@ class PageRoute(GuardedRoute):
     done = 303
     """What is done leads to a page that tells so."""
     knows_parameters = False
+    has_viewer = True
+    """False where an answer is the same for everybody: nobody is asked then who looks."""
 
     def get_route_handler(self) -> Handler:
         """The function behind the gate."""
         handle = super().get_route_handler()
-        guarded = REQUIRED in (self.openapi_extra or {})
+        is_open = REQUIRED not in (self.openapi_extra or {})
 
         async def shown(request: Request) -> Response:
-            signed = with_credential(request)
+            signed = request
             try:
-                if not guarded:
+                if self.has_viewer:
+                    signed = await with_session(request)
+                if self.has_viewer and is_open:
                     await _recognise(signed)
                 return await handle(signed)
             except NotAuthenticated as error:
@@ -118,6 +122,7 @@ def _place(request: Request) -> str | None:
     return f"{path}?{query}" if query else path or None
 
 
-def page_router() -> APIRouter:
+def page_router(route_class: type[PageRoute] = PageRoute) -> APIRouter:
     """For the pages of one subject."""
-    return APIRouter(prefix=ROOT, route_class=PageRoute, include_in_schema=False, dependencies=[Depends(checked_form)])
+    dependencies = [Depends(checked_form)]
+    return APIRouter(prefix=ROOT, route_class=route_class, include_in_schema=False, dependencies=dependencies)

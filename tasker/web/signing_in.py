@@ -1,66 +1,83 @@
-"""Who looks at the pages: the key or token that they have signed in with, kept by their browser.
+"""Who looks at the pages: a session, of which the browser has the identifier and the database the credential.
 
-The pages hold no sessions: a request shows the same credential that a program would, so every process of a server
-knows it, and what is revoked is revoked here as well.
+A request of a browser becomes one that shows the credential of its session, as a program would: what its caller may do
+and see is decided in one place, and what is revoked is revoked here as well.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 
 from fastapi import Request
 from starlette.responses import Response
 
 from tasker.api.application import Options
+from tasker.api.permissions import open_gate
+from tasker.api.program import program_of
 from tasker.errors import UsageError
+from tasker.services.authentication.caller import Caller
+from tasker.services.authentication.tokens import LONGEST_BYTES
 from tasker.web.cookies import drop_cookie, set_cookie
 
 COOKIE = "tasker_session"
-LONGEST = 3000
-"""What is longer a browser would not keep."""
+_IDENTIFIER = re.compile(r"[\w-]{43}", re.ASCII)
 _WRITTEN = re.compile(r"[\x21-\x7e]+")
 _TOKEN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+")
 
 
-def sign_in(request: Request, answer: Response, credential: str) -> None:
-    """Let the browser keep the key or token."""
-    set_cookie(request, answer, COOKIE, base64.urlsafe_b64encode(credential.encode()).decode())
+async def sign_in(request: Request, answer: Response, credential: str, caller: Caller) -> None:
+    """Begin a session in place of the one that the browser has."""
+    sessions, former = program_of(request).page_sessions, _identifier(request)
+    identifier = await sessions.begin(credential, until=caller.known_until)
+    if former is not None:
+        await sessions.end(former)
+    set_cookie(request, answer, COOKIE, identifier)
 
 
-def sign_out(request: Request, answer: Response) -> None:
-    """Let the browser forget it."""
+async def sign_out(request: Request, answer: Response) -> None:
+    """End the session, wherever its cookie has been copied to."""
+    if (identifier := _identifier(request)) is not None:
+        await program_of(request).page_sessions.end(identifier)
     drop_cookie(request, answer, COOKIE)
 
 
 def checked_credential(text: str) -> str:
-    """What somebody signs in with. Raises `UsageError` for what is neither a key nor a token."""
+    """Return what somebody signs in with. Raises `UsageError` for what is neither a key nor a token."""
     if not text:
         raise UsageError("nothing was given to sign in with", hint="give an API key, or a token")
-    if len(text) > LONGEST or not _WRITTEN.fullmatch(text):
+    if len(text) > LONGEST_BYTES or not _WRITTEN.fullmatch(text):
         raise UsageError("that is neither an API key nor a token", hint="copy it without spaces or line breaks")
     return text
 
 
-def with_credential(request: Request, credential: str | None = None) -> Request:
-    """The request as a program would send it; without one: with that of the cookie. Its own stays."""
-    options: Options = request.app.state.options
-    own = {"authorization", options.key_header.lower()}
-    credential = credential or _kept(request)
-    if credential is None or own & set(request.headers.keys()):
+async def with_session(request: Request) -> Request:
+    """Return the request with the credential of its session. One that shows a credential itself stays as it is, and so
+    does every request where nobody is asked who they are."""
+    identifier = _identifier(request)
+    if identifier is None or request.app.state.gate is open_gate or _own_headers(request) & set(request.headers):
         return request
+    credential = await program_of(request).page_sessions.credential(identifier)
+    return request if credential is None else with_credential(request, credential)
+
+
+def with_credential(request: Request, credential: str) -> Request:
+    """Return the request as a program would send it, with this credential and no other."""
+    options: Options = request.app.state.options
     name, value = _header(credential, options.key_header)
-    headers = [*request.scope["headers"], (name.lower().encode(), value.encode())]
-    return Request({**request.scope, "headers": headers}, request.receive)
+    others = {own.encode() for own in _own_headers(request)}
+    headers = [header for header in request.scope["headers"] if header[0] not in others]
+    return Request({**request.scope, "headers": [*headers, (name.lower().encode(), value.encode())]}, request.receive)
+
+
+def _own_headers(request: Request) -> set[str]:
+    options: Options = request.app.state.options
+    return {"authorization", options.key_header.lower()}
 
 
 def _header(credential: str, key_header: str) -> tuple[str, str]:
     return ("Authorization", f"Bearer {credential}") if _TOKEN.fullmatch(credential) else (key_header, credential)
 
 
-def _kept(request: Request) -> str | None:
-    try:
-        return checked_credential(base64.urlsafe_b64decode(request.cookies.get(COOKIE, "")).decode())
-    except (UsageError, UnicodeDecodeError, binascii.Error, ValueError):
-        return None
+def _identifier(request: Request) -> str | None:
+    given = request.cookies.get(COOKIE, "")
+    return given if _IDENTIFIER.fullmatch(given) else None

@@ -51,6 +51,7 @@ from tasker.services.server.bulk_submission import BulkSubmitter
 from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
 from tasker.services.server.operator_log import OperatorLog
+from tasker.services.server.page_sessions import PageSessions
 from tasker.services.server.queues import Queues
 from tasker.services.server.saved_views import SavedViews
 from tasker.services.server.sensitive_values import SensitiveValues
@@ -103,6 +104,7 @@ class AppLifecycle:
     requests = Started[Requesting]()
     operator_log = Started[OperatorLog]()
     saved_views = Started[SavedViews]()
+    page_sessions = Started[PageSessions]()
     sensitive_values = Started[SensitiveValues]()
     registry = Started["HandlerRegistry"]()
     _changing = Started[asyncio.Lock]()
@@ -180,6 +182,7 @@ class AppLifecycle:
         self.template_texts, self.queues = TemplateTexts(made.plans, self._rules), Queues(made.engine)
         self.requests = Requesting(self.messaging, new_task_uuid, self._configuration.context_limit_bytes)
         self.operator_log, self.saved_views = OperatorLog(made.connection), SavedViews(made.connection)
+        self.page_sessions = PageSessions(made.connection)
         self.sensitive_values = SensitiveValues(made.connection, made.plans, made.tasks)
         self._after_commit = AfterCommit(made.connection, self._resources.messaging, self._wake)
         opened.push_async_callback(self._after_commit.close)

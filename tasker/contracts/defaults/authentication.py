@@ -22,3 +22,6 @@ TOKEN_HOURS = 24
 
 JWKS_REFRESH_SECONDS = 3600
 """The keys of an issuer are fetched again after so long."""
+
+PAGE_SESSION_SECONDS = 12 * 3600
+"""Longest time that somebody stays signed in on the web page."""

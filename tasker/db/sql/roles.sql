@@ -28,6 +28,7 @@ grant insert, update, delete on tasker.event_deliveries to {worker}, {orchestrat
 -- Presence, and what sweeps do for all; a storm of failures is paused and resumed by them.
 grant insert, update, delete on tasker.workers to {worker}, {orchestrator};
 grant insert, update on tasker.worker_callables, tasker.turns to {worker}, {orchestrator};
+grant delete on tasker.page_sessions to {worker}, {orchestrator};
 grant update on tasker.staleness_settings to {worker}, {orchestrator};
 grant insert, delete on tasker.pauses to {worker}, {orchestrator}, {api};
 grant insert on tasker.pause_log to {worker}, {orchestrator}, {api};
@@ -52,6 +53,7 @@ grant insert on tasker.dlq_replays, tasker.dlq_replay_items to {api};
 -- Who did what by hand, whichever role a person's command comes with: added, never taken away.
 grant insert, update (status, refusal) on tasker.operator_actions to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.saved_views to {api};
+grant insert, delete on tasker.page_sessions to {api};
 
 -- Retention, for which orchestrators are: a process that may not delete leaves it to the others.
 grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker.dynamic_edges, tasker.step_inputs,

@@ -16,12 +16,14 @@ class Caller:
     """The sender of a request: `name` is kept with what they do.
 
     `confined_to` are the only namespaces that they see and change, whatever their grants say; None: all of them.
+    `known_until` is when their token expires, in seconds since 1970; None: never.
     """
 
     name: str
     grants: frozenset[Grant]
     method: Method = "disabled"
     confined_to: frozenset[str] | None = None
+    known_until: float | None = None
 
     @property
     def known(self) -> bool:

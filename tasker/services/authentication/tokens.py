@@ -68,7 +68,7 @@ class TokenReader:
         grants, unknown = grants_of(permissions)
         if unknown:
             self._object(_subject(claims), unknown)
-        return Caller(_subject(claims), grants, "jwt", _confined(claims))
+        return Caller(_subject(claims), grants, "jwt", _confined(claims), float(claims["exp"]))
 
     async def claims(self, token: str) -> Mapping[str, Any]:
         """What a token says, once its signature, lifetime, issuer and audience are found right."""

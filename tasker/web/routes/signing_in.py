@@ -7,9 +7,9 @@ from starlette.responses import RedirectResponse, Response
 
 from tasker.api.problems import problem_of, tell
 from tasker.api.rate_limit import RateLimit
-from tasker.errors import NotAuthenticated, UsageError
+from tasker.errors import TaskerError
 from tasker.services.authentication.caller import Caller
-from tasker.web.rendering import leads_to, page, url
+from tasker.web.rendering import caller_on, leads_to, page, url
 from tasker.web.route import page_router, sent
 from tasker.web.signing_in import checked_credential, sign_in, sign_out, with_credential
 
@@ -18,43 +18,42 @@ routes = page_router()
 
 @routes.get("/sign-in")
 async def show_form(request: Request) -> Response:
-    """The form; where nobody is asked who they are it leads to the overview."""
-    try:
-        await _caller(request, None)
-    except NotAuthenticated:
+    """Show the form; where nobody is asked who they are, and to who is signed in already, the overview."""
+    if caller_on(request) is None:
         return page(request, "sign_in.html", next=request.query_params.get("next", ""), problem=None)
     return leads_to(request)
 
 
 @routes.post("/sign-in")
 async def take_credential(request: Request) -> Response:
-    """Whoever shows a credential that is known goes where they wanted to."""
+    """Begin a session for a credential that is known, and lead to the page that was wanted."""
     form = sent(request)
     wanted = form.text("next")
+    answer = RedirectResponse(f"{url(request)}/{wanted.lstrip('/')}".rstrip("/"), 303)
     try:
         credential = checked_credential(form.text("credential"))
-        await _caller(request, credential)
-    except (NotAuthenticated, UsageError) as error:
+        caller = await _caller(request, credential)
+        if caller.known:
+            await sign_in(request, answer, credential, caller)
+    except TaskerError as error:
         tell(error, request.scope)
-        status = 401 if isinstance(error, NotAuthenticated) else 400
-        return page(request, "sign_in.html", status, next=wanted, problem=problem_of(error))
-    answer = RedirectResponse(f"{url(request)}/{wanted.lstrip('/')}".rstrip("/"), 303)
-    sign_in(request, answer, credential)
+        problem = problem_of(error)
+        return page(request, "sign_in.html", problem["status"], next=wanted, problem=problem)
     return answer
 
 
 @routes.post("/sign-out")
-async def forget_credential(request: Request) -> Response:
-    """The browser forgets who signed in."""
+async def end_session(request: Request) -> Response:
+    """End the session of this browser."""
     answer = leads_to(request, "sign-in")
-    sign_out(request, answer)
+    await sign_out(request, answer)
     return answer
 
 
-async def _caller(request: Request, credential: str | None) -> Caller:
-    """Who shows this, or what the browser keeps. Raises `NotAuthenticated`, `TooManyRequests` for guessing."""
+async def _caller(request: Request, credential: str) -> Caller:
+    """Who shows this. Raises `NotAuthenticated`, `TooManyRequests` for guessing."""
     limit: RateLimit | None = request.app.state.rate_limit
-    if limit and credential:
+    if limit:
         limit.spend(f"address {request.client.host if request.client else 'unknown'}")
     caller: Caller = await request.app.state.gate(with_credential(request, credential))
     return caller

@@ -9,9 +9,16 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response
 
 from tasker.web.assets import FOLDER, revision
-from tasker.web.route import page_router
+from tasker.web.route import PageRoute, page_router
 
-routes = page_router()
+
+class FileRoute(PageRoute):
+    """Answers everybody alike."""
+
+    has_viewer = False
+
+
+routes = page_router(FileRoute)
 TYPES = {".mjs": "text/javascript", ".js": "text/javascript", ".svg": "image/svg+xml", ".css": "text/css"}
 KEPT = "public, max-age=31536000, immutable"
 

@@ -39,7 +39,7 @@ SHARED = {
     "workers",
     "worker_callables",
     "pause_log",
-    *("operator_actions", "saved_views"),
+    *("operator_actions", "saved_views", "page_sessions"),
     "schema_scripts",
     "poison_messages",
 }

@@ -1,7 +1,7 @@
 -- A process's life in the registry: `start` registers an incarnation, `serve` changes what it serves, `beat` renews its
 -- lease and says which of the held tokens are no longer valid, `sleep`/`wake` set the mark that senders read, `drain`
 -- says that it takes nothing more, `stop` ends it, `forget` removes those that were last seen long ago, a few at a time,
--- and answers who has not been heard of for two thirds of its lease.
+-- and sessions of the web page that have expired, and answers who has not been heard of for two thirds of its lease.
 -- p_args: {action, worker, kind, name, lease_ms, host, pid, version, namespaces: [name...], callables: [name...],
 --   concurrency, backend, held: [[step, token]...], older_ms}
 -- Answer: {namespaces: {name: id}} for start and serve, {lost: [step...], known} for beat, {silent: [...]} for forget.
@@ -52,6 +52,7 @@ begin
       select w.worker_uuid from tasker.workers w
       where w.lease_until < v_now - tasker.ms((p_args->>'older_ms')::numeric)
       order by w.lease_until limit 10 for update skip locked);
+    delete from tasker.page_sessions where expires_at <= v_now;
     return jsonb_strip_nulls(jsonb_build_object('silent', (
       select jsonb_agg(jsonb_build_object('worker', w.worker_uuid, 'worker_name', w.name, 'worker_host', w.host,
         'worker_pid', w.pid, 'since', w.beat_at, 'lease_left_ms', round(extract(epoch from w.lease_until - v_now) * 1000)))

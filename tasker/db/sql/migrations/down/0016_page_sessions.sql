@@ -1,0 +1,1 @@
+drop table tasker.page_sessions cascade;
