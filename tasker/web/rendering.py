@@ -122,6 +122,9 @@ def _known(request: Request) -> Mapping[str, Any]:
     def may(permission: str) -> bool:
         return caller is not None and caller.may(Permission(permission))
 
+    def may_everywhere(permission: str) -> bool:
+        return may(permission) and caller is not None and caller.namespaces(Permission(permission)) is None
+
     def link(path: str = "", **query: Any) -> str:
         return url(request, path, **query)
 
@@ -132,10 +135,10 @@ def _known(request: Request) -> Mapping[str, Any]:
         "form_token": forgery.token_of(request),
         "here": _here(request),
         "may": may,
+        "may_everywhere": may_everywhere,
         "message": flash.said(request),
         "path": request.url.path.removeprefix(str(request.scope.get("root_path", ""))).removeprefix(ROOT).strip("/"),
         "query": request.query_params,
-        "root_path": request.scope.get("root_path", ""),
         "request_id": request.scope["state"]["request_id"],
         "static": lambda name: link(f"static/{revision()}/{name}"),
         "sections": sections_of(caller) if caller else [],

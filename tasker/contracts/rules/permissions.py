@@ -24,6 +24,7 @@ class Permission(StrEnum):
     TASKS_LIST = "tasks:list"
     TASKS_CANCEL = "tasks:cancel"
     TASKS_CONTEXT_READ = "tasks:context_read"
+    TASKS_VIEWS_CHANGE = "tasks:views_change"
     STEPS_READ = "steps:read"
     STEPS_RESOLVE = "steps:resolve"
     DLQ_READ = "dlq:read"
@@ -49,6 +50,7 @@ MEANINGS = {
     Permission.TASKS_LIST: "list tasks",
     Permission.TASKS_CANCEL: "cancel tasks",
     Permission.TASKS_CONTEXT_READ: "read the input of a task by itself",
+    Permission.TASKS_VIEWS_CHANGE: "save and remove views of the list of tasks, which everybody sees",
     Permission.STEPS_READ: "read steps with their results and audit",
     Permission.STEPS_RESOLVE: "reset, resolve and complete steps",
     Permission.DLQ_READ: "read dead letters",

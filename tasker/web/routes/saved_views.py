@@ -14,7 +14,7 @@ from tasker.web.route import page_router, sent
 from tasker.web.views.task_search import Search
 
 routes = page_router()
-CHANGES = needs(Permission.TASKS_LIST, confines=True, operates=True)
+CHANGES = needs(Permission.TASKS_VIEWS_CHANGE, operates=True)
 
 
 @routes.post("/tasks/views", **CHANGES)

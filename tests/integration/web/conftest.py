@@ -29,6 +29,7 @@ KEYS = (
     ApiKey("everything", ("*",), "ada"),
     ApiKey("nothing", (), "nobody"),
     ApiKey("confined", ("*",), "shopkeeper", ("shop",)),
+    ApiKey("views", ("tasks:list", "tasks:views_change"), "librarian"),
     *(ApiKey(f"only-{permission}", (permission,), f"only-{permission}") for permission in Permission),
     *(ApiKey(f"but-{permission}", tuple({*Permission} - {permission}), "most") for permission in Permission),
 )

@@ -288,14 +288,13 @@ async def test_many_tasks_are_done_with_the_permissions_of_each(app: tasker.App,
 
 
 async def test_filters_are_kept_under_a_name_for_everybody(app: tasker.App, closed: Site) -> None:
-    await closed.sign_in("everything")
+    await closed.sign_in("views")
     saved = await closed.post("tasks/views", name=EVIL, address="namespace=shop&status=error&unknown=x")
     assert saved.url.query.decode() == "namespace=shop&status=error"
     assert EVIL not in saved.text
     (view,) = await app.saved_views.list()
-    assert (view.name, view.address, view.saved_by) == (EVIL, "namespace=shop&status=error", "ada")
+    assert (view.name, view.address, view.saved_by) == (EVIL, "namespace=shop&status=error", "librarian")
 
-    await closed.sign_in("only-tasks:list")
     listed = await closed.text("tasks", namespace="shop", status="error")
     assert 'href="/ui/tasks?namespace=shop&status=error" aria-current="page"' in listed
     assert "Remove this view" in listed
@@ -306,6 +305,22 @@ async def test_filters_are_kept_under_a_name_for_everybody(app: tasker.App, clos
     assert "is removed" in (await closed.post("tasks/views/remove", name=EVIL)).text
     assert "There is no view" in (await closed.post("tasks/views/remove", name=EVIL)).text
     assert await app.saved_views.list() == []
+
+
+@pytest.mark.parametrize("key", ["only-tasks:list", "but-tasks:views_change", "confined"])
+async def test_views_are_changed_only_with_the_permission_for_it(app: tasker.App, closed: Site, key: str) -> None:
+    """A view is everybody's, so it is no matter of who is confined to namespaces either."""
+    await app.saved_views.save("ours", "namespace=shop", by="ada")
+    await closed.sign_in(key)
+
+    listed = await closed.text("tasks", namespace="shop")
+    assert 'href="/ui/tasks?namespace=shop" aria-current="page"' in listed
+    assert "this view" not in listed
+    assert (await closed.post("tasks/views", name="ours", address="namespace=nobody")).status_code == 403
+    assert (await closed.post("tasks/views/remove", name="ours")).status_code == 403
+
+    assert [(view.name, view.address) for view in await app.saved_views.list()] == [("ours", "namespace=shop")]
+    await app.saved_views.remove("ours")
 
 
 @pytest.mark.parametrize("name", ["", "x" * 61, "a\x00b", "line\nbreak"])
