@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from tasker.api.envelope import FAILED
-from tasker.api.json_request import is_json
+from tasker.api.json_request import is_json, json_pointer
 from tasker.api.problems import answer, kind_of, problem, problem_of, tell
 from tasker.errors import TaskerError
 
@@ -64,8 +64,7 @@ def _place(found: Mapping[str, Any]) -> dict[str, str]:
 
 def _pointer(loc: tuple[int | str, ...]) -> str:
     """Into the body; of a parameter its kind and name."""
-    parts = loc[1:] if loc and loc[0] == "body" else loc
-    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
+    return json_pointer(loc[1:] if loc and loc[0] == "body" else loc)
 
 
 async def _of_the_framework(request: Request, error: Exception) -> Response:

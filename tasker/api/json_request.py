@@ -1,4 +1,4 @@
-"""Bodies in JSON."""
+"""JSON that people and programs send: bodies of requests, and texts in forms."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ from fastapi.exceptions import RequestValidationError
 
 JSON = re.compile(r"application/([\w.+-]+\+)?json\b", re.IGNORECASE)
 REPEATED = "is given twice in one object"
+Path = tuple[int | str, ...]
+
+
+class RepeatedKey(ValueError):
+    """A key that one object has twice: parsers differ in which of the two values they take."""
+
+    def __init__(self, path: Path, document: Any) -> None:
+        super().__init__(f"{json_pointer(path)}: {REPEATED}")
+        self.path, self.document = path, document
 
 
 def is_json(request: Request) -> bool:
@@ -23,12 +32,23 @@ def is_json(request: Request) -> bool:
 async def read_json(request: Request) -> None:
     """Parse the body, once, for whoever calls `request.json()` later; what is no JSON is left to that.
 
-    Raises `RequestValidationError` with the place of a key that one object has twice: parsers differ in which of the
-    two values they take.
+    Raises `RequestValidationError` with the place of a key that one object has twice.
     """
     body = await request.body()
     if not body or not is_json(request):
         return
+    try:
+        document = parse_json(body)
+    except RepeatedKey as error:
+        found = {"type": "json_repeated_key", "loc": ("body", *error.path), "msg": REPEATED, "input": None}
+        raise RequestValidationError([found], body=error.document) from None
+    except (ValueError, RecursionError):
+        return
+    request._json = document  # where `Request.json` looks first
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text. Raises `RepeatedKey`, and `ValueError` and `RecursionError` as `json.loads`."""
     repeated: list[tuple[Any, str]] = []
 
     def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -38,21 +58,22 @@ async def read_json(request: Request) -> None:
             repeated.append((found, counts.most_common(1)[0][0]))
         return found
 
-    try:
-        document = json.loads(body, object_pairs_hook=made)
-    except (ValueError, RecursionError):
-        return
+    document = json.loads(text, object_pairs_hook=made)
     if repeated:
         holder, key = repeated[-1]  # the outermost: it is part of the document
         place = next(path for path, value in _values(document) if value is holder)
-        error = {"type": "json_repeated_key", "loc": ("body", *place, key), "msg": REPEATED, "input": None}
-        raise RequestValidationError([error], body=document)
-    request._json = document  # where `Request.json` looks first
+        raise RepeatedKey((*place, key), document)
+    return document
 
 
-def _values(document: Any) -> Iterator[tuple[tuple[int | str, ...], Any]]:
+def json_pointer(path: Path) -> str:
+    """Return a path of keys and indexes as a JSON pointer."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
+
+
+def _values(document: Any) -> Iterator[tuple[Path, Any]]:
     """Yield every object and array of a document with its path."""
-    waiting: list[tuple[tuple[int | str, ...], Any]] = [((), document)]
+    waiting: list[tuple[Path, Any]] = [((), document)]
     while waiting:
         path, value = waiting.pop()
         yield path, value

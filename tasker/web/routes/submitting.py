@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +27,7 @@ routes = page_router()
 SUBMIT = "/templates/{namespace}/{name}/{version}/submit"
 CREATES = needs(Permission.TASKS_CREATE)
 PREFIX = "input:"
+_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,10}")
 OTHERS = ("priority", "tags", "reason", "idempotency_key", "correlation_id")
 
 
@@ -92,7 +94,7 @@ def _with_problems(plan: Plan, filled: Filled) -> Filled:
 def _request(filled: Filled, caller: str | None) -> TaskRequest:
     others = filled.others
     priority = others["priority"] or "0"
-    if not priority.lstrip("+-").isdecimal():
+    if not _WHOLE_NUMBER.fullmatch(priority):
         raise UsageError(f"priority: expected a whole number, found {priority!r:.80}", hint="0 is the usual priority")
     return TaskRequest(
         filled.context,

@@ -14,6 +14,7 @@ from tasker.api.covering import covered
 from tasker.api.permissions import Permission, caller_of, needs
 from tasker.api.program import program_of
 from tasker.api.routes.events import get_events
+from tasker.api.routes.observing import get_report
 from tasker.services.explain.explanation import Explanation
 from tasker.services.listings import Pause, Transition
 from tasker.services.reports import StepReport, TaskReport
@@ -27,9 +28,14 @@ routes = page_router()
 View = Literal["graph", "timeline", "history", "logs", "data"]
 Level = Literal["debug", "info", "warning", "error"]
 StepName = Annotated[str, Query(max_length=255)]
-MOST_LINES, MOST_MOVES, MOST_STEPS = 500, 2000, 500
-MOST_DRAWN = 1000
-"""Steps of the largest graph that is drawn."""
+LINES_SHOWN = 500
+"""As many as a person reads; `tasker task logs` has the rest."""
+TRANSITIONS_SHOWN = 2000
+"""The newest of a task: a browser takes seconds for a longer table."""
+STEPS_PER_PAGE = 500
+"""The page of a task comes again whenever something happens to it, so it must stay small."""
+LARGEST_DRAWN_GRAPH = 1000
+"""Steps; laying out more would occupy the server for longer than other requests should wait."""
 BESIDE = "beside"  # where a step is shown; a page asks for it alone
 
 
@@ -50,6 +56,12 @@ async def show_task(
 async def follow_task(request: Request, uuid: str) -> Response:
     """What happens to the task, as the API tells it: the page looks again when something has."""
     return await get_events(request, uuid, request.headers.get("last-event-id"), request.query_params.get("after"))
+
+
+@routes.get("/tasks/{uuid}/report", **needs(Permission.TASKS_READ))
+async def show_report(request: Request, uuid: str) -> Response:
+    """The task as JSON, as the API answers it: browsers have no credential for the API."""
+    return await get_report(request, uuid)
 
 
 async def task_page(
@@ -73,13 +85,13 @@ async def task_page(
     shown = Shown(report, datetime.now(UTC), pause)
     parts: dict[str, Any] = {"drawing": None, "timeline": None, "history": (), "lines": ()}
     rows = rows_of(report)
-    if view == "graph" and len(rows) <= MOST_DRAWN:
+    if view == "graph" and len(rows) <= LARGEST_DRAWN_GRAPH:
         parts["drawing"] = graph.of_task(report, await program.pinned_plan(uuid))
     elif view == "timeline":
-        moves = await program.tasks.history_of_steps(uuid, limit=MOST_STEPS, offset=first)
+        moves = await program.tasks.history_of_steps(uuid, limit=STEPS_PER_PAGE, offset=first)
         parts["timeline"] = timeline(moves, shown.now)
     elif view == "history":
-        parts["history"] = (await _history(request, uuid))[-MOST_MOVES:]
+        parts["history"] = (await _history(request, uuid))[-TRANSITIONS_SHOWN:]
     elif view == "logs":
         parts["lines"] = await _lines(request, uuid, step, level)
     return page(
@@ -90,10 +102,10 @@ async def task_page(
         level=level,
         shown=shown,
         report=report,
-        rows=rows[first : first + MOST_STEPS],
+        rows=rows[first : first + STEPS_PER_PAGE],
         first=first,
         all_rows=len(rows),
-        most_steps=MOST_STEPS,
+        steps_per_page=STEPS_PER_PAGE,
         explained=explained,
         commands=commands_of(report),
         drawer=drawer,
@@ -127,7 +139,7 @@ async def _history(request: Request, uuid: str) -> list[Transition]:
 
 
 async def _lines(request: Request, uuid: str, step: str, level: str) -> Any:
-    found = await program_of(request).tasks.logs(uuid, step=step or None, level=level, limit=MOST_LINES)
+    found = await program_of(request).tasks.logs(uuid, step=step or None, level=level, limit=LINES_SHOWN)
     return await covered(request, uuid, found)
 
 

@@ -10,6 +10,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from tasker.api.failures import status_of
+from tasker.api.json_request import RepeatedKey, parse_json
 from tasker.api.permissions import Permission, actor_of, needs
 from tasker.api.problems import problem_of
 from tasker.api.program import program_of
@@ -148,7 +149,9 @@ async def done_or_told(request: Request, uuid: str, act: Callable[[Form], Awaita
 def json_object(text: str, what: str) -> dict[str, Any]:
     """An object from its JSON text. Raises `UsageError` that says where the text is wrong."""
     try:
-        found = json.loads(text)
+        found = parse_json(text)
+    except RepeatedKey as error:
+        raise UsageError(f"{what}: {error}", hint="remove one of the two") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise UsageError(f"{what} is not JSON: {error.msg} at {place}", hint="correct it and send it again") from None

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal
 
+from tasker.api.json_request import RepeatedKey, parse_json
 from tasker.contracts.dataclasses import dataclass
 from tasker.web.views.texts import compact, pretty
 
@@ -174,7 +175,9 @@ def _read(schema: Schema, text: str, pointer: str, found: Typed) -> Any:
 
 def _parsed(text: str, pointer: str, found: Typed) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
+    except RepeatedKey as error:
+        found.problems[pointer] = str(error)
     except json.JSONDecodeError as error:
         found.problems[pointer] = f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
     except RecursionError:

@@ -26,6 +26,7 @@ version: 1.0.0
 identity_strategy: always_unique
 steps: [{name: linger, handler: shop.linger}, {name: charge, dependencies: [linger], handler: shop.charge}]
 """
+READS = {"X-API-Key": "only-tasks:read"}
 VIEWS = ("graph", "timeline", "history", "logs", "data")
 number = iter(range(1000, 100_000))
 
@@ -57,8 +58,8 @@ async def test_steps_of_a_large_task_are_shown_page_by_page(
 ) -> None:
     task = await done(app)
     report = await app.tasks.report(task)
-    monkeypatch.setattr("tasker.web.routes.task.MOST_STEPS", 1)
-    monkeypatch.setattr("tasker.web.routes.task.MOST_DRAWN", 1)
+    monkeypatch.setattr("tasker.web.routes.task.STEPS_PER_PAGE", 1)
+    monkeypatch.setattr("tasker.web.routes.task.LARGEST_DRAWN_GRAPH", 1)
     first, *more = report.steps
     pages = [(await site.get(f"tasks/{task}", first=str(number))).text for number in range(len(report.steps))]
 
@@ -74,7 +75,7 @@ async def test_a_timeline_of_a_large_task_is_shown_page_by_page(
 ) -> None:
     task = await done(app)
     names = [*(await app.tasks.report(task)).steps]
-    monkeypatch.setattr("tasker.web.routes.task.MOST_STEPS", 1)
+    monkeypatch.setattr("tasker.web.routes.task.STEPS_PER_PAGE", 1)
 
     pages = [(await site.get(f"tasks/{task}", view="timeline", first=str(n))).text for n in range(len(names))]
 
@@ -82,6 +83,39 @@ async def test_a_timeline_of_a_large_task_is_shown_page_by_page(
     assert f"1 to 1 of {len(names)}" in pages[0]
     assert f"{len(names)} to {len(names)} of {len(names)}" in pages[-1]
     assert "view=timeline" in pages[0].partition("Later steps")[0].rpartition("<a")[2]
+
+
+async def test_raw_json_of_a_task_is_for_who_has_signed_in(app: tasker.App, closed: Site) -> None:
+    task, other = await done(app), await waiting(app)
+    await closed.sign_in("only-tasks:read")
+    link = re.search(r'href="([^"]+)">raw JSON', await closed.text(f"tasks/{task}", view="data"))
+    assert link is not None
+    answer = await closed.client.get(link[1])
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    assert answer.json() == (await closed.client.get(f"/v1/tasks/{task}/report", headers=READS)).json()
+    assert answer.json()["task_uuid"] == task
+
+    await closed.sign_in("confined")
+    assert (await closed.client.get(link[1])).status_code == 200
+    assert (await closed.client.get(link[1].replace(task, other))).status_code == 404
+    await closed.sign_in("but-tasks:read")
+    assert (await closed.client.get(link[1])).status_code == 403
+    await closed.post("sign-out")
+    assert (await closed.client.get(link[1])).status_code == 303
+
+
+async def test_priority_below_zero_is_shown_with_its_sign(app: tasker.App, site: Site) -> None:
+    submitted = await app.submit("shop/orders", {"amount": next(number)}, priority=-5)
+    assert "<dt>Priority</dt><dd>-5</dd>" in await site.text(f"tasks/{submitted.task_uuid}")
+
+
+@pytest.mark.parametrize("action", ["complete-step", "rerun"])
+async def test_key_given_twice_in_typed_json_is_named(app: tasker.App, site: Site, action: str) -> None:
+    task, text = await done(app), '{"a": [{"rows": 1, "rows": 2}]}'
+    answer = await site.post(f"tasks/{task}/{action}", step="check", reason="x", result=text, context=text)
+    assert answer.status_code == 400
+    assert "/a/0/rows: is given twice in one object" in answer.text
+    assert (await app.tasks.report(task)).status == "complete"
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from html import unescape
 from itertools import count
 from pathlib import Path
 
@@ -156,7 +157,11 @@ async def test_a_task_is_submitted_by_the_form_of_its_schema(app: tasker.App, cl
         ({"input:/amount": "much"}, "/amount"),
         ({"input:/amount": "1", "input:/lines": "[{}]"}, "/lines/0/sku"),
         ({"input:/amount": "1", "input:/lines": "["}, "not JSON"),
-        ({"input:/amount": "1", "priority": "high"}, "priority: expected a whole number"),
+        ({"input:/amount": "1", "input:/lines": '[{"sku": "a", "sku": "b"}]'}, "/0/sku: is given twice in one object"),
+        *(
+            ({"input:/amount": "1", "priority": priority}, "priority: expected a whole number")
+            for priority in ("high", "+-5", "--5", "-", "1.5", "9" * 5000, "2147483648")
+        ),
         ({"input:/amount": "1", "correlation_id": "x"}, "correlation"),
     ],
 )
@@ -164,7 +169,15 @@ async def test_what_does_not_fit_is_told_and_stays_in_the_form(site: Site, field
     answer = await site.post(f"{ORDERS}/submit", **fields)
     assert answer.status_code in (400, 422)
     assert told in answer.text
-    assert all(value in answer.text for value in fields.values())
+    assert all(value in unescape(answer.text) for value in fields.values())
+
+
+@pytest.mark.parametrize(("typed", "priority"), [("-5", -5), ("+5", 5), ("-2147483648", -(2**31))])
+async def test_priority_with_a_sign_is_that_of_the_task(app: tasker.App, site: Site, typed: str, priority: int) -> None:
+    answer = await site.post(f"{ORDERS}/submit", **{"input:/amount": str(next(number)), "priority": typed})
+    assert answer.status_code == 200
+    assert f"<dt>Priority</dt><dd>{priority}</dd>" in answer.text
+    assert (await app.tasks.report(answer.url.path.rpartition("/")[2])).priority == priority
 
 
 async def test_typing_is_checked_and_submits_nothing(app: tasker.App, closed: Site) -> None:
