@@ -17,6 +17,7 @@ from tasker.api.envelope import Envelope, KnownHosts, Limits, OnAnswered
 from tasker.api.extending.offering import Offered
 from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
+from tasker.api.problems import Answering, answer
 from tasker.api.program import Program
 from tasker.api.rate_limit import RateLimit
 from tasker.api.routes import (
@@ -124,6 +125,8 @@ class Options:
     """What `/config` answers; None: there is no such path."""
     pages: Callable[[FastAPI], None] | None = None
     """Adds the web page; None: there is none."""
+    answering: Answering = answer
+    """Answers what no route can, such as a request that comes when the server stops."""
     shown: Callable[[], Shown] | None = None
     """What pages tell of the configuration and the plugins; None: nothing."""
 
@@ -153,7 +156,7 @@ def application(program: Program, options: Options | None = None, gate: Gate = o
         streams.close()
         refused.close()
 
-    return Envelope(app, options.limits, close, options.on_answered)
+    return Envelope(app, options.limits, close, options.on_answered, options.answering)
 
 
 def _rate_limit(options: Options) -> RateLimit | None:

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tasker.api.problems import answer, problem
+from tasker.api.problems import Answering, answer, problem
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import HTTP_BODY_BYTES
 from tasker.contracts.defaults.http import REQUEST_TIMEOUT_MS
@@ -60,13 +60,20 @@ class TooLarge(Exception):
 class Envelope:
     """Around the application. Nothing that goes wrong inside reaches a client as anything but a problem.
 
-    `close` ends what would go on for ever; `on_answered` hears of every answer.
+    `close` ends what would go on for ever; `on_answered` hears of every answer. `answering` makes the answer where the
+    application cannot.
     """
 
     def __init__(
-        self, app: ASGIApp, limits: Limits, close: Callable[[], None], on_answered: OnAnswered | None = None
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        close: Callable[[], None],
+        on_answered: OnAnswered | None = None,
+        answering: Answering = answer,
     ) -> None:
         self._app, self._limits, self.close, self._on_answered = app, limits, close, on_answered
+        self._answering = answering
         self._unanswered: set[_Exchange] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,7 +85,7 @@ class Envelope:
             scope, send = {**scope, "method": "GET"}, _without_body(send)
         if self._on_answered is not None:
             send = _telling(self._on_answered, scope, send)
-        exchange = _Exchange(self._app, self._limits, scope, receive, send, self._unanswered)
+        exchange = _Exchange(self._app, self._limits, scope, receive, send, self._unanswered, self._answering)
         self._unanswered.add(exchange)
         try:
             await exchange.run()
@@ -90,10 +97,17 @@ class _Exchange:
     """One request and its answer."""
 
     def __init__(
-        self, app: ASGIApp, limits: Limits, scope: Scope, receive: Receive, send: Send, unanswered: set[_Exchange]
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        unanswered: set[_Exchange],
+        answering: Answering,
     ) -> None:
         self._app, self._limits, self._scope, self._unanswered = app, limits, scope, unanswered
-        self._receive, self._send = receive, send
+        self._receive, self._send, self._answering = receive, send, answering
         self._read, self._started, self._failing = 0, False, False
         self._ended = False
         self._limit: asyncio.Timeout | None = None
@@ -155,7 +169,7 @@ class _Exchange:
                 raise TooLarge
             self._started = True
             self._unanswered.discard(self)
-            if self._limit is not None:  # a stream may take as long as it takes
+            if self._limit is not None and not self._limit.expired():  # a stream may take as long as it takes
                 self._limit.reschedule(None)
             self._complete(message)
         self._ended = message["type"] == "http.response.body" and not message.get("more_body")
@@ -174,7 +188,7 @@ class _Exchange:
         if self._started:
             raise ConnectionAbortedError(message)
         found = problem(status, message, kind=kind, retry_after=retry_after)
-        await answer(found, self._scope)(self._scope, self._receive, self._sent)
+        await self._answering(found, self._scope)(self._scope, self._receive, self._sent)
 
 
 def _without_body(send: Send) -> Send:
@@ -215,6 +229,12 @@ def allow_seconds(scope: Scope, seconds: float) -> None:
     due = limit.when()
     if due is not None:
         limit.reschedule(due + seconds)
+
+
+def is_out_of_time(scope: Scope) -> bool:
+    """Return whether the time of this request is over: what cancels it then is its limit."""
+    limit: asyncio.Timeout | None = scope["state"].get("limit")
+    return limit is not None and limit.expired()
 
 
 def request_id_of(scope: Scope) -> str:

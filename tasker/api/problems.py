@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -98,6 +98,7 @@ CODES = {
     408: "TIMEOUT",
     500: "INTERNAL",
     503: "SERVICE_UNAVAILABLE",
+    504: "TIMEOUT",
 }
 """Of answers that no error of ours stands behind; the rest of 4xx is `BAD_REQUEST`."""
 
@@ -147,6 +148,10 @@ def problem_of(error: TaskerError, *, within: bool = False) -> dict[str, Any]:
         hint=None if kind.public else error.hint,
         errors=problems_in(error, "/context" if within else ""),
     )
+
+
+Answering = Callable[[Mapping[str, Any], Scope], Response]
+"""Makes the answer to a request of a problem, where no route does."""
 
 
 def answer(found: Mapping[str, Any], scope: Scope, headers: Mapping[str, str] | None = None) -> Response:

@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 
 from tasker.api.envelope import Envelope, Limits
 from tasker.api.json_response import Json
-from tasker.api.problems import answer, problem
+from tasker.api.problems import Answering, answer, problem
 
 LIVE = ("/live", "/health/live")
 AGAIN_SECONDS = 5
@@ -18,8 +18,8 @@ AGAIN_SECONDS = 5
 class Starting:
     """The interface of a server from the moment it listens. `become` gives it the one that has services behind it."""
 
-    def __init__(self, limits: Limits, root_path: str = "") -> None:
-        self._root_path = root_path
+    def __init__(self, limits: Limits, root_path: str = "", answering: Answering = answer) -> None:
+        self._root_path, self._answering = root_path, answering
         self._interface = Envelope(self._early, limits, lambda: None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -41,4 +41,4 @@ class Starting:
             return
         message = "not ready: the server starts, or waits for its database"
         found = problem(503, message, kind="not_ready", code="SERVICE_UNAVAILABLE", retry_after=AGAIN_SECONDS)
-        await answer(found, scope)(scope, receive, send)
+        await self._answering(found, scope)(scope, receive, send)

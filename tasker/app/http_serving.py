@@ -13,8 +13,6 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from fastapi import FastAPI
-
 from tasker.api.application import Options, Shown, application, paths
 from tasker.api.connection_limits import ConnectionLimits
 from tasker.api.envelope import Limits
@@ -88,7 +86,7 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
     app = _ServedApp(configuration=configuration, data_dir=service.data_dir, work=False)
     wait_seconds, options = configuration.database.connect_wait_seconds, options_of(configuration)
     where, hint = "the database and the broker", "see whether they run"
-    interface = Starting(options.limits, options.root_path)
+    interface = Starting(options.limits, options.root_path, options.answering)
     server = HttpServer(
         interface,
         given.listening,
@@ -209,7 +207,7 @@ def options_of(configuration: Configured) -> Options:
         routers=offered_routers(plugins, paths()),
         on_answered=plugins.listener("tasker_request_answered"),
         configuration=_shown(configuration) if http.config_endpoint else None,
-        pages=_pages(),
+        **_pages(http.root_path),
         shown=partial(_set_up, configuration),
     )
 
@@ -224,13 +222,14 @@ def _set_up(configuration: Configured) -> Shown:
     return Shown(found, plugin_reports_of(configuration.plugins, plugins_of(configuration.plugins)))
 
 
-def _pages() -> Callable[[FastAPI], None] | None:
-    """The web page, where the extra `web` is installed."""
+def _pages(root_path: str) -> dict[str, Any]:
+    """The options of the web page, where the extra `web` is installed."""
     if find_spec("jinja2") is None:
-        return None
+        return {}
+    from tasker.web.failing import answer_below
     from tasker.web.site import add_pages
 
-    return add_pages
+    return {"pages": add_pages, "answering": answer_below(root_path)}
 
 
 def _shown(configuration: Configured) -> dict[str, Any]:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import suppress
+from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from tasker.api.envelope import FAILED
+from tasker.api.application import Options
+from tasker.api.envelope import FAILED, is_out_of_time
 from tasker.api.permissions import REQUIRED
 from tasker.api.problems import problem, problem_of, tell
 from tasker.api.routes.route import GuardedRoute, Handler
 from tasker.errors import NotAuthenticated, NotPermitted, TaskerError
+from tasker.web.failing import failed, form_again, own_form
 from tasker.web.forgery import require_own
 from tasker.web.forms import Form, form_of
-from tasker.web.rendering import ROOT, caller_on, leads_to, page
+from tasker.web.rendering import ROOT, caller_on, leads_to
 from tasker.web.signing_in import with_session
 from tasker.web.site import sections_of
 
@@ -49,20 +53,25 @@ class PageRoute(GuardedRoute):
             except NotAuthenticated as error:
                 if signed is not request:  # who shows nothing is asked to sign in, which is nothing to warn of
                     tell(error, request.scope)
-                return leads_to(request, "sign-in", next=_place(request))
+                return await _asked_to_sign_in(request)
             except NotPermitted as error:
                 tell(error, request.scope)
                 return _elsewhere(signed) or failed(signed, problem_of(error))
             except TaskerError as error:
                 tell(error, request.scope)
-                return failed(signed, problem_of(error))
+                found = problem_of(error)
             except RequestValidationError as error:
-                return failed(signed, malformed(error))
+                found = malformed(error)
             except HTTPException as error:
-                return failed(signed, problem(error.status_code, str(error.detail)))
+                found = problem(error.status_code, str(error.detail))
+            except asyncio.CancelledError:
+                if not is_out_of_time(request.scope):
+                    raise
+                return failed(signed, _late(request), getattr(request.state, "form", None))
             except Exception:
                 _log.exception("request=%s %s failed", request.scope["state"]["request_id"], request.url.path)
-                return failed(signed, problem(500, FAILED))
+                found = problem(500, FAILED)
+            return failed(signed, found, await form_again(signed, found["status"]))
 
         return shown
 
@@ -81,14 +90,25 @@ def _elsewhere(request: Request) -> Response | None:
     return leads_to(request, sections[0].path) if first and sections else None
 
 
-def failed(request: Request, found: dict[str, object]) -> Response:
-    """The page that tells what went wrong; `found` is a problem."""
-    request.scope["state"]["problem"] = found["code"]
-    status = int(str(found["status"]))
-    return page(request, "failed.html", status, problem=found)
+async def _asked_to_sign_in(request: Request) -> Response:
+    """The form for signing in; to who sends one of our forms, that form again."""
+    again = await own_form(request) if request.method == "POST" and "hx-request" not in request.headers else None
+    if again is not None:
+        return failed(request, problem(401, "you are not signed in any more"), again)
+    return leads_to(request, "sign-in", next=_place(request) if request.method == "GET" else None)
 
 
-def malformed(error: RequestValidationError) -> dict[str, object]:
+def _late(request: Request) -> dict[str, Any]:
+    """The problem of a request that took too long."""
+    options: Options = request.app.state.options
+    message = f"the page was not ready within {options.limits.seconds:g} seconds"
+    if request.method == "GET":
+        return problem(504, message, kind="request_timeout", hint="try again, or choose fewer")
+    message += "; a change may have been made or not"
+    return problem(504, message, kind="request_timeout", hint="look whether it was made before you send it again")
+
+
+def malformed(error: RequestValidationError) -> dict[str, Any]:
     """The problem of an address whose parts are none of those expected."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:])
