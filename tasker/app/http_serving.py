@@ -149,7 +149,7 @@ def tls_of(http: HttpSettings | PortSettings) -> TlsFiles | None:
 def _status(server: HttpServer, app: App) -> dict[str, object]:
     """What it does now, for one line of the log."""
     health = app.breakers.health()
-    status = health.message or health.status
+    status = health.status if health.status == "healthy" else health.message
     return {"process": "server", "pid": os.getpid(), "address": server.address, "health": status}
 
 

@@ -123,6 +123,21 @@ def test_of_several_processes_one_that_dies_is_replaced_and_the_address_stays(
 
 
 @pytest.mark.slow
+def test_usr1_makes_each_process_log_its_status_and_go_on(database_url: str, tmp_path: Path) -> None:
+    with server(tmp_path, database_url, "--workers", "2") as (process, address, numbers):
+        process.send_signal(signal.SIGUSR1)
+
+        def lines() -> list[str]:
+            return re.findall(r"process_status (.*)", (tmp_path / "server.log").read_text())
+
+        until(lambda: len(lines()) >= 2, "both log their status", show=(tmp_path / "server.log").read_text)
+        expected = [f"process=server pid={number} address={address} health=healthy" for number in numbers]
+        assert sorted(lines()) == sorted(expected)
+        assert PLAIN.get(f"{address}/live").status_code == 200
+        assert process.poll() is None
+
+
+@pytest.mark.slow
 def test_several_processes_refuse_connections_from_the_stop_on_and_answer_what_is_under_way(
     database_url: str, tmp_path: Path
 ) -> None:
