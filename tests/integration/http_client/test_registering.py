@@ -6,6 +6,8 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 import tasker
 from tasker.api.http_server import HttpServer
 from tests.support.command_line import invoke
@@ -49,3 +51,32 @@ async def test_template_list_follows_pages_up_to_its_limit(app: tasker.App, http
     assert whole.stderr == ""
     assert json.loads(cut.stdout) == json.loads(whole.stdout)[:-1]
     assert cut.stderr == f"there are more than {PAGES - 1} templates; see --limit and --namespace\n"
+
+
+TRIED = ONE + "environments: {test: {steps: [{name: a, retry: {max_attempts: 7}}]}}\n"
+
+
+@pytest.mark.parametrize("through", ["server", "database"])
+async def test_templates_of_several_paths_are_registered_for_the_environment(
+    app: tasker.App, http_server: HttpServer, tmp_path: Path, through: str
+) -> None:
+    file, folder = tmp_path / "one.yaml", tmp_path / "folder"
+    folder.mkdir()
+    text = TRIED.replace("filed", through)  # a namespace for each
+    file.write_text(text)
+    (folder / "two.yaml").write_text(text.replace("one", "two"))
+    place = ("--url", http_server.address) if through == "server" else ("--database-url", app.database_url)
+    register = ("template", "register", file, folder, "--env", "test", *place)
+
+    first = await asyncio.to_thread(invoke, *register)
+    stored = [(await app.plans.find(through, name)).plan for name in ("one", "two")]
+    file.write_text(text.replace("7", "8"))
+    refused = await asyncio.to_thread(invoke, *register)
+    forced = await asyncio.to_thread(invoke, *register, "--force")
+
+    registered = f"registered {through}/one:1.0.0\nregistered {through}/two:1.0.0\n"
+    assert (first.exit_code, first.output) == (0, registered)
+    assert [plan.by_name["a"].retry.max_attempts for plan in stored] == [7, 7]
+    assert (refused.exit_code == 0, forced.exit_code) == (False, 0), refused.output
+    changed = await app.plans.find(through, "one")
+    assert changed.plan.by_name["a"].retry.max_attempts == 8

@@ -141,6 +141,15 @@ def test_kind_of_handler_fits_the_type_of_its_step(tmp_path: Path, kind: str, ha
     assert said.startswith("line 7: ")
 
 
+def test_aggregator_does_no_single_batch(tmp_path: Path) -> None:
+    (tmp_path / "workflow.yaml").write_text(BATCHES.replace("work, handler: cart", "work, handler: sum"))
+    sums = '@batch_aggregator("sum", analyzer="cut", worker_template="work")\ndef sum(batches):\n    return {}\n'
+    said = refused(tmp_path, CUT + sums)
+    assert said.startswith("line 6: ")
+    assert "puts batches together (@batch_aggregator), and `work` is a step of type `batch_worker`" in said
+    assert said.endswith("or declare the function with @batch_worker")
+
+
 def test_run_refuses_a_decision_on_a_plain_step_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "workflow.yaml").write_text(KINDS.replace("KIND", "standard"))
     (tmp_path / "handlers.py").write_text(f"{HEAD}{CART}{DECIDE}")
