@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import httpx
+import psycopg
 import pytest
 import pytest_asyncio
 
@@ -110,6 +111,26 @@ async def test_cut_while_the_task_runs_nothing_is_lost_and_nothing_told_twice(re
 
     assert set(named(first + rest)) == await history(remote, task)
     assert len({(event.place, *each) for event, each in zip(first, named(first), strict=True)}) == 3
+
+
+async def test_late_commit_before_the_place_sends_the_last_minute_again(
+    app: tasker.App, remote: httpx.AsyncClient
+) -> None:
+    task = (await remote.post("/v1/tasks", json=order(4), params={"wait": "20s"})).json()["task_uuid"]
+    with psycopg.connect(app.database_url, autocommit=True) as admin:
+        first = "(select min(created_at) from tasker.task_moves where task_uuid = m.task_uuid)"
+        older = f"update tasker.task_moves m set created_at = created_at - interval '1 hour' where created_at = {first}"
+        admin.execute(f"{older} and task_uuid = %s".encode(), [task])
+    whole = [event async for event in events(remote, task)]
+    told = [event for event in whole if event.kind == "transition"]
+    times = [int(str(event.place).partition("-")[0]) for event in told]
+    cut = next(at for at in range(1, len(told)) if times[at] > times[at - 1])
+
+    rest = [event async for event in events(remote, task, f"{times[cut]}-{cut}")]  # it had read one less
+
+    moved = [(None, "initializing"), (None, "enqueuing_steps"), (None, "steps_in_process")]
+    assert named(told)[1:4] == moved
+    assert named(rest) == [named(told)[0], *named(told)[4:]]
 
 
 async def test_reader_that_reconnects_to_a_quiet_task_is_served_until_it_ends(

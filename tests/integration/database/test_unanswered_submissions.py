@@ -144,6 +144,16 @@ async def test_a_submission_that_ran_out_of_time_before_it_was_stored_is_an_erro
         assert tasks(holder) == before
 
 
+async def test_submission_of_which_nothing_could_be_read_may_exist(url: str, holder: psycopg.Connection[Any]) -> None:
+    async with program(url, "-c statement_timeout=300") as here:
+        with holder.transaction():
+            holder.execute("lock table tasker.task_details in access exclusive mode")
+            with pytest.raises(ConnectionLost, match="it is not known whether the task was created") as caught:
+                await here.submit()
+
+    assert "idempotency_key" in str(caught.value.hint)
+
+
 async def test_a_commit_that_is_still_under_way_when_the_connection_is_lost_is_waited_for(
     url: str, holder: psycopg.Connection[Any]
 ) -> None:

@@ -14,10 +14,11 @@ from tasker.api import accepting
 from tests.integration.api.connections.conftest import GET, Serve, unconnected
 
 
+@pytest.mark.parametrize("limits", [{"connections": 10, "per_client": 2}, {"connections": 4}], ids=["set", "half"])
 async def test_client_with_too_many_connections_is_refused_and_others_are_served(
-    serve: Serve, caplog: pytest.LogCaptureFixture
+    serve: Serve, caplog: pytest.LogCaptureFixture, limits: dict[str, int]
 ) -> None:
-    served = await serve(connections=10, per_client=2)
+    served = await serve(**limits)
     async with AsyncExitStack() as stack:
         first, second = [await stack.enter_async_context(served.client()) for _ in range(2)]
         for client in (first, second):

@@ -134,11 +134,14 @@ async def test_a_process_that_went_silent_is_lost_and_forgotten_after_a_time(orc
     await orchestra.sweep()
     assert (await entry(orchestra, lab.one.worker)).state == "lost", "kept for a day"
 
-    patient = replace(AT_ONCE, forget_ms=0)
-    plans = PlanStore(orchestra.engine.connection)
-    await Sweeper(orchestra.engine, orchestra.processor, plans, random.Random(1), patient).sweep(orchestra.caller())
-
-    assert lab.one.worker not in [row.worker for row in await Workers(orchestra.engine.connection).list()]
+    plans, patient = PlanStore(orchestra.engine.connection), replace(AT_ONCE, forget_ms=60_000)
+    sweeper = Sweeper(orchestra.engine, orchestra.processor, plans, random.Random(1), patient)
+    for silent, is_known in ((30, True), (90, False)):
+        ended = "update tasker.workers set lease_until = tasker.now() - make_interval(secs => %s) where worker_uuid = %s"
+        lab.observer.execute(ended, silent, lab.one.worker)
+        await sweeper.sweep(orchestra.caller())
+        known = [row.worker for row in await Workers(orchestra.engine.connection).list()]
+        assert (lab.one.worker in known) == is_known
 
 
 def test_entering_twice_is_entering_once(lab: Lab) -> None:
