@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -173,6 +173,22 @@ def test_each_process_asks_its_callers_who_they_are_where_that_is_configured(
             assert PLAIN.get(f"{address}/v1/tasks").status_code == 401
             assert [PLAIN.get(f"{address}/v1/tasks", headers=each).status_code for each in shown] == [200, 403]
         assert "for callers with tokens (RS256) and 1 API key" in (tmp_path / "server.log").read_text()
+
+
+@pytest.mark.slow
+def test_configured_bound_of_connections_counts_for_each_client(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tasker.toml").write_text("[orchestration.web]\nmax_connections_per_client = 2\n")
+    monkeypatch.setenv("TASKER_CONFIG_PATH", str(tmp_path / "tasker.toml"))
+    with server(tmp_path, database_url) as (_, address, _numbers), ExitStack() as stack:
+        host, port = address.removeprefix("http://").split(":")
+        places = [(host, int(port))] * 3
+        clients = [stack.enter_context(socket.create_connection(place, timeout=60)) for place in places]
+        assert clients[2].recv(100).startswith(b"HTTP/1.1 429 ")
+        for client in clients[:2]:
+            client.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
 
 
 def test_an_address_that_other_machines_reach_is_refused(tmp_path: Path) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Mapping
+from typing import Any
 
+import httpx
 import pytest
 
+from tasker import App
+from tasker.api.application import application
 from tasker.services.fleet.overview import Overview, overview
 from tests.support.engine_fixture import Lab, Session
 from tests.support.fleets.work import Work, work_of
@@ -30,6 +36,20 @@ class Watched:
 @pytest.fixture
 def watched(lab: Lab) -> Watched:
     return Watched(lab)
+
+
+def over_http(url: str, path: str, params: Mapping[str, float]) -> Any:
+    """What a server on this database answers."""
+
+    async def answered() -> Any:
+        async with App(url, work=False) as app:
+            transport = httpx.ASGITransport(app=application(app))
+            async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as client:
+                answer = await client.get(path, params=params)
+                assert answer.status_code == 200, answer.text
+                return answer.json()
+
+    return asyncio.run(answered())
 
 
 def assert_reads_no_finished_tasks(lab: Lab, function: str, table: str) -> None:

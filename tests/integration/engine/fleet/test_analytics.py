@@ -10,7 +10,7 @@ import pytest
 
 from tasker import App
 from tasker.services.fleet.analytics import Analytics, Bottlenecks, Slow
-from tests.integration.engine.fleet.conftest import Watched
+from tests.integration.engine.fleet.conftest import Watched, over_http
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import Lab, fail, ok
 from tests.support.fleets.work import Work, work_of
@@ -75,6 +75,21 @@ def test_what_ran_less_often_than_wanted_and_more_than_the_limit_is_left_out(wor
 
     assert [each.template for each in (*often.steps, *often.tasks)] == ["slow", "slow"]
     assert (len(one.steps), len(one.tasks)) == (1, 1)
+
+
+def test_answers_over_http_have_the_numbers_under_their_names(worked: Lab) -> None:
+    rates = over_http(worked.url, "/v1/analytics/performance", {"hours": 1})
+    twice = over_http(worked.url, "/v1/analytics/bottlenecks", {"min_executions": 2, "hours": 1})
+    (first,) = over_http(worked.url, "/v1/analytics/bottlenecks", {"min_executions": 1, "limit": 1})["slow_steps"]
+
+    counts = [rates[f"{kind}_tasks"] for kind in ("total", "active", "completed", "failed")]
+    assert (counts, rates["completion_rate"], rates["error_rate"]) == ([4, 1, 2, 1], 0.5, 0.25)
+    assert (rates["tasks_per_hour"], rates["steps_per_hour"]) == (2, 3)
+    assert [each["task_name"] for each in (*twice["slow_steps"], *twice["slow_tasks"])] == ["slow", "slow"]
+    names = {"namespace_name": worked.namespace, "task_name": "slow", "step_name": "s0"}
+    numbers = {"execution_count": 2, "error_count": 1, "error_rate": 0.5}
+    times = {"average_duration_seconds": 60.0, "max_duration_seconds": 90.0}
+    assert {**names, **numbers, **times}.items() <= first.items()
 
 
 def test_a_full_pool_is_told() -> None:

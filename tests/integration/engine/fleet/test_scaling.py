@@ -10,7 +10,7 @@ from tasker import App
 from tasker.errors import UsageError
 from tasker.lifecycle.scaling import ScalingSettings
 from tasker.services.fleet.scaling import ScalingAdvice
-from tests.integration.engine.fleet.conftest import Watched
+from tests.integration.engine.fleet.conftest import Watched, over_http
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import ok
 
@@ -66,3 +66,26 @@ def test_the_command_shows_it(watched: Watched) -> None:
     assert watched.lab.namespace in shown
     assert "0 -> 3" in shown
     assert '"recommended_workers": 3' in invoke(*command, "--format", "json", database=watched.lab.url).stdout
+
+
+def test_each_setting_counts_over_http(watched: Watched) -> None:
+    lab = watched.lab
+    watched.at_work(lab.one, "w1")
+    _, claims = lab.running(lab.chain(1))
+    lab.submit(lab.chain(1), *({} for _ in range(5)))
+
+    def advice(**settings: float) -> tuple[int, str]:
+        path = "/v1/analytics/scaling"
+        found = next(each for each in over_http(lab.url, path, settings) if each["namespace"] == lab.namespace)
+        return found["recommended_workers"], found["reason"]
+
+    none = {"min_workers": 0}
+    assert advice(**none) == (1, "a worker has started or stopped lately")
+    assert advice(**none, cooldown_seconds=0) == (1, "all of them have something to do")
+    assert advice(**none, scale_down_depth=0) == (1, "enough for what waits")
+    assert advice(**none, scale_up_depth=4, scale_down_depth=0) == (1, "5 steps wait")
+    assert advice(**none, scale_up_depth=4, scale_down_depth=0, steps_per_worker=2) == (3, "5 steps wait")
+    assert advice(min_workers=7)[0] == 7
+    assert advice(**none, max_workers=0)[0] == 0
+    lab.one.advance(ok(claims["s0"], ms=90_000))
+    assert advice(**none, clear_within_seconds=10) == (5, "5 steps wait, which takes 45 s")
