@@ -15,6 +15,7 @@ from tasker.services.server.bulk_submission import Order
 from tasker.services.submitting.submission import Request
 from tasker.settings.check import check
 from tasker.settings.layering import nested
+from tasker.template import compile_text
 from tests.integration.web.conftest import Site, offered
 
 EVIL = "<script>alert(1)</script>"
@@ -107,6 +108,28 @@ async def test_events_and_their_subscribers_are_listed(app: tasker.App, site: Si
     assert "there is no subscriber" in answer.text
     assert (await site.post("events/subscribers/nobody/replay")).status_code == 400
     assert (await site.post("events/subscribers/nobody/replay", after="x")).status_code == 400
+
+
+PUBLISHING = """
+name: till
+namespace: elsewhere
+version: 1.0.0
+steps:
+  - name: pay
+    handler: shop.check
+    publishes_events:
+      - {name: elsewhere.paid}
+      - {name: elsewhere.checked, schema: {type: object, required: [nothing_like_that]}}
+"""
+
+
+async def test_confined_caller_sees_no_events_of_other_namespaces(app: tasker.App, closed: Site) -> None:
+    await app.run(compile_text(PUBLISHING).plans[0], {"amount": 3})
+    addresses = [("paid", {}), ("paid", {"after": "0"}), ("checked", {"withheld": "yes"})]
+    for key, shown in (("everything", True), ("confined", False)):
+        await closed.sign_in(key)
+        for event, words in addresses:
+            assert (f"elsewhere.{event}" in await closed.text("events", **words)) == shown, words
 
 
 async def test_settings_say_where_each_value_is_from_and_no_secret(app: tasker.App) -> None:

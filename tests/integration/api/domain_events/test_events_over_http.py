@@ -15,10 +15,13 @@ from click.testing import CliRunner
 
 import tasker
 from tasker.api.application import Options, application
+from tasker.api.gate import ClosedGate
 from tasker.api.http_server import HttpServer
 from tasker.api.sockets import listen
 from tasker.cli.main import cli
 from tasker.client import HttpClient
+from tasker.services.authentication.authenticator import Authenticator
+from tasker.services.authentication.settings import ApiKey, AuthSettings
 from tasker.services.domain_events.subscription import SubscriptionLost
 from tasker.services.domain_events.values import EventFilter
 from tasker.template import compile_text
@@ -69,6 +72,31 @@ async def test_what_was_published_is_read_in_pages_and_as_it_comes(app: tasker.A
     found = await app.domain_events.page(EventFilter(names=["*.paid"], namespace="shop"))
     assert [each.event_id for each in found.events] == [event["event_id"]]
     assert (await app.domain_events.page(EventFilter(namespace="shop"), namespaces=["other"])).events == []
+
+
+async def test_confined_caller_reads_the_events_of_their_namespaces_alone(app: tasker.App) -> None:
+    keys = ApiKey("everything", ("*",), "root"), ApiKey("confined", ("*",), "keeper", ("elsewhere",))
+    gate = ClosedGate(Authenticator(AuthSettings(enabled=True, api_keys_enabled=True, api_keys=keys)))
+    server = HttpServer(application(app, Options(streams=2), gate), listen("127.0.0.1", 0), grace_seconds=5)
+    for namespace in ("shop", "elsewhere"):
+        (plan,) = compile_text(TEMPLATE.replace("namespace_name: shop", f"namespace_name: {namespace}")).plans
+        await app.run(plan, {"amount": 3})
+
+    async def read(key: str) -> list[set[str]]:
+        async with HttpClient(server.address, api_key=key) as client:
+            pages = [await client.list_events(**which) for which in ({}, {"newest": True}, {"withheld": True})]
+            async with aclosing(client.stream_events(after=0)) as stream:
+                first = await anext(stream)
+        return [
+            {event["metadata"]["namespace"] for event in found} for found in (*(p["events"] for p in pages), [first])
+        ]
+
+    await server.start()
+    try:
+        assert await read("everything") == [{"shop", "elsewhere"}] * 3 + [{"shop"}]
+        assert await read("confined") == [{"elsewhere"}] * 4
+    finally:
+        await server.stop()
 
 
 async def test_a_subscriber_is_seen_and_told_to_read_again(app: tasker.App, client: HttpClient) -> None:

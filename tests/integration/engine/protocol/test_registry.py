@@ -137,7 +137,7 @@ async def test_a_process_that_went_silent_is_lost_and_forgotten_after_a_time(orc
     plans, patient = PlanStore(orchestra.engine.connection), replace(AT_ONCE, forget_ms=60_000)
     sweeper = Sweeper(orchestra.engine, orchestra.processor, plans, random.Random(1), patient)
     for silent, is_known in ((30, True), (90, False)):
-        ended = "update tasker.workers set lease_until = tasker.now() - make_interval(secs => %s) where worker_uuid = %s"
+        ended = "update tasker.workers set lease_until = tasker.now() - %s * interval '1 s' where worker_uuid = %s"
         lab.observer.execute(ended, silent, lab.one.worker)
         await sweeper.sweep(orchestra.caller())
         known = [row.worker for row in await Workers(orchestra.engine.connection).list()]

@@ -137,6 +137,24 @@ async def test_former_keys_count_while_the_issuer_is_away_and_the_log_says_why(
     ]
 
 
+async def test_known_key_does_not_wait_for_an_issuer_that_failed_before(issuer: Issuer) -> None:
+    assert await issuer.caller("one") == "ada"
+    issuer.failure = TimeoutError("no complete answer within 5 seconds")
+    issuer.now += REFRESH_SECONDS
+    assert await issuer.caller("one") == "ada"
+    await issuer.refreshed()
+    issuer.answers.clear()
+    issuer.now += 2 * REFRESH_SECONDS
+    caller = asyncio.create_task(issuer.caller("one"))
+    while issuer.asked < 3:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert caller.done()
+    assert await caller == "ada"
+    issuer.answers.set()
+    await issuer.refreshed()
+
+
 async def test_key_that_cannot_be_used_does_not_void_the_others(
     issuer: Issuer, caplog: pytest.LogCaptureFixture
 ) -> None:
