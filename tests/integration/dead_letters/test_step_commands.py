@@ -112,6 +112,12 @@ SECRETIVE = """
     steps:
       - {name: look_up, handler: look_up, result_schema: {properties: {account: {x-sensitive: true}}}}
       - {name: pay, handler: pay, depends_on: [look_up], retry: {max_attempts: 1}}
+    ---
+    name: look
+    namespace: cards
+    version: 1.0.0
+    steps:
+      - {name: look_up, handler: look_up, result_schema: {properties: {account: {x-sensitive: true}}}}
 """
 TELLING = """
     import logging
@@ -134,16 +140,27 @@ TELLING = """
 
 def test_no_command_shows_what_a_schema_marks_unless_it_is_asked_to(tmp_path: Path, module_database_url: str) -> None:
     folder = str(write_workflow(tmp_path / "refund", SECRETIVE, TELLING))
-    ran = invoke("run", folder, "--set", "card=card-4111", database=module_database_url)
-    told = invoke("run", folder, "--set", "card=card-4111", "--json", "--show-sensitive", database=module_database_url)
+    refund = ("run", folder, "--template", "refund", "--set", "card=card-4111")
+    ran = invoke(*refund, database=module_database_url)
+    told = invoke(*refund, "--json", "--show-sensitive", database=module_database_url)
     task = json.loads(told.stdout)["task_uuid"]
-    commands = [["task", name, task] for name in ("show", "watch", "explain", "history", "steps")]
-    printed = [invoke(*command, database=module_database_url) for command in (*commands, ["dlq", "show", task])]
+    done = invoke("run", folder, "--template", "look", "--json", database=module_database_url)
+    looked = json.loads(done.stdout)["task_uuid"]
+    hiding = [["task", name, task] for name in ("explain", "history", "logs")] + [["dlq", "show", task]]
+    showing = [
+        ["task", "show", task],
+        ["task", "watch", looked],
+        ["task", "step", looked, "look_up", "--format", "json"],
+    ]
+    showing += [["task", name, looked, "--format", "json"] for name in ("steps", "audit", "show")]
+    printed = [invoke(*command, database=module_database_url) for command in (*hiding, *showing)]
+    whole = [invoke(*command, "--show-sensitive", database=module_database_url) for command in showing]
 
     assert "no ***REDACTED*** for {'account': '***REDACTED***'}" in ran.output
     assert not [each.output for each in (ran, *printed) if "card-4111" in each.output or "account-7777" in each.output]
     assert "account-7777" in told.stdout
-    assert "card-4111" in invoke("task", "show", task, "--show-sensitive", database=module_database_url).output
+    assert "account-7777" not in done.output
+    assert [command for command, each in zip(showing, whole, strict=True) if "account-7777" not in each.output] == []
 
 
 def test_who_did_what_on_the_database_is_kept_with_how_it_ended(failed: str, module_database_url: str) -> None:
