@@ -13,11 +13,18 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from tasker.db.connection import Connection, DataRefused, open_connection
-from tasker.db.database import connect, lost, with_statement_timeout
+from tasker.db.database import connect, lost, unavailable, with_statement_timeout
 from tasker.db.limits import ENCODING, FIXED, MIGRATION, SESSION
 from tasker.db.migrate import upgrade
 from tasker.db.pace import outage_of
-from tasker.errors import ConnectionLost, DatabaseUnavailable, LockTimeout, StatementTimeout, UsageError
+from tasker.errors import (
+    ConnectionLost,
+    DatabaseUnavailable,
+    LockTimeout,
+    StatementTimeout,
+    TooManyConnections,
+    UsageError,
+)
 from tasker.resilience.outage import QUIET_SECONDS
 from tests.support.fleets.swallowing import relay
 from tests.support.servers.pooler import transaction_pooler
@@ -183,6 +190,25 @@ def test_login_that_is_refused_says_what_to_do(database_url: str, change: Mappin
             admin.execute("drop role crowded")
     assert hint in str(caught.value.hint)
     assert caught.value.retryable == (change.get("user") == "crowded")
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("sorry, too many clients already", "the server has no connection left"),
+        ("remaining connection slots are reserved for roles with the SUPERUSER attribute", "has no connection left"),
+        ("no more connections allowed (max_client_conn)", "the server has no connection left"),  # PgBouncer
+        ('password authentication failed for user "ada"', "correct the user name or the password"),
+        ('no pg_hba.conf entry for host "1.2.3.4", user "ada"', "let the role ada connect to shop from this host"),
+    ],
+)
+def test_refusal_that_no_test_server_gives_says_what_to_do(said: str, hint: str) -> None:
+    error = unavailable(
+        "postgresql://ada@db/shop", psycopg.OperationalError(f'connection to server at "db" failed: FATAL:  {said}')
+    )
+    assert hint in str(error.hint)
+    is_full = "no connection left" in hint
+    assert (isinstance(error, TooManyConnections), error.retryable) == (is_full, is_full)
 
 
 def conninfo_to_url(url: str, change: Mapping[str, str]) -> str:

@@ -49,6 +49,13 @@ async def test_a_task_is_created_waited_for_and_read(client: HttpClient) -> None
     assert (await client.health_check()).healthy
 
 
+async def test_graph_of_a_template_comes_in_the_form_that_was_asked_for(client: HttpClient) -> None:
+    one = ("shop", "orders", "1.0.0")
+    assert (await client.get_template_graph(*one))["edges"]
+    for form, beginning in (("mermaid", "flowchart"), ("dot", "digraph")):
+        assert (await client.get_template_graph(*one, format=form)).startswith(beginning)
+
+
 async def test_a_wait_that_is_over_before_the_task_says_so(client: HttpClient, app: tasker.App) -> None:
     (plan,) = compile_text(WAITING).plans
     await app.plans.register(plan)

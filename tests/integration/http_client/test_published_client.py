@@ -77,6 +77,13 @@ async def finished(app: tasker.App, client: TaskerClient, **request: Any) -> Tas
     return created
 
 
+async def test_client_without_names_has_the_published_ones(app: tasker.App, http_server: HttpServer) -> None:
+    client = TaskerClient(base_url=http_server.address)
+    created = await finished(app, client, context={"amount": 703})
+    task = await asyncio.to_thread(client.get_task, created.task_uuid)
+    assert (task.initiator, task.source_system) == ("tasker-core-python", "tasker-core")
+
+
 @pytest.mark.parametrize("by", ["database", "server"])
 async def test_every_published_call_answers_the_same(app: tasker.App, clients: Clients, by: str) -> None:
     amount = {"database": 701, "server": 702}[by]

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from tasker.api import accepting
+from tasker.api.connection_limits import ConnectionLimits, default_connections
 from tests.integration.api.connections.conftest import GET, Serve, unconnected
 
 
@@ -82,6 +83,15 @@ async def test_server_without_descriptors_says_so_once_and_goes_on_when_it_has_s
     (line,) = caplog.messages
     assert "accept_failed count=1" in line
     assert "Too many open files" in line
+
+
+def test_default_bound_leaves_descriptors_to_the_rest_of_the_process() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (600, before[1]))
+        assert (default_connections(), ConnectionLimits().of_one_client()) == (500, 250)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 @pytest.mark.parametrize(

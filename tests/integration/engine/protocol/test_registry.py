@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.workers import Workers
 from tasker.services.listings import RegisteredProcess
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
+from tests.support.command_line import invoke
 from tests.support.engine_fixture import Item, Lab, Session, change
 
 
@@ -125,6 +127,19 @@ async def test_the_list_tells_how_each_process_is(orchestra: Orchestra) -> None:
     lab.one.core("worker", {"action": "stop", "worker": lab.one.worker})
     assert lab.one.worker not in [row.worker for row in await Workers(orchestra.engine.connection).list()]
     assert (await entry(orchestra, lab.one.worker, stopped=True)).state == "stopped"
+
+
+def test_ended_processes_are_listed_only_when_all_are_asked_for(lab: Lab) -> None:
+    lab.one.start_worker()
+    lab.two.start_worker()
+    lab.two.core("worker", {"action": "stop", "worker": lab.two.worker})
+
+    def listed(*options: str) -> set[str]:
+        shown = invoke("worker", "list", *options, "--format", "json", database=lab.url)
+        return {row["worker"] for row in json.loads(shown.stdout)} & {lab.one.worker, lab.two.worker}
+
+    assert listed() == {lab.one.worker}
+    assert listed("--all") == {lab.one.worker, lab.two.worker}
 
 
 async def test_a_process_that_went_silent_is_lost_and_forgotten_after_a_time(orchestra: Orchestra) -> None:
