@@ -7,13 +7,16 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import httpx
 import psycopg
 import pytest
 
 import tasker
+from tasker.db.connection import Connection
 from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, tell_capacity
+from tasker.services.engine.process_registry import ProcessRegistry, Registration
 from tasker.services.submitting.submission import Request
 from tasker_webhooks.signing import new_secret
 from tests.integration.database.test_connection import free_port
@@ -137,3 +140,17 @@ async def test_a_server_that_is_too_small_for_the_fleet_is_a_warning(
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
     assert "sum=5000" in caplog.text
     assert "raise its max_connections" in caplog.text
+
+
+async def test_a_fleet_of_another_kind_is_not_counted_with_the_connections_of_this_process(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = Connection(database_url)
+    for _ in range(2):
+        await ProcessRegistry(connection).start(Registration(str(uuid4()), 60_000))
+    await connection.close()
+    with caplog.at_level(logging.INFO, "tasker.process"):
+        await tell_capacity(database_url, WORKER, 1)
+        await tell_capacity(database_url, WORKER, 1, is_alike=False)
+
+    assert [line.partition(" fleet=")[2].split()[0] for line in caplog.messages] == ["10", "5"]
