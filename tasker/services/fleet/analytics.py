@@ -112,11 +112,6 @@ class TemplatePaces:
     p95_ms: float | None
     steps: Mapping[str, StepPace]
 
-    @property
-    def success_rate(self) -> float | None:
-        """The share of those that ended which are complete; None: none has ended."""
-        return 1 - self.failed / self.ended if self.ended else None
-
 
 @dataclass(frozen=True, slots=True)
 class Bottlenecks:

@@ -176,3 +176,22 @@ def test_handlers_that_have_moved_can_be_named(folder: Path, database_url: str) 
     assert f"{folder}, where it was submitted, does not exist any more" in lost.stderr
     assert f"tasker run FOLDER --resume {task}" in lost.stderr
     assert found.exit_code == 0, found.output
+
+
+def test_handlers_of_a_resumed_task_are_those_of_its_template(tmp_path: Path, database_url: str) -> None:
+    step = "name: same\nnamespace: {}\nversion: 1.0.0\nsteps: [{{name: say, handler: say}}]\n"
+    handler = (
+        "from tasker.step_handler import step_handler\n\n@step_handler('say')\ndef say():\n    return {{'of': '{}'}}\n"
+    )
+    for namespace in ("first", "second"):
+        write_workflow(tmp_path / "all" / namespace, step.format(namespace), handler.format(namespace))
+    (tmp_path / "empty").mkdir()
+    invoke("template", "register", tmp_path / "all", database=database_url)
+    submit = ("task", "submit", "second/same", "--idempotency-key")
+    tasks = [invoke(*submit, key, database=database_url).stdout.strip() for key in "ab"]
+
+    beside = run_json(tmp_path / "all", "--resume", tasks[0], database=database_url)
+    named = ("--resume", tasks[1], "--handlers", tmp_path / "all" / "second")
+    elsewhere = run_json(tmp_path / "empty", *named, database=database_url)
+
+    assert [found["steps"][0]["result"] for found in (beside, elsewhere)] == [{"of": "second"}] * 2

@@ -246,6 +246,25 @@ def test_events_that_nobody_has_read_hide_no_later_one(lone_lab: Lab) -> None:
     assert told(lab, task) == ["late"]
 
 
+def test_sweep_places_events_in_slices_and_a_new_subscriber_all(lone_lab: Lab) -> None:
+    lab = lone_lab
+    task, claim = running(lab, declared("paid"))
+    write(lab.one, ok(claim))
+    lab.one.run_all()
+    copy_task(lab.one, task, 10_000)
+    unplaced = "select count(*) from tasker.unplaced_events"
+
+    with lab.one.connection.transaction(force_rollback=True):
+        over = [lab.one.core("place_events", {})["over"] for _ in range(3)]
+        assert over == [False, False, True]
+    with lab.one.connection.transaction(force_rollback=True):
+        lab.one.core("subscribe", {"name": "billing", "holder": lab.one.worker, "lease_ms": 30_000})
+        assert lab.one.value(unplaced) == 0
+    with lab.one.connection.transaction(force_rollback=True):
+        lab.one.core("events", {"limit": 1, "after": 0})
+        assert lab.one.value(unplaced) == 0
+
+
 def test_a_subscriber_goes_on_behind_what_it_acknowledged(lab: Lab) -> None:
     me, you = {"name": "billing", "holder": lab.one.worker}, {"name": "billing", "holder": lab.two.worker}
     began = lab.one.core("subscribe", {**me, "lease_ms": 30_000})
