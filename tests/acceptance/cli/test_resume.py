@@ -188,10 +188,11 @@ def test_handlers_of_a_resumed_task_are_those_of_its_template(tmp_path: Path, da
     (tmp_path / "empty").mkdir()
     invoke("template", "register", tmp_path / "all", database=database_url)
     submit = ("task", "submit", "second/same", "--idempotency-key")
-    tasks = [invoke(*submit, key, database=database_url).stdout.strip() for key in "ab"]
 
-    beside = run_json(tmp_path / "all", "--resume", tasks[0], database=database_url)
-    named = ("--resume", tasks[1], "--handlers", tmp_path / "all" / "second")
+    first = invoke(*submit, "a", database=database_url).stdout.strip()
+    beside = run_json(tmp_path / "all", "--resume", first, database=database_url)
+    second = invoke(*submit, "b", database=database_url).stdout.strip()  # which the run before would have taken along
+    named = ("--resume", second, "--handlers", tmp_path / "all" / "second")
     elsewhere = run_json(tmp_path / "empty", *named, database=database_url)
 
     assert [found["steps"][0]["result"] for found in (beside, elsewhere)] == [{"of": "second"}] * 2
