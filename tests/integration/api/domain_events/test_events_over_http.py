@@ -82,9 +82,11 @@ async def test_confined_caller_reads_the_events_of_their_namespaces_alone(app: t
         (plan,) = compile_text(TEMPLATE.replace("namespace_name: shop", f"namespace_name: {namespace}")).plans
         await app.run(plan, {"amount": 3})
 
+    kinds = ((False, False), (True, False), (False, True))  # from the beginning, the last ones, those not published
+
     async def read(key: str) -> list[set[str]]:
         async with HttpClient(server.address, api_key=key) as client:
-            pages = [await client.list_events(**which) for which in ({}, {"newest": True}, {"withheld": True})]
+            pages = [await client.list_events(newest=last, withheld=kept) for last, kept in kinds]
             async with aclosing(client.stream_events(after=0)) as stream:
                 first = await anext(stream)
         return [
