@@ -16,7 +16,7 @@ from tasker.registry.discovery import FoundHandler, handlers_in_package, handler
 from tasker.registry.handler_definition import HandlerDefinition
 from tasker.registry.handler_object import is_made_here
 from tasker.registry.invocation import ResolvedHandler, resolved
-from tasker.registry.known_handlers import KnownHandlers
+from tasker.registry.known_handlers import HandlerCache
 from tasker.registry.resolver_chain import ResolverChain
 from tasker.registry.resolvers import (
     ClassLookupResolver,
@@ -25,7 +25,7 @@ from tasker.registry.resolvers import (
     ModuleNamesResolver,
 )
 from tasker.registry.shared_instance import SharedInstance
-from tasker.registry.workflow_handlers import Neighbours, WorkflowHandlers, refuse_unclear
+from tasker.registry.workflow_handlers import FolderHandlers, WorkflowHandlers, refuse_unclear
 from tasker.step_handler.base import StepHandler
 from tasker.step_handler.installed_classifier import installed_classifier
 
@@ -57,7 +57,7 @@ class HandlerRegistry(SharedInstance):
         self._chain = ResolverChain.default().add_resolver(self._explicit).add_resolver(self._aliases)
         self._workflows = WorkflowHandlers()
         self._places: dict[str, str] = {}
-        self._known = KnownHandlers()
+        self._known = HandlerCache()
         self._used: set[str] = set()
         self._revision = 0
 
@@ -124,7 +124,7 @@ class HandlerRegistry(SharedInstance):
         return known.resolved((beside, _key(definition)), find)
 
     def _resolve_anew(
-        self, definition: HandlerDefinition, step: str, template: TemplateId | None, beside: Sequence[Neighbours]
+        self, definition: HandlerDefinition, step: str, template: TemplateId | None, beside: Sequence[FolderHandlers]
     ) -> ResolvedHandler:
         if len(beside) > 1:
             refuse_unclear(definition.callable, step, template, beside)
@@ -281,7 +281,7 @@ class HandlerRegistry(SharedInstance):
             self._changed()
 
     def _changed(self) -> None:
-        self._known = KnownHandlers()
+        self._known = HandlerCache()
         self._revision += 1
 
     def _add(self, handler: FoundHandler) -> None:

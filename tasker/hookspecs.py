@@ -20,22 +20,22 @@ from tasker.contracts.hook_arguments import (
     AttemptEnded,
     AttemptStarted,
     BreakerChanged,
-    CaughtUp,
-    ClaimsHeld,
-    ClosedTask,
+    BatchDelivered,
+    ClaimsThrottled,
+    TaskClosed,
     EventPublished,
-    Looked,
+    QueuePolled,
     ProcessInfo,
-    Repaired,
+    SweepRepaired,
     RequestAnswered,
     StoredAttempt,
-    SubmittedTask,
+    TaskSubmitted,
     TaskFinished,
     TasksSubmitted,
-    Transition,
-    Written,
+    StateTransition,
+    WriteCommitted,
 )
-from tasker.contracts.template_rules import Finding
+from tasker.contracts.template_rules import RuleFinding
 
 if TYPE_CHECKING:
     import click
@@ -51,22 +51,22 @@ __all__ = [
     "AttemptStarted",
     "AttemptTrace",
     "BreakerChanged",
-    "CaughtUp",
-    "ClaimsHeld",
-    "ClosedTask",
+    "BatchDelivered",
+    "ClaimsThrottled",
+    "TaskClosed",
     "EventPublished",
-    "Finding",
+    "RuleFinding",
     "Hooks",
-    "Looked",
+    "QueuePolled",
     "ProcessInfo",
-    "Repaired",
+    "SweepRepaired",
     "RequestAnswered",
     "StoredAttempt",
-    "SubmittedTask",
+    "TaskSubmitted",
     "TaskFinished",
     "TasksSubmitted",
-    "Transition",
-    "Written",
+    "StateTransition",
+    "WriteCommitted",
     "hookimpl",
 ]
 
@@ -83,7 +83,7 @@ ASKED = (
     "tasker_domain_events",
     "tasker_attempt_trace",
     "tasker_commands",
-    "tasker_background",
+    "tasker_background_jobs",
     "tasker_connections",
     "tasker_routers",
     "tasker_template_rules",
@@ -103,7 +103,7 @@ class Hooks:
         """An attempt is over in this process; what came of it is stored next."""
 
     @hookspec
-    def tasker_transitions(self, transitions: Sequence[Transition]) -> None:
+    def tasker_transitions(self, transitions: Sequence[StateTransition]) -> None:
         """What one write of this process has changed, after its commit. Not called where its answer was lost."""
 
     @hookspec
@@ -115,11 +115,11 @@ class Hooks:
         """This process created tasks. Not called where the answer of the database was lost."""
 
     @hookspec
-    def tasker_written(self, written: Written) -> None:
+    def tasker_write_committed(self, written: WriteCommitted) -> None:
         """A write of the engine was answered: what it came to, in numbers, and how long it took."""
 
     @hookspec
-    def tasker_looked(self, looked: Looked) -> None:
+    def tasker_queue_polled(self, looked: QueuePolled) -> None:
         """This process has looked at a queue. Not called where `performance_monitoring_enabled` is false."""
 
     @hookspec
@@ -131,7 +131,7 @@ class Hooks:
         """This server answers a request."""
 
     @hookspec
-    def tasker_caught_up(self, heard: CaughtUp) -> None:
+    def tasker_batch_delivered(self, heard: BatchDelivered) -> None:
         """The plugin has heard all that happened so far: it may write together what it has gathered."""
 
     @hookspec
@@ -139,7 +139,7 @@ class Hooks:
         """A write of this process ended a task. Not called where the answer of the database was lost."""
 
     @hookspec
-    def tasker_tasks_closed(self, tasks: Sequence[ClosedTask]) -> None:
+    def tasker_tasks_closed(self, tasks: Sequence[TaskClosed]) -> None:
         """Those tasks of one write that ended without a result that this process had run.
 
         They were cancelled, mended by hand or swept, or others ran the attempt. Told before `tasker_task_finished`,
@@ -152,11 +152,11 @@ class Hooks:
         """A circuit breaker of this process has changed its state."""
 
     @hookspec
-    def tasker_claims_held(self, claims: ClaimsHeld) -> None:
+    def tasker_claims_throttled(self, claims: ClaimsThrottled) -> None:
         """This process stops claiming (or claims less), or goes on, for one reason; there may be several at a time."""
 
     @hookspec
-    def tasker_repaired(self, repaired: Repaired) -> None:
+    def tasker_sweep_repaired(self, repaired: SweepRepaired) -> None:
         """A sweep of this process repaired something."""
 
     @hookspec
@@ -172,7 +172,7 @@ class Hooks:
         """Nothing runs there any more, and nothing else is told: send what is left. The process waits five seconds."""
 
     @hookspec
-    def tasker_background(self, database_url: str) -> Callable[[], Coroutine[Any, Any, None]]:  # type: ignore[empty-body]
+    def tasker_background_jobs(self, database_url: str) -> Callable[[], Coroutine[Any, Any, None]]:  # type: ignore[empty-body]
         """A coroutine function that runs while a worker or orchestrator works: asked when that begins.
 
         It has a thread and an event loop of its own, and is cancelled at the end of the process, which waits for it for
@@ -238,7 +238,7 @@ class Hooks:
         """
 
     @hookspec
-    def tasker_template_rules(self, plan: Plan) -> Sequence[Finding]:  # type: ignore[empty-body]  # the answer counts
+    def tasker_template_rules(self, plan: Plan) -> Sequence[RuleFinding]:  # type: ignore[empty-body]  # the answer counts
         """What the plugin finds in a template: asked when one without errors of ours is validated, run or registered.
 
         What it raises is a warning in that template's list of problems.

@@ -16,7 +16,7 @@ from typing import Any
 from tasker.contracts.running import covering, running
 from tasker.errors import UsageError
 from tasker.log_levels import LEVEL_VARIABLE, Levels, ShownFilter, levels_named
-from tasker.log_lines import Line, as_text, ids_of
+from tasker.log_lines import LogRecordLine, as_text, ids_of
 
 FORMAT_VARIABLE = "TASKER_LOG_FORMAT"
 FORMATS = ("text", "json")
@@ -54,7 +54,7 @@ class TextFormatter(BareFormatter):
     def formatMessage(self, record: logging.LogRecord) -> str:
         """The first line."""
         text, ids = super().formatMessage(record), getattr(record, "step", {})
-        return f"{text} {as_text(ids)}" if ids and not isinstance(record.msg, Line) else text
+        return f"{text} {as_text(ids)}" if ids and not isinstance(record.msg, LogRecordLine) else text
 
 
 class JsonFormatter(logging.Formatter):
@@ -87,7 +87,7 @@ def as_json(told: Any) -> str:
 
 
 def _told(record: logging.LogRecord) -> dict[str, Any]:
-    if isinstance(line := record.msg, Line):
+    if isinstance(line := record.msg, LogRecordLine):
         return {"message": line.phrase, **line.fields, **({"exception": line.detail} if line.detail else {})}
     fields = getattr(record, "fields", None)
     told = {"message": record.getMessage(), **getattr(record, "step", {})}

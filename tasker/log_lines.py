@@ -27,7 +27,7 @@ ORDER = (
 _RANKS = {name: rank for rank, name in enumerate(ORDER)} | dict.fromkeys(("trace_id", "span_id"), len(ORDER) + 1)
 
 
-class Line(NamedTuple):
+class LogRecordLine(NamedTuple):
     """What such a record of logging has as its message; made into text only where it is shown as text."""
 
     phrase: str
@@ -98,6 +98,6 @@ def log_line(
     `detail` stands below it; with `raised` the exception that is being handled does.
     """
     if logger.isEnabledFor(level):
-        line, exception = Line(phrase, in_order(fields), detail), sys.exc_info() if raised else None
+        line, exception = LogRecordLine(phrase, in_order(fields), detail), sys.exc_info() if raised else None
         # not `logger.log`, which looks for the place in the code: a sixth of the line, of which there is one a step
         logger.handle(logger.makeRecord(logger.name, level, "", 0, line, (), exception))

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from tasker.api.process.metrics import CATALOGUE
-from tasker.api.process.telling import Telling
+from tasker.api.process.telling import ProcessStatus
 from tasker.bootstrap import get_worker_status, is_worker_running, running_system
 from tasker.errors import TaskerError
 from tasker.plugins.offers import metrics_of
@@ -230,13 +230,13 @@ def environment() -> str:
     return running_system().environment
 
 
-def _told(ask: Callable[[Telling], T]) -> T:
+def _told(ask: Callable[[ProcessStatus], T]) -> T:
     """What the process answers, asked in its event loop."""
     system = running_system()
 
     async def answer() -> T:
         metrics = metrics_of(system.runtime.plugins, CATALOGUE)
         pool = system.app.original.health.pool
-        return ask(Telling(system.observed, system.environment, pool["max"], metrics))
+        return ask(ProcessStatus(system.observed, system.environment, pool["max"], metrics))
 
     return system.app.wait_for(answer())

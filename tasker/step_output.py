@@ -1,6 +1,6 @@
 """Keeps what handlers log and print with their steps (`tasker task logs`).
 
-The commands that run steps do this by themselves. A program with an `App` calls `keep_output` once, where it sets up
+The commands that run steps do this by themselves. A program with an `App` calls `capture_logs` once, where it sets up
 its logging; `context.log` needs nothing.
 """
 
@@ -56,7 +56,7 @@ def _text(record: logging.LogRecord) -> str:
     return "\n".join(filter(None, (record.getMessage(), exception)))
 
 
-class KeptPrints:
+class CapturedPrints:
     """A stream that gives what is written while a handler runs to its step as well."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -72,7 +72,7 @@ class KeptPrints:
         return getattr(self._stream, name)
 
 
-def keep_output(level: int | None = logging.INFO) -> None:
+def capture_logs(level: int | None = logging.INFO) -> None:
     """Keep from now on what handlers in this process log, from this level of `logging` on, and what they print.
 
     None keeps nothing. What is shown stays as it is: the level of the root logger becomes that of its handlers, where
@@ -81,13 +81,13 @@ def keep_output(level: int | None = logging.INFO) -> None:
     if level is None:
         return
     _hear(level)
-    keep_prints()
+    capture_prints()
 
 
-def keep_prints() -> None:
+def capture_prints() -> None:
     """Keep what handlers write to standard output as it is now, which somebody may have replaced."""
-    if not isinstance(sys.stdout, KeptPrints):
-        sys.stdout = cast(TextIO, KeptPrints(sys.stdout))
+    if not isinstance(sys.stdout, CapturedPrints):
+        sys.stdout = cast(TextIO, CapturedPrints(sys.stdout))
 
 
 def _hear(level: int) -> None:

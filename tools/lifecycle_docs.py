@@ -16,7 +16,7 @@ from tasker.contracts.step_types import StepType
 from tasker.lifecycle.machines import step as step_machine
 from tasker.lifecycle.machines import task as task_machine
 from tasker.lifecycle.machines.diagrams import markdown, mermaid, transition_table, walk
-from tasker.lifecycle.machines.moves import CHANGES, PLACES, Move
+from tasker.lifecycle.machines.moves import CHANGES, PLACES, StepChangeKind
 from tasker.lifecycle.machines.step import OPEN_TO_OPERATORS, STEP, StepState
 from tasker.lifecycle.machines.task import TASK, TaskState, task_path
 from tests.unit.lifecycle.convergence_cases import TABLES, Case
@@ -74,14 +74,14 @@ def _places() -> str:
     return _moves("place", PLACES)
 
 
-def _moves(what: str, moves: Mapping[str, Move]) -> str:
+def _moves(what: str, moves: Mapping[str, StepChangeKind]) -> str:
     rows = [
         (f"`{name}`", "<br>".join(_ways(move)), move.token.value, move.attempts.value) for name, move in moves.items()
     ]
     return markdown((what, "path", "token", "attempts"), rows)
 
 
-def _ways(move: Move) -> list[str]:
+def _ways(move: StepChangeKind) -> list[str]:
     if len(move.paths) == len(OPEN_TO_OPERATORS):
         return [f"any open state, `error` → `{move.paths[0][-1]}`"]
     return [walk(states) for states in move.paths]

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from tasker.lifecycle.machines.letters import LETTERS
-from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, Move, Token, parking_path
+from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, StepChangeKind, Token, parking_path
 from tools.sql_text import function, grouped, is_one_of, path
 
 REPORTS = {kind: move for kind, move in CHANGES.items() if move.reports}
-FLAGS = [field.name for field in fields(Move) if field.type == "bool"]
+FLAGS = [field.name for field in fields(StepChangeKind) if field.type == "bool"]
 """The fields that are True or False; each is a function."""
 
 
@@ -54,7 +54,7 @@ _AFTERWARDS = {
 }
 
 
-def _attempts(name: str, parameter: str, moves: Mapping[str, Move]) -> str:
+def _attempts(name: str, parameter: str, moves: Mapping[str, StepChangeKind]) -> str:
     groups = grouped((kind, move.attempts) for kind, move in moves.items() if move.attempts in _AFTERWARDS)
     cases = " ".join(f"when {is_one_of(parameter, kinds)} then {_AFTERWARDS[what]}" for what, kinds in groups.items())
     return function(
@@ -105,11 +105,11 @@ def _placed_path() -> str:
     )
 
 
-def _moves(move: Move) -> bool:
+def _moves(move: StepChangeKind) -> bool:
     return any(len(states) > 1 for states in move.paths)
 
 
-def _appended(place: str, move: Move) -> str:
+def _appended(place: str, move: StepChangeKind) -> str:
     """A path that ends in a later state of the way goes on from there."""
     first, *others = sorted(move.paths, key=len, reverse=True)
     cases = "".join(f" when p_path like '%{LETTERS[states[0]]}' then '{_rest(states)}'" for states in others)

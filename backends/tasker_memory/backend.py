@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Protocol
 
-from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
+from tasker.contracts.messaging import MessageAvailable, Capabilities, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
 from tasker_memory.queue import MemoryQueue
 
@@ -150,7 +150,7 @@ class MemoryBackend:
         in_flight = sum(message.taken for message in source.messages.values())
         return QueueStats(queue, len(source.messages), age, consumers, in_flight=in_flight)
 
-    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
+    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable, None]:
         """One notification for each queue that has something, again after each send and when a hidden message is due.
 
         However many messages arrive while nobody asks, they wait as one notification.
@@ -162,12 +162,12 @@ class MemoryBackend:
         self._subscriptions[news] = wanted
         try:
             for queue in sorted(wanted):
-                yield Available(queue)
+                yield MessageAvailable(queue)
             while True:
                 await self._wait(news, wanted)
                 news.clear()
                 for queue in self._with_messages(wanted):
-                    yield Available(queue)
+                    yield MessageAvailable(queue)
         finally:
             del self._subscriptions[news]
 

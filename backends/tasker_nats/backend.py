@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from nats.aio.msg import Msg
 
-from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
+from tasker.contracts.messaging import MessageAvailable, Capabilities, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
 from tasker_nats.link import Link
 from tasker_nats.settings import NatsSettings
@@ -225,7 +225,7 @@ class NatsBackend:
         age = max(0.0, (self._now() - stored).total_seconds()) if stored else None
         return QueueStats(queue, depth, age, in_flight=in_flight)
 
-    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
+    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable, None]:
         """One notification for each queue, after each send to it, and for all of them when it was quiet for a while.
 
         Announcements are plain messages that follow the stored one. Nobody repeats them, and nobody announces what
@@ -244,7 +244,7 @@ class NatsBackend:
             while True:
                 for queue in list(waiting):
                     del waiting[queue]
-                    yield Available(queue)
+                    yield MessageAvailable(queue)
                 try:
                     await asyncio.wait_for(news.wait(), QUIET_SECONDS)
                 except TimeoutError:

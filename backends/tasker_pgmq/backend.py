@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tasker.contracts.messaging import (
-    Available,
+    MessageAvailable,
     Capabilities,
     QueuedMessage,
     QueueStats,
@@ -162,7 +162,7 @@ class PgmqBackend:
         rows = await self._rows(query, [check_queue_name(queue) for queue in queues])
         return [QueueStats(queue, depth, oldest, in_flight=in_flight) for queue, depth, oldest, in_flight in rows]
 
-    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
+    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable, None]:
         """Listens on the channels of the queues' namespaces; the global channel would double everything (E-15)."""
         wanted = sorted({check_queue_name(queue) for queue in queues})
         query = "select distinct tasker_pgmq.extract_queue_namespace(q) from unnest(%s::text[]) q"
@@ -170,7 +170,7 @@ class PgmqBackend:
         with _messaging_errors():
             async with self._channel.listen(sorted(channels)) as notifications:
                 for queue in wanted:
-                    yield Available(queue)
+                    yield MessageAvailable(queue)
                 async for _, payload in notifications:
                     available = _available(payload)
                     if available and available.queue in wanted:
@@ -203,10 +203,10 @@ def _messaging_errors() -> Iterator[None]:
         raise MessagingError(error.message, retryable=error.retryable, hint=error.hint) from error
 
 
-def _available(payload: str) -> Available | None:
+def _available(payload: str) -> MessageAvailable | None:
     """What a notification announces; None when somebody else wrote it."""
     try:
         event = json.loads(payload)
-        return Available(event["queue_name"], event.get("msg_id"))
+        return MessageAvailable(event["queue_name"], event.get("msg_id"))
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

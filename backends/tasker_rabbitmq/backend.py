@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 
-from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
+from tasker.contracts.messaging import MessageAvailable, Capabilities, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
 from tasker_rabbitmq.link import REPLY_SECONDS, Link
 from tasker_rabbitmq.polling import poll
@@ -265,7 +265,7 @@ class RabbitmqBackend:
         looked_at = receipt.reads > 1
         await (self._replace(queue, receipt, receipt.reads - 1) if looked_at else receipt.give_back(self._link))
 
-    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
+    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable, None]:
         """One notification for each queue, then one for each queue in which pushed messages wait to be received.
 
         Raises `BackendUnavailable` when the connection is lost: subscribe again.
@@ -275,13 +275,13 @@ class RabbitmqBackend:
         async with AsyncExitStack() as stack:
             feeds = [(queue, await stack.enter_async_context(self._fed(queue, news))) for queue in wanted]
             for queue in wanted:
-                yield Available(queue)
+                yield MessageAvailable(queue)
             while await news.wait():
                 news.clear()
                 if any(feed.lost for _, feed in feeds):
                     raise self._link.unavailable("was lost")
                 for queue in [queue for queue, feed in feeds if feed.waiting]:
-                    yield Available(queue)
+                    yield MessageAvailable(queue)
 
     @asynccontextmanager
     async def _fed(self, queue: str, news: asyncio.Event) -> AsyncGenerator[Feed, None]:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from aiormq import Channel
 from aiormq.abc import AbstractChannel, DeliveredMessage
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import MessagingError
 from tasker_rabbitmq.link import RECEIVE, REPLY_SECONDS, Link
@@ -25,7 +25,7 @@ HELD_LIMIT = 100_000
 SILENCE_SECONDS = 5.0
 """After so long without a pushed message the queue is looked at: the push of a broker may have come to a halt."""
 FREE_RETURNS = 5
-FORCED_DELAY = Backoff(0.1, 25.6)
+FORCED_DELAY = BackoffPolicy(0.1, 25.6)
 """A message that was received more often is not given back at once but with a growing delay (E-17)."""
 LINGER_SECONDS = 0.5
 """How long a pushed message may lie here before those that nobody asks for go back for others."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
-from tasker.contracts.messaging import Available, Capabilities, QueuedMessage, QueueStats, check_queue_name
+from tasker.contracts.messaging import MessageAvailable, Capabilities, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
 from tasker_redis.link import Link, interruptible
 from tasker_redis.settings import RedisSettings
@@ -202,7 +202,7 @@ class RedisBackend:
         depth, age_ms, consumers, in_flight = await self._on(queue, "stats", SEEN_MS)
         return QueueStats(queue, depth, None if age_ms < 0 else age_ms / 1000, consumers, in_flight=in_flight)
 
-    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available, None]:
+    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable, None]:
         """One notification for each queue, then one when messages came, came due, or came back.
 
         It reads the streams beside the group (XREAD): being told of a message must not take it from somebody who asks.
@@ -219,7 +219,7 @@ class RedisBackend:
                     news = returned or last != seen.get(queue)
                     seen[queue] = last
                     if news:
-                        yield Available(queue)
+                        yield MessageAvailable(queue)
                 with self._link.errors():
                     streams: Any = {wanted[queue]: seen[queue] for queue in wanted}
                     await interruptible(client.xread(streams, count=1, block=max(1, wait)))

@@ -9,9 +9,9 @@ from tasker.hookspecs import (
     AttemptEnded,
     AttemptStarted,
     BreakerChanged,
-    ClaimsHeld,
+    ClaimsThrottled,
     ProcessInfo,
-    Repaired,
+    SweepRepaired,
     TaskFinished,
     TasksSubmitted,
     hookimpl,
@@ -59,7 +59,7 @@ class Logs:
         self._write("Process stopped", process)
 
     @hookimpl
-    def tasker_caught_up(self) -> None:
+    def tasker_batch_delivered(self) -> None:
         """Lines are written together."""
         if self._journal is not None:
             self._journal.flush()
@@ -94,12 +94,12 @@ class Logs:
         self._write("Circuit breaker changed", breaker)
 
     @hookimpl
-    def tasker_claims_held(self, claims: ClaimsHeld) -> None:
+    def tasker_claims_throttled(self, claims: ClaimsThrottled) -> None:
         """The process takes on less, or goes on."""
         self._write("Claims held", claims)
 
     @hookimpl
-    def tasker_repaired(self, repaired: Repaired) -> None:
+    def tasker_sweep_repaired(self, repaired: SweepRepaired) -> None:
         """A sweep has repaired something."""
         self._write("Repaired", repaired)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.hookspecs import AttemptEnded, AttemptStarted, Repaired
+from tasker.hookspecs import AttemptEnded, AttemptStarted, SweepRepaired
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,6 @@ def _end(ended: AttemptEnded) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    if isinstance(value, Repaired):
+    if isinstance(value, SweepRepaired):
         return dict(value.counts)
     return {name: getattr(value, name) for name in value.__dataclass_fields__}  # a tenth of the time of `asdict`

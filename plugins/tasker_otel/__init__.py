@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.hookspecs import (
     AttemptEnded,
-    ClosedTask,
+    TaskClosed,
     RequestAnswered,
     TaskFinished,
     TasksSubmitted,
-    Transition,
+    StateTransition,
     hookimpl,
 )
 
@@ -104,7 +104,7 @@ class OpenTelemetry:
             self._send(self._spans.task(task, datetime.now(UTC)))
 
     @hookimpl
-    def tasker_tasks_closed(self, tasks: Sequence[ClosedTask]) -> None:
+    def tasker_tasks_closed(self, tasks: Sequence[TaskClosed]) -> None:
         """The spans of tasks that ended without an attempt of this process."""
         if self._spans is not None:
             for task in tasks:
@@ -117,7 +117,7 @@ class OpenTelemetry:
         self._send_all(self._around.created(submitted) if self._around else ())
 
     @hookimpl
-    def tasker_transitions(self, transitions: Sequence[Transition]) -> None:
+    def tasker_transitions(self, transitions: Sequence[StateTransition]) -> None:
         """Spans of results that were taken."""
         self._send_all(self._around.moved(transitions) if self._around else ())
 
@@ -136,7 +136,7 @@ class OpenTelemetry:
             _log.info(STARTED, logs, self._sender.where, self._service, self._share)
 
     @hookimpl
-    def tasker_caught_up(self) -> None:
+    def tasker_batch_delivered(self) -> None:
         """What a program has closed is sent at once: nobody tells when it ends."""
         if self._has_closed and not self._is_told_of_the_end and self._sender is not None:
             self._sender.flush(FLUSH_SECONDS)

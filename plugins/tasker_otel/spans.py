@@ -10,7 +10,7 @@ from functools import lru_cache
 from opentelemetry.trace import TraceState
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.hookspecs import AttemptEnded, AttemptStarted, ClosedTask, SubmittedTask, TaskFinished
+from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskClosed, TaskSubmitted, TaskFinished
 from tasker_otel.encoding import AttemptShape, Common, Pairs, Shape
 from tasker_otel.identity import TaskIdentity, attempt_span, task_identity
 
@@ -58,7 +58,7 @@ class Spans:
         task = self._tasks.pop(finished.task_uuid, None)
         return self._task(task, finished.task_uuid, finished.state, now) if task else None
 
-    def closed(self, closed: ClosedTask) -> bytes | None:
+    def closed(self, closed: TaskClosed) -> bytes | None:
         """The span of a task of which this process may not have heard; None where its trace is not kept."""
         self._tasks.pop(closed.task_uuid, None)
         return self._task(
@@ -85,7 +85,7 @@ class Spans:
             self._tasks.move_to_end(attempt.task_uuid)
         return task
 
-    def of(self, told: AttemptStarted | ClosedTask | SubmittedTask, namespace: str, template: str) -> KnownTask:
+    def of(self, told: AttemptStarted | TaskClosed | TaskSubmitted, namespace: str, template: str) -> KnownTask:
         """The task that this is told of, of a template of this namespace."""
         identity = task_identity(told.task_uuid, told.traceparent, self._share)
         values = (told.correlation_id, told.task_uuid, namespace, template)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TypeAlias, TypeVar
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.hookspecs import AttemptEnded, RequestAnswered, TasksSubmitted, Transition
+from tasker.hookspecs import AttemptEnded, RequestAnswered, TasksSubmitted, StateTransition
 from tasker_otel.encoding import Common, Shape
 from tasker_otel.identity import caller_of, part_span
 from tasker_otel.spans import KnownTask, Spans, nanoseconds, state_of
@@ -54,7 +54,7 @@ class Surroundings:
             if task.identity.sampled:
                 yield task.common + shape.encoded(part_span("create", each.task_uuid), task.identity.span_id, times)
 
-    def moved(self, transitions: Sequence[Transition]) -> Iterator[bytes]:
+    def moved(self, transitions: Sequence[StateTransition]) -> Iterator[bytes]:
         """`submit_result` of each attempt of this process whose result was taken; claims are remembered."""
         for each in transitions:
             if each.step_uuid is not None and each.token is not None:

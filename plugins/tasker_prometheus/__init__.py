@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasker.contracts.metrics import Metric
-from tasker.hookspecs import EventPublished, Looked, RequestAnswered, StoredAttempt, TasksSubmitted, Written, hookimpl
+from tasker.hookspecs import EventPublished, QueuePolled, RequestAnswered, StoredAttempt, TasksSubmitted, WriteCommitted, hookimpl
 from tasker_prometheus.numbers import Numbers
 
 __all__ = ["Prometheus"]
@@ -33,12 +33,12 @@ class Prometheus:
         self._numbers.stored(attempts)
 
     @hookimpl
-    def tasker_written(self, written: Written) -> None:
+    def tasker_write_committed(self, written: WriteCommitted) -> None:
         """Count what a write did, and how long it took."""
         self._numbers.written(written)
 
     @hookimpl
-    def tasker_looked(self, looked: Looked) -> None:
+    def tasker_queue_polled(self, looked: QueuePolled) -> None:
         """Time looks at queues."""
         self._numbers.looked(looked)
 

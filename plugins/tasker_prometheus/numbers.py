@@ -6,7 +6,7 @@ from collections import Counter as Counts
 from collections.abc import Mapping, Sequence
 
 from tasker.contracts.metrics import Counter, Histogram, Metric
-from tasker.hookspecs import EventPublished, Looked, RequestAnswered, StoredAttempt, TasksSubmitted, Written
+from tasker.hookspecs import EventPublished, QueuePolled, RequestAnswered, StoredAttempt, TasksSubmitted, WriteCommitted
 from tasker_prometheus.other_names import SAME
 from tasker_prometheus.same import SameAs
 from tasker_prometheus.table import BY_NAME, ROWS
@@ -68,7 +68,7 @@ class Numbers:
         for (namespace, result, duration_ms), number in Counts(map(_duration, attempts)).items():
             self._observe(name, duration_ms, number, namespace=namespace, result=result)
 
-    def written(self, written: Written) -> None:
+    def written(self, written: WriteCommitted) -> None:
         """The engine has answered."""
         duration_ms = written.duration_ms
         self._observe("tasker_sql_query_duration_milliseconds", duration_ms, function=written.function)
@@ -87,7 +87,7 @@ class Numbers:
             self._processed(written)
         self._ended(written)
 
-    def looked(self, looked: Looked) -> None:
+    def looked(self, looked: QueuePolled) -> None:
         """The process has looked at a queue."""
         if looked.failed:
             self._add("tasker_queue_errors_total", 1)
@@ -112,25 +112,25 @@ class Numbers:
         if request.problem in REJECTIONS:
             self._add("api_requests_rejected_total", 1, endpoint=endpoint, reason=REJECTIONS[request.problem])
 
-    def _queued(self, written: Written) -> None:
+    def _queued(self, written: WriteCommitted) -> None:
         name = "tasker_queue_retry_attempts_total" if written.function == RESENDS else "tasker_steps_enqueued_total"
         for namespace, number in written.queued:
             self._add(name, number, namespace=namespace)
         self._observe("tasker_queue_message_send_duration_milliseconds", written.duration_ms)
 
-    def _claimed(self, written: Written) -> None:
+    def _claimed(self, written: WriteCommitted) -> None:
         method = "queue" if written.function == "claim" else "handed_over"
         self._add("tasker_steps_claimed_total", written.claimed, claim_method=method)
         if method == "queue":
             self._observe("tasker_step_claim_duration_milliseconds", written.duration_ms, claim_method=method)
 
-    def _processed(self, written: Written) -> None:
+    def _processed(self, written: WriteCommitted) -> None:
         for result_type, number in written.results:
             self._add("tasker_step_results_processed_total", number, result_type=result_type)
             each = "tasker_step_result_processing_duration_milliseconds"
             self._observe(each, written.duration_ms, number, result_type=result_type)
 
-    def _ended(self, written: Written) -> None:
+    def _ended(self, written: WriteCommitted) -> None:
         for state, number in written.ended:
             self._add(ENDS[state], number)
             each = "tasker_task_finalization_duration_milliseconds"

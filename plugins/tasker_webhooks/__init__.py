@@ -42,7 +42,7 @@ class Webhooks:
         self._settings = settings
 
     @hookimpl
-    def tasker_background(self, database_url: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
+    def tasker_background_jobs(self, database_url: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
         """Sends, where there is an endpoint."""
         settings = self._settings
         if settings is None or not any(each.enabled for each in settings.endpoints):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import DatabasePlace, Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import DatabaseTarget, FleetTarget
 from tasker.cli.render.table import table
 from tasker.errors import UsageError
 from tasker_webhooks.endpoints import Endpoints, EndpointsHere, EndpointStatus, Replayed, Switched, Tested, tested
@@ -47,7 +47,7 @@ def webhook(settings: WebhooksTable | None) -> click.Group:
 @FORMAT
 @fleet_options
 @click.pass_obj
-def list_(settings: WebhooksTable | None, endpoint: str | None, form: str, place: Place) -> None:
+def list_(settings: WebhooksTable | None, endpoint: str | None, form: str, place: FleetTarget) -> None:
     """List the endpoints; or, of one, the events that it has not taken.
 
     \b
@@ -66,12 +66,12 @@ def list_(settings: WebhooksTable | None, endpoint: str | None, form: str, place
 @FORMAT
 @fleet_options
 @click.pass_obj
-def test(settings: WebhooksTable | None, endpoint: str, form: str, place: Place) -> None:
+def test(settings: WebhooksTable | None, endpoint: str, form: str, place: FleetTarget) -> None:
     """Post an event of the name `tasker.webhook.test`, from here or from the server that is asked.
 
     Exit code 1 when it is not taken.
     """
-    if isinstance(place, DatabasePlace):  # nothing of a fleet is read or changed
+    if isinstance(place, DatabaseTarget):  # nothing of a fleet is read or changed
         done = asyncio.run(tested(_configured(settings), endpoint))
     else:
         done = _asked(settings, place, lambda endpoints: endpoints.test(endpoint))
@@ -85,7 +85,7 @@ def test(settings: WebhooksTable | None, endpoint: str, form: str, place: Place)
 @FORMAT
 @fleet_options
 @click.pass_obj
-def replay(settings: WebhooksTable | None, endpoint: str, events: tuple[str, ...], form: str, place: Place) -> None:
+def replay(settings: WebhooksTable | None, endpoint: str, events: tuple[str, ...], form: str, place: FleetTarget) -> None:
     """Post events again that were given up: all, or these.
 
     What was taken before is posted again by `tasker events replay webhook:ENDPOINT --since 2h`.
@@ -100,7 +100,7 @@ def replay(settings: WebhooksTable | None, endpoint: str, events: tuple[str, ...
 @FORMAT
 @fleet_options
 @click.pass_obj
-def disable(settings: WebhooksTable | None, endpoint: str, reason: str, form: str, place: Place) -> None:
+def disable(settings: WebhooksTable | None, endpoint: str, reason: str, form: str, place: FleetTarget) -> None:
     """Send nothing to it; events wait until it is enabled."""
     done = _asked(settings, place, lambda these: these.disable(endpoint, by=actor(), reason=reason), operates=True)
     print_as(form, done, _switched_text)
@@ -111,7 +111,7 @@ def disable(settings: WebhooksTable | None, endpoint: str, reason: str, form: st
 @FORMAT
 @fleet_options
 @click.pass_obj
-def enable(settings: WebhooksTable | None, endpoint: str, form: str, place: Place) -> None:
+def enable(settings: WebhooksTable | None, endpoint: str, form: str, place: FleetTarget) -> None:
     """Send to it again, what has come meanwhile too."""
     done = _asked(settings, place, lambda these: these.enable(endpoint, by=actor()), operates=True)
     print_as(form, done, _switched_text)
@@ -128,17 +128,17 @@ def secret(form: str) -> None:
 
 def _configured(settings: WebhooksTable | None) -> WebhooksTable:
     if settings is None:
-        from tasker.cli.switched_off import told_of
+        from tasker.cli.switched_off import describe_disabled_command
 
-        raise UsageError(told_of("webhook") or "the plugin webhooks is not on", hint="see `tasker plugin list`")
+        raise UsageError(describe_disabled_command("webhook") or "the plugin webhooks is not on", hint="see `tasker plugin list`")
     return settings
 
 
 def _asked(
-    settings: WebhooksTable | None, place: Place, use: Callable[[Endpoints], Awaitable[T]], *, operates: bool = False
+    settings: WebhooksTable | None, place: FleetTarget, use: Callable[[Endpoints], Awaitable[T]], *, operates: bool = False
 ) -> T:
     table = _configured(settings)
-    return reached(place, lambda fleet: use(_endpoints_of(fleet, table)), operates=operates)
+    return run_on_fleet(place, lambda fleet: use(_endpoints_of(fleet, table)), operates=operates)
 
 
 def _endpoints_of(fleet: Fleet, settings: WebhooksTable) -> Endpoints:

@@ -13,7 +13,7 @@ from tasker_webhooks.sending import SUBSCRIBER, posted_test
 from tasker_webhooks.table import Endpoint, WebhooksTable
 
 if TYPE_CHECKING:
-    from tasker.services.domain_events.log import DomainEvents
+    from tasker.services.domain_events.log import DomainEventLog
     from tasker.services.domain_events.values import SubscriberStatus
 
 ASIDE = 200
@@ -73,7 +73,7 @@ class Endpoints(Protocol):
 class EndpointsHere:
     """Those of these settings. All methods but `list` raise `UsageError` for one that there is not."""
 
-    def __init__(self, settings: WebhooksTable, events: DomainEvents) -> None:
+    def __init__(self, settings: WebhooksTable, events: DomainEventLog) -> None:
         self._settings, self._events = settings, events
 
     async def list(self) -> Sequence[EndpointStatus]:

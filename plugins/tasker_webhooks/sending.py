@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.errors import TaskerError
 from tasker_webhooks.posting import Answer, Poster
 from tasker_webhooks.signing import body_of, headers
@@ -19,8 +19,8 @@ from tasker_webhooks.table import Endpoint, WebhooksTable
 from tasker_webhooks.turns import Breaker, Turns
 
 if TYPE_CHECKING:
-    from tasker.services.domain_events.deliveries import Due
-    from tasker.services.domain_events.log import DomainEvents
+    from tasker.services.domain_events.deliveries import DueDelivery
+    from tasker.services.domain_events.log import DomainEventLog
     from tasker.services.domain_events.values import PublishedEvent
 
 SUBSCRIBER = "webhook:"
@@ -38,7 +38,7 @@ BUSY_SECONDS = 0.5
 """After so long it is looked for more to try again while all that is due is under way."""
 CONNECTIONS = 3
 """Of one process to the database, however many endpoints there are: statements are short, and wait for each other."""
-JOINING = Backoff(1.0, 60.0, spread=0.2)
+JOINING = BackoffPolicy(1.0, 60.0, spread=0.2)
 _log = logging.getLogger("tasker.webhooks")
 
 
@@ -53,7 +53,7 @@ class Sender:
         self,
         endpoint: Endpoint,
         settings: WebhooksTable,
-        events: DomainEvents,
+        events: DomainEventLog,
         poster: Poster,
         breaker: Breaker | None = None,
         process_started: float | None = None,
@@ -63,7 +63,7 @@ class Sender:
         self._process_started = time.monotonic() if process_started is None else process_started
         self._breaker, self._turns = breaker or Breaker(), Turns(endpoint.at_once)
         self._gone, self._stopped = asyncio.Event(), asyncio.Event()
-        self._again = Backoff(settings.first_retry_seconds, settings.longest_retry_seconds, spread=0.1)
+        self._again = BackoffPolicy(settings.first_retry_seconds, settings.longest_retry_seconds, spread=0.1)
 
     async def run(self) -> None:
         """Send until it is cancelled.
@@ -173,7 +173,7 @@ class Sender:
         return min(wanted, self._settings.longest_retry_seconds)
 
 
-def _until_next(due: Due, found: bool) -> float:
+def _until_next(due: DueDelivery, found: bool) -> float:
     if due.next_seconds is None:
         return LOOK_SECONDS
     if due.events:

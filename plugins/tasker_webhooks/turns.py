@@ -9,14 +9,14 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 
 
 class Breaker:
     """Lets an endpoint that fails again and again rest: one request after each rest, until one is taken."""
 
     failures_in_a_row = 5
-    rest = Backoff(30.0, 600.0, spread=0.2)
+    rest = BackoffPolicy(30.0, 600.0, spread=0.2)
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

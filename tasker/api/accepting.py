@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from tasker.api.connection_limits import ConnectionLimits
 from tasker.api.http_protocol import LimitedProtocol, Refusal
-from tasker.lifecycle.seldom import Seldom
+from tasker.lifecycle.seldom import LogThrottle
 
 AGAIN_SECONDS = 1.0
 """Pause after the system has refused a connection."""
@@ -42,7 +42,7 @@ class Acceptor:
         self._of_client = Counter[str]()
         self._starting: set[asyncio.Task[None]] = set()
         self._closed = self._listening = False
-        self._failures, self._refusals = Seldom(time.monotonic), Seldom(time.monotonic)
+        self._failures, self._refusals = LogThrottle(time.monotonic), LogThrottle(time.monotonic)
 
     def listen(self) -> None:
         """Accept connections from now on."""

@@ -13,12 +13,12 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
 from tasker.api.description.openapi import description_of
-from tasker.api.envelope import Envelope, KnownHosts, Limits, OnAnswered
-from tasker.api.extending.offering import Offered
+from tasker.api.envelope import Envelope, KnownHosts, RequestLimits, OnAnswered
+from tasker.api.extending.offering import OfferedRouters
 from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
 from tasker.api.problems import Answering, answer
-from tasker.api.program import Program
+from tasker.api.program import ServerServices
 from tasker.api.rate_limit import RateLimit
 from tasker.api.routes import (
     analytics,
@@ -90,7 +90,7 @@ DESCRIPTION = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DescribedRoute:
     """How a server is set up. Nothing that is secret is among it."""
 
     settings: Sequence[EffectiveSetting]
@@ -104,7 +104,7 @@ class Options:
     hosts: Sequence[str] | None = None
     """Names that requests may be sent to, beside those of this machine; None: any."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
     streams: int = HTTP_STREAMS
     """So many clients may follow tasks at the same time."""
     root_path: str = ""
@@ -117,7 +117,7 @@ class Options:
     request_burst: int = REQUEST_BURST
     metrics: Sequence[Metric] = ()
     """Of plugins, told with those of the server."""
-    routers: Sequence[Offered] = ()
+    routers: Sequence[OfferedRouters] = ()
     """Of plugins, beside those of the server."""
     on_answered: OnAnswered | None = None
     """Hears of every answer."""
@@ -127,11 +127,11 @@ class Options:
     """Adds the web page; None: there is none."""
     answering: Answering = answer
     """Answers what no route can, such as a request that comes when the server stops."""
-    shown: Callable[[], Shown] | None = None
+    shown: Callable[[], DescribedRoute] | None = None
     """What pages tell of the configuration and the plugins; None: nothing."""
 
 
-def application(program: Program, options: Options | None = None, gate: Gate = open_gate) -> Envelope:
+def application(program: ServerServices, options: Options | None = None, gate: Gate = open_gate) -> Envelope:
     """The interface of a server, as an ASGI application."""
     options = options or Options()
     app = described()

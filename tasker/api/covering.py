@@ -16,7 +16,7 @@ from tasker.lifecycle.sensitive import without_messages
 View = Mapping[str, Any]
 
 
-async def covered(request: Request, task_uuid: str, answer: Any) -> Any:
+async def redact_answer(request: Request, task_uuid: str, answer: Any) -> Any:
     """An answer about one task, with sensitive values covered."""
     permitted = _permitted(request)
     if permitted is None:
@@ -25,7 +25,7 @@ async def covered(request: Request, task_uuid: str, answer: Any) -> Any:
     return answer if veil is None else veil.over(_plain(answer))
 
 
-async def covered_tasks(request: Request, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+async def redact_tasks(request: Request, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """The same of a list of tasks."""
     permitted = _permitted(request)
     if permitted is None or not tasks:
@@ -34,7 +34,7 @@ async def covered_tasks(request: Request, tasks: Sequence[Mapping[str, Any]]) ->
     return [veils[task["task_uuid"]].over(task) if task["task_uuid"] in veils else task for task in tasks]
 
 
-async def covered_failures(
+async def redact_failures(
     request: Request, found: Sequence[View], namespaces: Callable[[View], Iterable[str]]
 ) -> Sequence[View]:
     """Dead letters, without what failures say where something sensitive may be in it: it is not known what of it is."""

@@ -21,7 +21,7 @@ def cursor_after(task_uuid: str, sort: str) -> str:
     return _encoded(f"{sort}:{task_uuid}")
 
 
-def place_of(cursor: str, sort: str) -> str:
+def cursor_of(cursor: str, sort: str) -> str:
     """The task that the place is behind. Raises `UsageError` for what is no cursor of such a list."""
     try:
         order, _, task_uuid = _decoded(cursor).partition(":")

@@ -39,7 +39,7 @@ _log = logging.getLogger("tasker.api")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """`body_bytes` of one request at most; `seconds` until it is answered with 408; `requests` that wait for an answer
     at the same time, beyond which one is refused."""
 
@@ -67,7 +67,7 @@ class Envelope:
     def __init__(
         self,
         app: ASGIApp,
-        limits: Limits,
+        limits: RequestLimits,
         close: Callable[[], None],
         on_answered: OnAnswered | None = None,
         answering: Answering = answer,
@@ -99,7 +99,7 @@ class _Exchange:
     def __init__(
         self,
         app: ASGIApp,
-        limits: Limits,
+        limits: RequestLimits,
         scope: Scope,
         receive: Receive,
         send: Send,

@@ -7,7 +7,7 @@ import logging
 from fastapi import Request
 
 from tasker.services.authentication.authenticator import Authenticator
-from tasker.services.authentication.caller import Caller
+from tasker.services.authentication.caller import AuthenticatedCaller
 
 _log = logging.getLogger("tasker.api")
 
@@ -22,7 +22,7 @@ class ClosedGate:
         """From now on those whom this one knows; the header of keys stays."""
         self._authenticator = authenticator
 
-    async def __call__(self, request: Request) -> Caller:
+    async def __call__(self, request: Request) -> AuthenticatedCaller:
         """Who calls. Raises `NotAuthenticated`."""
         headers = request.headers
         caller = await self._authenticator.caller(headers.get("authorization"), headers.get(self._header))

@@ -13,11 +13,11 @@ from tasker.api.failures import status_of
 from tasker.api.permissions import caller_of
 from tasker.api.program import program_of
 from tasker.errors import TaskerError
-from tasker.services.asking import Asking
+from tasker.services.asking import OperatorAudit
 from tasker.services.server.operator_log import OperatorAction
 
 
-async def recorded(
+async def audit_request(
     request: Request, path: str, handle: Callable[[Request], Awaitable[Response]], *, done: int, several: bool
 ) -> Response:
     """The answer of `handle`; `path` is that of the route, `done` the status of its answer when all is well.
@@ -25,7 +25,7 @@ async def recorded(
     With `several` it does things in several transactions, and is kept before the first. Where nothing can be kept
     nothing is done.
     """
-    asking = Asking(program_of(request).operator_log, _action(request, path), done)
+    asking = OperatorAudit(program_of(request).operator_log, _action(request, path), done)
 
     async def use() -> Response:
         if several:
@@ -41,7 +41,7 @@ def _status(request: Request, error: Exception) -> int:
     return error.status_code if isinstance(error, HTTPException) else 500
 
 
-async def only_tells(request: Request, field: str) -> bool:
+async def is_read_only(request: Request, field: str) -> bool:
     """Whether this field of the body is true; what is no JSON is refused later."""
     try:
         body = orjson.loads(await request.body())

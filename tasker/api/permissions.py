@@ -13,7 +13,7 @@ from fastapi import Request
 
 from tasker.contracts.rules.permissions import Permission as Permission  # offered to the routes
 from tasker.errors import NotPermitted
-from tasker.services.authentication.caller import ANYBODY, Caller
+from tasker.services.authentication.caller import ANYBODY, AuthenticatedCaller
 
 REQUIRED = "x-required-permission"
 """The key of an operation's description that names its permission (F-282)."""
@@ -27,11 +27,11 @@ SEVERAL = "x-recorded-before"
 UNLESS = "x-recorded-unless"
 """The key that names the field of its body with which such an operation only tells what it would do."""
 
-Gate = Callable[[Request], Awaitable[Caller]]
+Gate = Callable[[Request], Awaitable[AuthenticatedCaller]]
 """Answers who calls; raises `NotAuthenticated` when nobody is known by what they show."""
 
 
-async def open_gate(request: Request) -> Caller:
+async def open_gate(request: Request) -> AuthenticatedCaller:
     """Without configured authentication everybody may do everything."""
     return ANYBODY
 
@@ -56,9 +56,9 @@ def needs(
     return {"openapi_extra": {REQUIRED: str(permission), **marks}}
 
 
-def caller_of(request: Request) -> Caller:
+def caller_of(request: Request) -> AuthenticatedCaller:
     """Who the gate said is calling."""
-    caller: Caller = request.state.caller
+    caller: AuthenticatedCaller = request.state.caller
     return caller
 
 

@@ -13,32 +13,32 @@ from tasker.resilience.registry import Breakers
 from tasker.services.client_views import ClientViews
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.dead_letters.replays import Replays
-from tasker.services.domain_events.log import DomainEvents
+from tasker.services.domain_events.log import DomainEventLog
 from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
-from tasker.services.fleet.overview import Fleet
+from tasker.services.fleet.overview import FleetOverview
 from tasker.services.fleet.workers import Workers
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.pauses import Pauses
-from tasker.services.server.bulk_submission import Order
+from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
-from tasker.services.server.operator_log import OperatorLog
+from tasker.services.server.operator_log import AuditLog
 from tasker.services.server.page_sessions import PageSessions
 from tasker.services.server.queues import Queues
 from tasker.services.server.saved_views import SavedViews
 from tasker.services.server.sensitive_values import SensitiveValues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
-from tasker.services.submitting.requesting import Requesting
-from tasker.services.submitting.submission import OnDuplicate, Submitted
+from tasker.services.submitting.requesting import TaskRequestSender
+from tasker.services.submitting.submission import OnDuplicate, SubmissionResult
 from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
 
 
-class Program(Protocol):
+class ServerServices(Protocol):
     """The services of this process, and waiting, as `App` has them."""
 
     @property
@@ -82,7 +82,7 @@ class Program(Protocol):
         ...
 
     @property
-    def fleet(self) -> Fleet:
+    def fleet(self) -> FleetOverview:
         """How the fleet does now."""
         ...
 
@@ -127,7 +127,7 @@ class Program(Protocol):
         ...
 
     @property
-    def domain_events(self) -> DomainEvents:
+    def domain_events(self) -> DomainEventLog:
         """What steps have published."""
         ...
 
@@ -142,7 +142,7 @@ class Program(Protocol):
         ...
 
     @property
-    def operator_log(self) -> OperatorLog:
+    def operator_log(self) -> AuditLog:
         """Who asked for what over HTTP."""
         ...
 
@@ -162,13 +162,13 @@ class Program(Protocol):
         ...
 
     @property
-    def requests(self) -> Requesting:
+    def requests(self) -> TaskRequestSender:
         """Asking orchestrators for tasks."""
         ...
 
     async def submit_order(
-        self, order: Order, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
-    ) -> Submitted:
+        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
+    ) -> SubmissionResult:
         """As `App.submit_order`."""
         ...
 
@@ -177,8 +177,8 @@ class Program(Protocol):
         ...
 
     async def submit_orders(
-        self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[Submitted | TaskerError]:
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[SubmissionResult | TaskerError]:
         """As `App.submit_orders`."""
         ...
 
@@ -187,7 +187,7 @@ class Program(Protocol):
         ...
 
 
-def program_of(request: Request) -> Program:
+def program_of(request: Request) -> ServerServices:
     """The services that answer this request."""
-    program: Program = request.app.state.program
+    program: ServerServices = request.app.state.program
     return program

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tasker.services.listings import Transition
+from tasker.services.listings import TransitionDetail
 from tasker.services.reports import TaskReport
-from tasker.services.submitting.submission import Submitted
+from tasker.services.submitting.submission import SubmissionResult
 
 View = dict[str, Any]
 
@@ -23,7 +23,7 @@ def task_view(task: Mapping[str, Any]) -> View:
     }
 
 
-def task_created(task: Mapping[str, Any], submitted: Submitted) -> View:
+def task_created(task: Mapping[str, Any], submitted: SubmissionResult) -> View:
     """A task that was just created, or that existed."""
     message = "Task created successfully" if submitted.created else "A task with this identity exists"
     made = {"step_count": submitted.step_count, "message": message, "created": submitted.created}
@@ -52,7 +52,7 @@ def task_context(task: Mapping[str, Any]) -> View:
     return {**{name: task[name] for name in names}, "enqueued_steps": enqueued, "completion_percentage": percentage}
 
 
-def task_details(task: Mapping[str, Any], report: TaskReport, history: Sequence[Transition]) -> View:
+def task_details(task: Mapping[str, Any], report: TaskReport, history: Sequence[TransitionDetail]) -> View:
     """A task with the results of its steps and its history."""
     steps = [
         {
@@ -79,7 +79,7 @@ def step_view(step: Mapping[str, Any]) -> View:
     return {**step, "workflow_step_uuid": step["step_uuid"]}
 
 
-def transition(row: Transition) -> View:
+def transition(row: TransitionDetail) -> View:
     """One change of state."""
     return {"step": row.step, "from_state": row.from_state, "to_state": row.to_state, "timestamp": row.at}
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from starlette.types import Receive, Scope, Send
 
-from tasker.api.envelope import Envelope, Limits
+from tasker.api.envelope import Envelope, RequestLimits
 from tasker.api.json_response import Json
 from tasker.api.problems import Answering, answer, problem
 
@@ -15,10 +15,10 @@ AGAIN_SECONDS = 5
 """As long as the longest pause between two looks for the database."""
 
 
-class Starting:
+class NotReady:
     """The interface of a server from the moment it listens. `become` gives it the one that has services behind it."""
 
-    def __init__(self, limits: Limits, root_path: str = "", answering: Answering = answer) -> None:
+    def __init__(self, limits: RequestLimits, root_path: str = "", answering: Answering = answer) -> None:
         self._root_path, self._answering = root_path, answering
         self._interface = Envelope(self._early, limits, lambda: None)
 

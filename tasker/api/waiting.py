@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Query, Request
 
 from tasker.api.envelope import allow_seconds
-from tasker.api.program import Program
+from tasker.api.program import ServerServices
 from tasker.api.streams import Streams
 from tasker.errors import UsageError
 
@@ -36,7 +36,7 @@ def seconds_of(text: str | None) -> float | None:
     raise UsageError(f"wait={text!r} is no time that can be waited", hint="for example 10s, 500ms or 2m; at most 5m")
 
 
-async def ended_or_late(request: Request, program: Program, task_uuid: str, seconds: float | None) -> None:
+async def wait_for_end(request: Request, program: ServerServices, task_uuid: str, seconds: float | None) -> None:
     """Return when the task has ended, after so long, or when the server stops. Raises `TaskNotFound`."""
     if not seconds:
         return

@@ -12,7 +12,7 @@ from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
 from tasker.process.connections.resources import Resources
 from tasker.services.engine.calls import Engine
-from tasker.services.fleet.broker_migration import Migration
+from tasker.services.fleet.broker_migration import BrokerMigration
 
 
 @asynccontextmanager
@@ -44,7 +44,7 @@ async def provider(
 
 
 @asynccontextmanager
-async def migration(configuration: Configured, to: str, data_dir: Path | None = None) -> AsyncGenerator[Migration]:
+async def migration(configuration: Configured, to: str, data_dir: Path | None = None) -> AsyncGenerator[BrokerMigration]:
     """A migration to that provider. Raises like `provider`."""
     async with provider(configuration, to, data_dir) as (resources, connection):
-        yield Migration(Engine(connection, resources.messaging))
+        yield BrokerMigration(Engine(connection, resources.messaging))

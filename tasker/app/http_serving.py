@@ -13,15 +13,15 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from tasker.api.application import Options, Shown, application, paths
+from tasker.api.application import Options, DescribedRoute, application, paths
 from tasker.api.connection_limits import ConnectionLimits
-from tasker.api.envelope import Limits
+from tasker.api.envelope import RequestLimits
 from tasker.api.extending.offering import offered_routers
 from tasker.api.gate import ClosedGate
 from tasker.api.http_server import HttpServer
 from tasker.api.permissions import Gate, open_gate
 from tasker.api.sockets import listen, require_loopback
-from tasker.api.starting import Starting
+from tasker.api.starting import NotReady
 from tasker.api.tls import TlsFiles, tls_files
 from tasker.app.configured import Configured
 from tasker.app.embedded.app import App
@@ -32,7 +32,7 @@ from tasker.db.awaited import with_servers
 from tasker.errors import TaskerError, UsageError
 from tasker.plugins.offers import metrics_of
 from tasker.plugins.process import plugins_of
-from tasker.process.connections.capacity import PROCESSES_VARIABLE, purposes_of, tell_capacity
+from tasker.process.connections.capacity import PROCESSES_VARIABLE, purposes_of, log_capacity
 from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, HttpSettings, PortSettings, host_and_port
 from tasker.process.supervision.reloading import Reloading
@@ -86,7 +86,7 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
     app = _ServedApp(configuration=configuration, data_dir=service.data_dir, work=False)
     wait_seconds, options = configuration.database.connect_wait_seconds, options_of(configuration)
     where, hint = "the database and the broker", "see whether they run"
-    interface = Starting(options.limits, options.root_path, options.answering)
+    interface = NotReady(options.limits, options.root_path, options.answering)
     server = HttpServer(
         interface,
         given.listening,
@@ -116,7 +116,7 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
         service.status.answer_with(lambda: _status(server, app))
         purposes = purposes_of(("app",) * configuration.database.pool.max_connections + ("listen",), app.messaging)
         together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
-        await tell_capacity(app.database_url, purposes, together, is_alike=False)
+        await log_capacity(app.database_url, purposes, together, is_alike=False)
         ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}{_where(options, server)}")
         await stop.asked()
         _log.info("Initiating graceful shutdown: stopping the server on %s", server.address)
@@ -195,7 +195,7 @@ def options_of(configuration: Configured) -> Options:
     """How the interface is offered."""
     http, plugins = configuration.http, plugins_of(configuration.plugins)
     return Options(
-        limits=Limits(body_bytes=http.body_bytes, seconds=http.request_seconds),
+        limits=RequestLimits(body_bytes=http.body_bytes, seconds=http.request_seconds),
         streams=http.streams,
         requests_per_second=http.requests_per_second,
         request_burst=http.request_burst,
@@ -212,14 +212,14 @@ def options_of(configuration: Configured) -> Options:
     )
 
 
-def _set_up(configuration: Configured) -> Shown:
+def _set_up(configuration: Configured) -> DescribedRoute:
     """The configuration with where each value is from, and the plugins."""
     from tasker.services.configuration.effective import effective_settings
     from tasker.services.configuration.plugins import plugin_reports_of
 
     settings = configuration.settings
     found = effective_settings(settings, configuration.origin) if settings else ()
-    return Shown(found, plugin_reports_of(configuration.plugins, plugins_of(configuration.plugins)))
+    return DescribedRoute(found, plugin_reports_of(configuration.plugins, plugins_of(configuration.plugins)))
 
 
 def _pages(root_path: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from time import monotonic
 
-from tasker.api.process.observed import Buffer, EventCounts, Load, Observed
+from tasker.api.process.observed import Buffer, EventCounts, WorkerLoad, ProcessSnapshot
 from tasker.contracts.plan import Plan
 from tasker.execution.completion_buffer import BUFFER
 from tasker.handler import HandlerRegistry
@@ -15,20 +15,20 @@ from tasker.process.runtime import Runtime
 from tasker.services.authoring.handlers import missing_callables
 
 
-def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence[Plan]) -> Observed:
+def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence[Plan]) -> ProcessSnapshot:
     """A worker with these handlers, which found these templates."""
     worker = runtime.worker
 
-    def load() -> Load:
+    def load() -> WorkerLoad:
         held_by, refusals = runtime.execution.held_by(), worker.slots.holds
         runner, slots, buffers = runtime.execution.runner, runtime.settings.concurrency, _buffers(runtime)
         waiting = runner.waiting_since.values()
         waits_ms = (monotonic() - min(waiting)) * 1000 if waiting else 0.0
         busy, given_back = worker.busy, worker.given_back
         counts = len(waiting), waits_ms, runner.waits(), buffers, _busy_in(runtime), runner.leaked_threads
-        return Load(slots, busy, given_back, held_by, refusals, *counts)
+        return WorkerLoad(slots, busy, given_back, held_by, refusals, *counts)
 
-    return Observed(
+    return ProcessSnapshot(
         "worker",
         runtime,
         lambda: worker.identity,
@@ -42,7 +42,7 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
     )
 
 
-def status_of(observed: Observed) -> dict[str, object]:
+def status_of(observed: ProcessSnapshot) -> dict[str, object]:
     """What a worker or an orchestrator does now, for one line of the log."""
     load = observed.load()
     areas = {name: area for name, area in observed.areas().items() if area.status is not HealthStatus.HEALTHY}

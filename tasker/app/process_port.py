@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasker.api.connection_limits import ConnectionLimits, default_connections
-from tasker.api.envelope import Limits
+from tasker.api.envelope import RequestLimits
 from tasker.api.gate import ClosedGate
 from tasker.api.http_server import HttpServer
 from tasker.api.permissions import Gate, open_gate
 from tasker.api.process.application import PortOptions, port_application
 from tasker.api.process.metrics import CATALOGUE
-from tasker.api.process.observed import Observed
+from tasker.api.process.observed import ProcessSnapshot
 from tasker.api.sockets import listen, require_loopback
 from tasker.app.configured import Configured
 from tasker.app.http_serving import auth_shown, authenticator_of, change_access, tls_of
@@ -23,7 +23,7 @@ from tasker.errors import UsageError
 from tasker.plugins.offers import metrics_of
 from tasker.process.connections.capacity import PROCESSES_VARIABLE
 from tasker.process.http import PortSettings, host_and_port
-from tasker.process.serving import Server
+from tasker.process.serving import ServedProcess
 from tasker.services.authentication.settings import AuthSettings
 
 BODY_BYTES = 65_536
@@ -36,7 +36,7 @@ STOP_SECONDS = 1.0
 class WithPort:
     """A server that answers on a port, too, from before its start to after its stop."""
 
-    def __init__(self, server: Server, port: HttpServer, gate: Gate) -> None:
+    def __init__(self, server: ServedProcess, port: HttpServer, gate: Gate) -> None:
         self._server, self._port, self._gate = server, port, gate
         self._open = False
 
@@ -60,7 +60,7 @@ class WithPort:
 
 
 def with_port(
-    server: Server, observed: Observed, port: PortSettings, configuration: Configured, connections: Sequence[str]
+    server: ServedProcess, observed: ProcessSnapshot, port: PortSettings, configuration: Configured, connections: Sequence[str]
 ) -> tuple[WithPort, str]:
     """The server with its port, and where that is.
 
@@ -69,7 +69,7 @@ def with_port(
     tls = tls_of(port)
     listening = _listening(port, observed.kind)
     options = PortOptions(
-        limits=Limits(body_bytes=BODY_BYTES, seconds=port.request_seconds),
+        limits=RequestLimits(body_bytes=BODY_BYTES, seconds=port.request_seconds),
         environment=configuration.environment or ENVIRONMENT,
         connections=len(connections),
         metrics=metrics_of(observed.process.plugins, CATALOGUE),

@@ -14,10 +14,10 @@ from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.process.connections.faults import with_faults
 from tasker.process.system import new_task_uuid
-from tasker.services.submitting.requesting import Requesting
+from tasker.services.submitting.requesting import TaskRequestSender
 
 
-class TaskRequester(Requesting):
+class TaskRequester(TaskRequestSender):
     """Sends requests that an orchestrator turns into tasks. Use it as `async with TaskRequester(backend) as ask:`.
 
     Parameters: `backend` and `backend_settings` say how to reach the broker, `database_url` is only for a backend whose

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasker.api.process.observed import Observed
+from tasker.api.process.observed import ProcessSnapshot
 from tasker.app.assembly.context import breakers_of
 from tasker.app.assembly.worker import worker_process
 from tasker.app.bootstrap import prepare, require_shared
@@ -16,7 +16,7 @@ from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.observing import observed_worker, status_of
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.messaging import DEFAULT_BACKEND
-from tasker.db.awaited import Patient
+from tasker.db.awaited import StartupWait
 from tasker.messaging.registry import load_backend
 from tasker.plugins.offers import rules_of
 from tasker.plugins.process import plugins_of
@@ -24,11 +24,11 @@ from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, plugin_con
 from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, PortSettings
 from tasker.process.runtime import Runtime
-from tasker.process.serving import GracefulWorker, Patience, Server, Title, serve
+from tasker.process.serving import GracefulWorker, StopLimits, ServedProcess, Title, serve
 from tasker.process.supervision.own_tasks import run_guarded
-from tasker.process.supervision.reloading import Hangups, Reloading
+from tasker.process.supervision.reloading import ReloadSignals, Reloading
 from tasker.process.supervision.status import StatusSignal
-from tasker.process.supervision.stopping import interrupted_at_once, tell_short_grace
+from tasker.process.supervision.stopping import interrupted_at_once, warn_short_grace
 from tasker.resilience.registry import Breakers
 from tasker.services.authentication.settings import AuthSettings
 from tasker.services.authoring.handlers import load_handlers
@@ -55,7 +55,7 @@ class Service:
     """Of the process itself; None: as configured, which is none by default."""
     reread: Callable[[], Configured] = lambda: UNCONFIGURED
     """Reads the configuration again."""
-    hangups: Hangups = field(default_factory=Hangups)
+    hangups: ReloadSignals = field(default_factory=ReloadSignals)
     status: StatusSignal = field(default_factory=StatusSignal)
 
     @property
@@ -117,7 +117,7 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         orchestrator.events.change(found.orchestrator_events)
         breakers.change(found.breakers)
 
-    observed = Observed("orchestrator", orchestrator, lambda: orchestrator.identity)
+    observed = ProcessSnapshot("orchestrator", orchestrator, lambda: orchestrator.identity)
     http = limits.http
     port = PortSettings(
         request_seconds=http.request_seconds,
@@ -133,8 +133,8 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
 
 
 def _with_port(
-    server: Server, title: Title, service: Service, observed: Observed, port: PortSettings, connections: Sequence[str]
-) -> tuple[Server, Title, Callable[[AuthSettings], None]]:
+    server: ServedProcess, title: Title, service: Service, observed: ProcessSnapshot, port: PortSettings, connections: Sequence[str]
+) -> tuple[ServedProcess, Title, Callable[[AuthSettings], None]]:
     """The server, and what it is called; with a port of its own where one is asked for or configured.
 
     What takes over who is let in there is the third.
@@ -165,7 +165,7 @@ def _resources(service: Service, breakers: Breakers) -> Resources:
         )
 
 
-async def _worker(service: Service, resources: Resources, breakers: Breakers) -> tuple[Runtime, Observed]:
+async def _worker(service: Service, resources: Resources, breakers: Breakers) -> tuple[Runtime, ProcessSnapshot]:
     registry = load_handlers(service.handlers, service.configuration.importable)
     settings = service.configuration.worker
     runtime = worker_process(
@@ -180,7 +180,7 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
         plugins=plugins_of(service.configuration.plugins),
     )
     wait_seconds = service.configuration.database.connect_wait_seconds
-    plans = PlanStore(Patient(runtime.connection, resources.url, wait_seconds), service.configuration.retry)
+    plans = PlanStore(StartupWait(runtime.connection, resources.url, wait_seconds), service.configuration.retry)
     found = await register_served(
         service.configuration,
         registry,
@@ -193,12 +193,12 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
     registry.load_installed()
     runtime.namespaces.extend(found.namespaces)
     if service.shutdown_seconds is None:  # who gives it by hand knows what it cuts off
-        tell_short_grace(found.plans, service.stop_limit)
+        warn_short_grace(found.plans, service.stop_limit)
     return runtime, observed_worker(runtime, registry, found.plans)
 
 
 async def _serve(
-    server: Server,
+    server: ServedProcess,
     service: Service,
     resources: Resources,
     title: Title,
@@ -207,7 +207,7 @@ async def _serve(
     connections: Sequence[str],
 ) -> None:
     chosen = service.configuration
-    patience = Patience(service.stop_limit, chosen.database.connect_wait_seconds, chosen.worker.lease_ms / 1000)
+    patience = StopLimits(service.stop_limit, chosen.database.connect_wait_seconds, chosen.worker.lease_ms / 1000)
     service.hangups.answer(Reloading(chosen, service.reread, change))
     await serve(server, resources, patience, title, ready, connections)
 

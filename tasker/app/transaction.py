@@ -12,7 +12,7 @@ from tasker.db.caller_transaction import CallerTransaction, caller_transaction, 
 from tasker.process.system import new_task_uuid
 from tasker.services.authoring.target_plans import plan_in
 from tasker.services.submitting.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission, sending_backend
-from tasker.services.submitting.submission import Drafts, Request, RequestOptions, Submitted
+from tasker.services.submitting.submission import DraftFactory, Submission, SubmissionOptions, SubmissionResult
 
 
 def submit_in(
@@ -24,19 +24,19 @@ def submit_in(
     environment: str | None = None,
     backend: str = DEFAULT_BACKEND,
     lock_timeout: float = LOCK_TIMEOUT_SECONDS,
-    **options: Unpack[RequestOptions],
-) -> Submitted:
+    **options: Unpack[SubmissionOptions],
+) -> SubmissionResult:
     """Create a task in the caller's own transaction: it exists if, and only if, the caller commits (rule 23).
 
     `connection` is a SQLAlchemy Connection or Session, or a psycopg Connection; nothing is committed here. `target` is
     a template file or folder, a compiled plan, or `namespace/name[:version]` of a registered template; a template that
     the database lacks is registered in the same transaction. `lock_timeout` is in seconds, `options` are those of
-    `Request`. After any error the transaction can go on.
+    `Submission`. After any error the transaction can go on.
 
     Raises `TemplateError`, `InputInvalid`, `DuplicateTask`; `UsageError` for what is no transaction, and for a backend
     that sends after the commit (use `App.submit_in`); `DatabaseError` when a lock was not to be had in time.
     """
-    request = Request({} if context is None else context, **options)
+    request = Submission({} if context is None else context, **options)
     submit = _submission(target, request, template, environment, backend, lock_timeout)
     return submit(caller_transaction(connection))
 
@@ -50,25 +50,25 @@ async def submit_in_async(
     environment: str | None = None,
     backend: str = DEFAULT_BACKEND,
     lock_timeout: float = LOCK_TIMEOUT_SECONDS,
-    **options: Unpack[RequestOptions],
-) -> Submitted:
+    **options: Unpack[SubmissionOptions],
+) -> SubmissionResult:
     """As `submit_in`, for an AsyncConnection or AsyncSession of SQLAlchemy."""
-    request = Request({} if context is None else context, **options)
+    request = Submission({} if context is None else context, **options)
     submit = _submission(target, request, template, environment, backend, lock_timeout)
     return await in_caller_transaction(connection, submit)
 
 
 def _submission(
     target: str | Path | Plan,
-    request: Request,
+    request: Submission,
     template: str | None,
     environment: str | None,
     backend: str,
     lock_timeout: float,
-) -> Callable[[CallerTransaction], Submitted]:
-    def submit(transaction: CallerTransaction) -> Submitted:
+) -> Callable[[CallerTransaction], SubmissionResult]:
+    def submit(transaction: CallerTransaction) -> SubmissionResult:
         plan = plan_in(transaction, target, template, environment)
-        submission = CallerSubmission(Drafts(new_task_uuid), sending_backend(backend), register=True)
+        submission = CallerSubmission(DraftFactory(new_task_uuid), sending_backend(backend), register=True)
         return submission.submit(transaction, plan, request, lock_timeout=lock_timeout)
 
     return submit

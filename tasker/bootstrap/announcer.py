@@ -11,7 +11,7 @@ from typing import Any
 from tasker.contracts.execution import Failure
 from tasker.errors import StepExecutionError
 from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint, Unreported
+from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint, UnreportedEnd
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler.checkpoint import CheckpointYield
@@ -67,7 +67,7 @@ class StepAnnouncer:
     def ended(self, attempt: Attempt, end: AttemptEnd) -> None:
         """An attempt ended; one that was cancelled, lost or given back is not announced."""
         self.running -= 1
-        if isinstance(end, Unreported):
+        if isinstance(end, UnreportedEnd):
             return
         self.processed += 1
         failure = end.failure

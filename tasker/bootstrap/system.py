@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasker.api.process.observed import Observed
+from tasker.api.process.observed import ProcessSnapshot
 from tasker.app.configured import Configured, from_environment
 from tasker.app.embedded.sync_app import SyncApp
 from tasker.app.observing import observed_worker
@@ -22,7 +22,7 @@ from tasker.execution.attempt.observed import ObservedRunner
 from tasker.handler import HandlerRegistry
 from tasker.plugins.offers import rules_of
 from tasker.plugins.process import plugins_of
-from tasker.services.authoring.handlers import add_handlers_beside
+from tasker.services.authoring.handlers import load_neighbouring_handlers
 from tasker.services.authoring.templates import find_templates, load_workflows
 from tasker.template_discovery import TemplatePath
 from tasker.types import BootstrapConfig, BootstrapResult, WorkerState
@@ -39,7 +39,7 @@ class System:
     announcer: StepAnnouncer
     result: BootstrapResult
     configured: Configured
-    observed: Observed
+    observed: ProcessSnapshot
     draining: bool = field(default=False, init=False)
 
     @classmethod
@@ -125,7 +125,7 @@ def _register_templates(app: SyncApp, configured: Configured) -> list[Plan]:
     plans, rules = [], rules_of(plugins_of(configured.plugins))
     for file in find_templates(folder) if folder and _has_templates(folder) else []:
         workflows = load_workflows(file, configured.environment, rules)
-        add_handlers_beside(app.original.registry, workflows)
+        load_neighbouring_handlers(app.original.registry, workflows)
         for workflow in workflows:
             app.plans.register(workflow.plan)
             plans.append(workflow.plan)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tasker.cli.loading import nothing_is_garbage
+from tasker.cli.loading import pause_gc
 from tasker.cli.main import WANTS_JSON
-from tasker.cli.options import URL_VARIABLE, Database
+from tasker.cli.options import URL_VARIABLE, DatabaseOption
 from tasker.cli.render.values import echo
 from tasker.errors import UsageError
 
@@ -45,7 +45,7 @@ FORMAT = format_option("text", "json")
 
 
 def configured_for(
-    database: Database, context: str = "complete", *, no_config: bool = False, environ: Mapping[str, str] = os.environ
+    database: DatabaseOption, context: str = "complete", *, no_config: bool = False, environ: Mapping[str, str] = os.environ
 ) -> Configured:
     """What a command is made with: options count above `DATABASE_URL`, that above the configuration file.
 
@@ -61,7 +61,7 @@ def configured_for(
     return replace(found, backend=backend, database_url=url)
 
 
-def known_configuration(database: Database) -> Configured:
+def known_configuration(database: DatabaseOption) -> Configured:
     """As `configured_for`, of a command that looks at tasks or mends them: it needs no file where it has a URL, and a
     `TASKER_CONFIG_ROOT` below which there is none at all is left aside, which is said. Raises as that does."""
     root = os.environ.get(ROOT_VARIABLE)
@@ -72,7 +72,7 @@ def known_configuration(database: Database) -> Configured:
 
 
 def connected(
-    database: Database,
+    database: DatabaseOption,
     use: Callable[[App], Awaitable[T]],
     *,
     create: bool = False,
@@ -131,10 +131,10 @@ async def _recorded(app: App, use: Callable[[App], Awaitable[T]], several: bool)
 @asynccontextmanager
 async def opened(chosen: Configured, data_dir: Path | None) -> AsyncIterator[App]:
     """An app that submits and reads, and runs no steps."""
-    with nothing_is_garbage():
-        from tasker.app.embedded.short import ShortApp
+    with pause_gc():
+        from tasker.app.embedded.short import CommandApp
 
-    async with ShortApp(configuration=chosen, data_dir=data_dir, work=False) as app:
+    async with CommandApp(configuration=chosen, data_dir=data_dir, work=False) as app:
         yield app
 
 

@@ -45,9 +45,9 @@ class WorkflowPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """As `click.Path`. Raises `click.BadParameter` with a suggestion."""
-        from tasker.services.authoring.targets import path_meant
+        from tasker.services.authoring.targets import resolve_path
 
-        if Path(value).exists() or (meant := path_meant(value)) is None:
+        if Path(value).exists() or (meant := resolve_path(value)) is None:
             return super().convert(value, param, ctx)
         return self.fail(f"Path {str(value)!r} does not exist: {meant}", param, ctx)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def nothing_is_garbage() -> Iterator[None]:
+def pause_gc() -> Iterator[None]:
     """Around imports: modules stay for as long as the process.
 
     Looking for garbage among them takes a tenth of the start, and each full collection of a worker would look through

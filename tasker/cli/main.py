@@ -17,7 +17,7 @@ import click
 from tasker import __version__
 from tasker.__main__ import INTERRUPTED
 from tasker.cli.guessing import GuessingGroup, explained
-from tasker.cli.loading import nothing_is_garbage
+from tasker.cli.loading import pause_gc
 from tasker.errors import (
     DeclarationMismatch,
     DuplicateTask,
@@ -32,7 +32,7 @@ from tasker.installed import offered
 from tasker.plugins.found import PLUGINS_GROUP
 
 if TYPE_CHECKING:
-    from tasker.plugins.process import Plugins
+    from tasker.plugins.process import PluginHost
 
 COMMANDS = {
     "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
@@ -103,15 +103,15 @@ class TaskerGroup(GuessingGroup):
         if cmd_name not in COMMANDS:
             return plugin_commands().get(cmd_name) or _setup_command(cmd_name)
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        with nothing_is_garbage():
+        with pause_gc():
             command: click.Command = getattr(import_module(module), attribute)
         return command
 
     def unknown(self, ctx: click.Context, args: Sequence[str]) -> str:
         """The plugin that has the command and is off; else what was probably meant."""
-        from tasker.cli.switched_off import told_of
+        from tasker.cli.switched_off import describe_disabled_command
 
-        return told_of(args[0]) or super().unknown(ctx, args)
+        return describe_disabled_command(args[0]) or super().unknown(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands: of ours from the table alone."""
@@ -134,7 +134,7 @@ class TaskerGroup(GuessingGroup):
                 raise
             if ctx.meta.get(WANTS_JSON) or (told is not error and _asks_for_json(ctx.meta.get(ARGUMENTS, ()))):
                 _write_error(told)
-            raise Failure(told) from error
+            raise CommandFailure(told) from error
         except click.UsageError as error:
             mistake = explained(error)
             if _asks_for_json(ctx.meta.get(ARGUMENTS, ())):
@@ -170,7 +170,7 @@ def _warn(text: str) -> None:
 
 
 @cache
-def _commands_of(plugins: Plugins) -> dict[str, click.Command]:
+def _commands_of(plugins: PluginHost) -> dict[str, click.Command]:
     found: dict[str, click.Command] = {}
     for plugin, commands in plugins.answers("tasker_commands"):
         for command in commands if isinstance(commands, (list, tuple)) else [commands]:
@@ -206,7 +206,7 @@ def _write_error(error: TaskerError) -> None:
     write_json(sys.stdout, error_object(error))
 
 
-class Failure(click.ClickException):
+class CommandFailure(click.ClickException):
     """A `TaskerError` as the user sees it: the message, and what to do."""
 
     def __init__(self, error: TaskerError) -> None:

@@ -24,7 +24,7 @@ BACKEND_VARIABLE = "TASKER_MESSAGING_BACKEND"
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class DatabaseOption:
     """Where a command finds its tasks. `url` None means the embedded server of `data_dir`.
 
     `url_given` tells a URL of the command line from one of the environment, `backend_given` one that was named from the
@@ -65,7 +65,7 @@ PRIORITY_HELP = "Rank among steps that wait behind a full queue (2,000 steps by 
 
 
 def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--database-url`, `--data-dir` and `--backend`; the command gets them as `database: Database`."""
+    """Adds `--database-url`, `--data-dir` and `--backend`; the command gets them as `database: DatabaseOption`."""
 
     @wraps(command)
     def with_database(*args: Any, database_url: str | None, data_dir: Path | None, backend: str, **rest: Any) -> Any:
@@ -78,7 +78,7 @@ def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
             )
         url_given = source_of("database_url") is ParameterSource.COMMANDLINE
         backend_given = source_of("backend") is not ParameterSource.DEFAULT
-        database = Database(database_url, backend, data_dir, url_given, backend_given)
+        database = DatabaseOption(database_url, backend, data_dir, url_given, backend_given)
         return command(*args, database=database, **rest)
 
     for option in reversed(_OPTIONS):

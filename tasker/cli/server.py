@@ -13,8 +13,8 @@ from socket import socket as Socket
 import click
 
 from tasker.cli.connection import configured_for
-from tasker.cli.loading import nothing_is_garbage
-from tasker.cli.options import STOP_SECONDS, Database, database_options
+from tasker.cli.loading import pause_gc
+from tasker.cli.options import STOP_SECONDS, DatabaseOption, database_options
 from tasker.cli.worker.children import TASKER, TIED, end_with_parent, start_child
 from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_to_stderr, no_config_option
 from tasker.cli.worker.supervising import supervise, without
@@ -68,7 +68,7 @@ def server(
     tied: bool,
     inherited: int | None,
     no_config: bool,
-    database: Database,
+    database: DatabaseOption,
 ) -> None:
     """Answer HTTP until stopped: create, watch and steer tasks; see docs/rest-api.md.
 
@@ -85,7 +85,7 @@ def server(
       curl localhost:8080/health
     """
     require_libraries()
-    with nothing_is_garbage():
+    with pause_gc():
         from tasker.app.http_serving import HttpService, authenticator_of, listening_socket, serve_http, tls_of
         from tasker.app.serving import Service
 

@@ -17,7 +17,7 @@ from tasker.plugins.process import ready
 COMMANDS = "tasker_commands"
 
 
-def told_of(command: str) -> str | None:
+def describe_disabled_command(command: str) -> str | None:
     """Return which plugin has this command, and why it is not there; None: none has that could be imported."""
     try:
         chosen = from_environment().plugins

@@ -18,7 +18,7 @@ from tasker.client.responses import (
     TaskListResponse,
     TaskResponse,
 )
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 
 _shared = PerProcess[SyncApp | None](lambda: None)
 
@@ -41,7 +41,7 @@ class DatabaseCalls:
     ) -> TaskResponse:
         """Create a task of a registered template."""
         plan = self._app.plans.find(namespace, name, version).plan
-        request = Request(
+        request = Submission(
             context, initiator=self._initiator, source_system=self._source_system, reason=reason, **options
         )
         return self.get_task(self._app.submit_request(plan, request).task_uuid)

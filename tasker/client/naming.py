@@ -7,24 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tasker.client.http.server import Server
+    from tasker.client.http.server import ServerAddress
 
 URL, PROFILE = "TASKER_URL", "TASKER_PROFILE"
 TOKENS = ("TASKER_ORCHESTRATION_AUTH_TOKEN", "TASKER_AUTH_TOKEN", "TASKER_TOKEN")
 API_KEY, API_KEY_HEADER, CA_FILE = "TASKER_API_KEY", "TASKER_API_KEY_HEADER", "TASKER_CA_FILE"
 
 
-def server_at(url: str) -> Server:
+def server_at(url: str) -> ServerAddress:
     """The server of a URL, with what the environment has of credentials: a token counts above a key (F-283)."""
-    from tasker.client.http.server import Server
+    from tasker.client.http.server import ServerAddress
     from tasker.contracts.defaults.authentication import KEY_HEADER
 
     token = next(filter(None, map(os.environ.get, TOKENS)), None)
     api_key, header, ca_file = (os.environ.get(name) or None for name in (API_KEY, API_KEY_HEADER, CA_FILE))
-    return Server(url, token, None if token else api_key, Path(ca_file) if ca_file else None, header or KEY_HEADER)
+    return ServerAddress(url, token, None if token else api_key, Path(ca_file) if ca_file else None, header or KEY_HEADER)
 
 
-def server_of_environment() -> Server | None:
+def server_of_environment() -> ServerAddress | None:
     """The server of `TASKER_URL`, else of the profile `TASKER_PROFILE`. Raises `UsageError` for no such profile."""
     if url := os.environ.get(URL):
         return server_at(url)

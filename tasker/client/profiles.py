@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-from tasker.client.http.server import Server
+from tasker.client.http.server import ServerAddress
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 
@@ -25,17 +25,17 @@ HEADING = "# Written by `tasker profile`.\n"
 class Profiles:
     """The profiles of a user by name, and which of them is used where none is named."""
 
-    servers: Mapping[str, Server] = field(default_factory=dict)
+    servers: Mapping[str, ServerAddress] = field(default_factory=dict)
     active: str | None = None
 
-    def get(self, name: str) -> Server:
+    def get(self, name: str) -> ServerAddress:
         """The server of that name. Raises `UsageError`."""
         if name not in self.servers:
             known = f"there are: {', '.join(sorted(self.servers))}" if self.servers else "tasker profile add makes one"
             raise UsageError(f"there is no profile {name!r}", hint=known)
         return self.servers[name]
 
-    def with_server(self, name: str, server: Server) -> Profiles:
+    def with_server(self, name: str, server: ServerAddress) -> Profiles:
         """With a new server, or another one of that name. Raises `UsageError` for what is no name."""
         if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
             raise UsageError(f"{name!r} is no name for a profile", hint="letters, digits, - and _")
@@ -83,13 +83,13 @@ def read_profiles(file: Path) -> Profiles:
     return Profiles(servers, active)
 
 
-def _server(file: Path, name: str, entry: Mapping[str, Any]) -> Server:
+def _server(file: Path, name: str, entry: Mapping[str, Any]) -> ServerAddress:
     unknown = sorted(entry.keys() - set(KEYS))
     if unknown or "url" not in entry or not all(isinstance(value, str) for value in entry.values()):
         what = f"unknown: {', '.join(unknown)}" if unknown else "it needs a url, and all values are texts"
         raise UsageError(f"{file}: the profile {name} cannot be used; {what}", hint=f"it has: {', '.join(KEYS)}")
     ca_file = Path(entry["ca_file"]) if "ca_file" in entry else None
-    return Server(entry["url"], entry.get("token"), entry.get("api_key"), ca_file)
+    return ServerAddress(entry["url"], entry.get("token"), entry.get("api_key"), ca_file)
 
 
 def write_profiles(file: Path, profiles: Profiles) -> None:

@@ -16,7 +16,7 @@ from tasker.client.responses import (
 from tasker.errors import UsageError
 
 if TYPE_CHECKING:
-    from tasker.client.http.server import Server
+    from tasker.client.http.server import ServerAddress
 
 REQUEST_OPTIONS = ("priority", "idempotency_key", "correlation_id", "parent_correlation_id", "tags")
 DATABASE, SERVERS = "tasker.client.local", "tasker.client.http.published"
@@ -120,7 +120,7 @@ class TaskerClient:
 
         return DatabaseCalls(self.initiator, self.source_system)
 
-    def _server(self) -> Server | None:
+    def _server(self) -> ServerAddress | None:
         if self.base_url:
             return server_at(self.base_url)
         return None if _works_here() else server_of_environment()

@@ -22,7 +22,7 @@ def jittered(seconds: float, spread: float, chance: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Backoff:
+class BackoffPolicy:
     """Pauses in seconds from `first` on, each twice the one before, up to `longest`; `spread` as of `jittered`."""
 
     first: float

@@ -56,7 +56,7 @@ class AttemptEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Transition:
+class StateTransition:
     """A step, or where `step_uuid` is None a task, that a write of this process brought to `to_state`.
 
     `token` is that of the claim that it is about, as in `AttemptStarted`; `worker` the incarnation that has or had it.
@@ -80,7 +80,7 @@ Counts: TypeAlias = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SubmittedTask:
+class TaskSubmitted:
     """A task that was created. `traceparent` and `tracestate` are as in `AttemptStarted`."""
 
     task_uuid: str
@@ -101,7 +101,7 @@ class TasksSubmitted:
     template: str
     created: int
     duration_ms: float
-    tasks: tuple[SubmittedTask, ...] = ()
+    tasks: tuple[TaskSubmitted, ...] = ()
     answered_at: datetime = EPOCH
 
 
@@ -120,7 +120,7 @@ class StoredAttempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteCommitted:
     """One answered write of the engine. `function` is its name (`submit`, `claim`, `advance`, `park`, ...).
 
     `duration_ms` is the time until its answer in milliseconds; `queued` are the steps that it put into queues, by
@@ -143,7 +143,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class QueuePolled:
     """A look at a queue by this process, which took `duration_ms` milliseconds with the taking of what was there.
 
     `found` is how many messages and steps there were; `announced` is False where nothing had announced any. `failed`:
@@ -191,7 +191,7 @@ class RequestAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class CaughtUp:
+class BatchDelivered:
     """A plugin has heard all that happened so far, in so many `calls` since the last time; at least one."""
 
     calls: int
@@ -206,7 +206,7 @@ class TaskFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class ClosedTask:
+class TaskClosed:
     """A task that ended in `state` without a result that this process had run, and what an attempt of it would tell.
 
     `ended_at` is the time of the database's clock in UTC; `traceparent` and `tracestate` are as in `AttemptStarted`.
@@ -234,7 +234,7 @@ class BreakerChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimsHeld:
+class ClaimsThrottled:
     """A reason for which this process takes on no more than `at_most` steps in all; `at_most` None: it is gone."""
 
     reason: str
@@ -242,7 +242,7 @@ class ClaimsHeld:
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class SweepRepaired:
     """How many things one sweep has repaired: (kind, number) of each kind of which there were any."""
 
     counts: tuple[tuple[str, int], ...]

@@ -8,7 +8,7 @@ KEPT = 128
 """Sets of at most so many steps are kept, so that what is kept grows with the number of steps."""
 
 
-class Kinship:
+class Ancestry:
     """The steps that a step reaches along the edges, one way. Edges to what is no step are ignored."""
 
     def __init__(self, edges: Mapping[str, Sequence[str]]) -> None:

@@ -88,7 +88,7 @@ class QueuedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Available:
+class MessageAvailable:
     """Notification that a queue has a message; it must still be fetched (B-12)."""
 
     queue: str
@@ -195,10 +195,10 @@ class Backend(Protocol):
         """Depth and age."""
         ...
 
-    def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available | QueuedMessage, None]:
+    def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable | QueuedMessage, None]:
         """Notifications for these queues until the generator is closed.
 
-        The first notifications are one `Available` for each queue: the subscription is live, and messages that came
+        The first notifications are one `MessageAvailable` for each queue: the subscription is live, and messages that came
         before it must be looked for. Notifications may be doubled or find nothing (B-12, E-14, E-15).
         """
         ...

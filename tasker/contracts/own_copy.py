@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 
-def own_copy(value: Any) -> Any:
+def deep_copy(value: Any) -> Any:
     """A copy that a handler may change without the next handler seeing it; cheap for flat values."""
     if isinstance(value, dict):
-        return {key: own_copy(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+        return {key: deep_copy(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
     if isinstance(value, list):
-        return [own_copy(item) if isinstance(item, (dict, list)) else item for item in value]
+        return [deep_copy(item) if isinstance(item, (dict, list)) else item for item in value]
     return value
 
 
-class CopiedWhenRead(Mapping[str, Any]):
+class CopyOnRead(Mapping[str, Any]):
     """Values that somebody else keeps, by name. Each is copied when it is read first: whoever reads it may change it.
 
     What is never read costs nothing: each of n batch workers is given the result that cut n batches. `names` do not
@@ -29,7 +29,7 @@ class CopiedWhenRead(Mapping[str, Any]):
         self._copies: dict[str, Any] = {}
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> CopiedWhenRead:
+    def of(cls, values: Mapping[str, Any]) -> CopyOnRead:
         """These values for one more reader, who sees nothing of what others have made of their copies."""
         if isinstance(values, cls):
             return cls(values._names, values._kept)
@@ -40,7 +40,7 @@ class CopiedWhenRead(Mapping[str, Any]):
             return self._copies[name]
         if name not in self._names:
             raise KeyError(name)
-        return self._copies.setdefault(name, own_copy(self._kept(name)))  # the threads of a handler get one copy
+        return self._copies.setdefault(name, deep_copy(self._kept(name)))  # the threads of a handler get one copy
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -18,7 +18,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import MAX_BACKOFF_MS
 from tasker.contracts.defaults.breakers import BREAKER_FAILURES, BREAKER_SUCCESSES, BREAKER_TIMEOUT_SECONDS
 from tasker.contracts.defaults.retries import BACKOFF_BASE_MS, BACKOFF_MULTIPLIER, MAX_ATTEMPTS
-from tasker.contracts.kinship import Kinship
+from tasker.contracts.kinship import Ancestry
 from tasker.contracts.step_types import StepType
 
 
@@ -171,14 +171,14 @@ class Plan:
         return tuple(step.name for step in self.steps if not step.depends_on)
 
     @cached_property
-    def above(self) -> Kinship:
+    def above(self) -> Ancestry:
         """Every step above a step, transitively."""
-        return Kinship({step.name: step.depends_on for step in self.steps})
+        return Ancestry({step.name: step.depends_on for step in self.steps})
 
     @cached_property
-    def below(self) -> Kinship:
+    def below(self) -> Ancestry:
         """Every step below a step, transitively."""
-        return Kinship(self.dependents)
+        return Ancestry(self.dependents)
 
     @cached_property
     def below_dynamic(self) -> frozenset[str]:

@@ -10,7 +10,7 @@ from tasker.contracts.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleFinding:
     """What a plugin finds in a template. With an `error` the template cannot be used; a `warning` is only told."""
 
     code: str
@@ -37,7 +37,7 @@ class TemplateRule(Protocol):
         """Its name."""
         ...
 
-    def judge(self, plan: Plan) -> Sequence[Finding]:
+    def judge(self, plan: Plan) -> Sequence[RuleFinding]:
         """What it finds in a template without errors. Raises `RuleFailed`."""
         ...
 

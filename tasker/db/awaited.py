@@ -63,7 +63,7 @@ async def with_servers(where: str, seconds: float, hint: str, call: Callable[[],
     return found
 
 
-class Patient(Statements):
+class StartupWait(Statements):
     """Statements that wait, for `seconds` each, while the database is away. Only for what may run twice."""
 
     def __init__(self, statements: Statements, url: str, seconds: float) -> None:

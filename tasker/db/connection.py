@@ -17,7 +17,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from tasker.db.database import connect, conninfo, lost, refuses_settings, unavailable, unreadable
-from tasker.db.pace import Pace, fullness_of, outage_of
+from tasker.db.pace import ReconnectPause, fullness_of, outage_of
 from tasker.db.session import Params, Rows, Session
 from tasker.db.unusable import READ_ONLY, is_unusable, reports_read_only, unusable, writes_of
 from tasker.errors import ConnectionLost, DatabaseError, DatabaseUnavailable, LockTimeout, StatementTimeout
@@ -87,7 +87,7 @@ class Connection(Statements):
         self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
         self._session: Session | None = None
         self._lock = asyncio.Lock()
-        self._pace = Pace(name, outage_of(url), fullness_of(url))
+        self._pace = ReconnectPause(name, outage_of(url), fullness_of(url))
         self._opened_at = 0.0
         self._writes, self._generation = writes_of(url), 0
         self._read_only = False

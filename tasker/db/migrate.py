@@ -19,7 +19,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import LOCKED, is_lost
 from tasker.db.database import connect, conninfo, lost
 from tasker.db.limits import MIGRATION
-from tasker.db.schema import APPLIED, HERE, Difference, Recorded, Schema, Script, read_schema
+from tasker.db.schema import APPLIED, HERE, SchemaDifference, RecordedScript, Schema, Script, read_schema
 from tasker.errors import DatabaseError, DatabaseUnavailable
 from tasker.version import __version__
 
@@ -142,11 +142,11 @@ def _told_as_outage(url: str) -> Iterator[None]:
         raise
 
 
-def _applied(connection: Connection) -> dict[str, Recorded]:
+def _applied(connection: Connection) -> dict[str, RecordedScript]:
     import psycopg
 
     try:
-        return {name: Recorded(sha256, release) for name, sha256, release in connection.execute(APPLIED)}
+        return {name: RecordedScript(sha256, release) for name, sha256, release in connection.execute(APPLIED)}
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return {}
     except psycopg.errors.InsufficientPrivilege as error:
@@ -154,7 +154,7 @@ def _applied(connection: Connection) -> dict[str, Recorded]:
         raise DatabaseError(said, hint=_hint(connection, error)) from error
 
 
-def _upgrade(url: str, schema: Schema, root: Path, lock_timeout_seconds: float) -> Difference:
+def _upgrade(url: str, schema: Schema, root: Path, lock_timeout_seconds: float) -> SchemaDifference:
     """Apply what is missing and record it; what was missing."""
     with _transaction(url) as (bound, connection):
         _lock(connection, lock_timeout_seconds)

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.db.database import describe_url, host_and_port
 from tasker.errors import DatabaseUnavailable, TooManyConnections
 from tasker.resilience.outage import Outage
 
-BACKOFF = Backoff(0.1, 5.0, spread=0.5)
+BACKOFF = BackoffPolicy(0.1, 5.0, spread=0.5)
 """Seconds between two attempts to connect."""
 _log = logging.getLogger("tasker.database")
 
@@ -60,7 +60,7 @@ class Fullness:
             self._since = None
 
 
-class Pace:
+class ReconnectPause:
     """The pause before the next attempt of one connection: `async with pace:` around the attempt.
 
     Not stamina, which repeats a block until it succeeds: here every failed attempt is answered to the caller at once,

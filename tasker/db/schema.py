@@ -21,7 +21,7 @@ APPLIED = "select s.name, s.sha256, to_jsonb(s)->>'release' from tasker.schema_s
 """The one query that tells whether a database is current; also where the record has no releases yet."""
 
 
-class Recorded(NamedTuple):
+class RecordedScript(NamedTuple):
     """What a database remembers of a script."""
 
     sha256: str
@@ -65,12 +65,12 @@ class Schema:
     replaceable: tuple[Script, ...]
     release: str = __version__
 
-    def difference(self, applied: Mapping[str, Recorded]) -> Difference:
+    def difference(self, applied: Mapping[str, RecordedScript]) -> SchemaDifference:
         """Compare with what a database has recorded."""
         known = {script.name: script.sha256 for script in self.migrations}
         changed = [script for script in self.replaceable if not _has(applied, script)]
         superseded = {script.name for script in changed if self._precedes(applied.get(script.name))}
-        return Difference(
+        return SchemaDifference(
             pending=tuple(script for script in self.migrations if script.name not in applied),
             outdated=tuple(script for script in changed if script.name not in superseded),
             edited=tuple(name for name, sha in known.items() if name in applied and applied[name].sha256 != sha),
@@ -87,17 +87,17 @@ class Schema:
             ),
         )
 
-    def _precedes(self, recorded: Recorded | None) -> bool:
+    def _precedes(self, recorded: RecordedScript | None) -> bool:
         """True for what a newer release wrote."""
         return recorded is not None and release_order(recorded.release) > release_order(self.release)
 
 
-def _has(applied: Mapping[str, Recorded], script: Script) -> bool:
+def _has(applied: Mapping[str, RecordedScript], script: Script) -> bool:
     return script.name in applied and applied[script.name].sha256 == script.sha256
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SchemaDifference:
     """What a database lacks, and what it has that this version does not know."""
 
     pending: tuple[Script, ...]

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from tasker.lifecycle.seldom import Seldom
+from tasker.lifecycle.seldom import LogThrottle
 
 _log = logging.getLogger("tasker.database")
 
@@ -15,7 +15,7 @@ class SlowWaits:
     """Tells of the first at once, and of the others together: with the first one of the next period, and at the end."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._seldom, self._longest = Seldom(monotonic), 0.0
+        self._seldom, self._longest = LogThrottle(monotonic), 0.0
 
     def note(self, seconds: float, sizes: Callable[[], dict[str, int]]) -> None:
         """Somebody has waited for so long; `sizes` says how full the pool is."""

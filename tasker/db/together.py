@@ -24,7 +24,7 @@ class Transaction:
     """One transaction of `owner`, over `execute`. Behind the first statement that fails nothing is executed any more:
     the server would answer a commit as if all were well."""
 
-    def __init__(self, owner: Lending, execute: Execute) -> None:
+    def __init__(self, owner: SharedTransactions, execute: Execute) -> None:
         self.owner, self.task = owner, asyncio.current_task()
         self._execute = execute
         self._failure: BaseException | None = None
@@ -67,7 +67,7 @@ class Transaction:
             raise DatabaseError("an earlier statement of this transaction has failed") from self._failure
 
 
-class Lending(Statements):
+class SharedTransactions(Statements):
     """Who can lend a connection for a whole transaction."""
 
     @property

@@ -19,7 +19,7 @@ END: Final = None
 log = logging.getLogger("tasker.domain_events")
 
 
-class Listener:
+class SubscriberThread:
     """Brings events to one callback, plain or async, in their order.
 
     `heard`, `failed`, `dropped` and `late` count since the start.
@@ -89,7 +89,7 @@ class Listener:
             thread.join(max(0.0, seconds))
         left = max(0, self.waiting - 1) if thread is not None and thread.is_alive() else 0
         if self.dropped or left:
-            log.warning("subscriber_behind subscriber=%s dropped=%s waiting=%s", self.name, self.dropped, left)
+            log.warning("subscriber_backlogged subscriber=%s dropped=%s waiting=%s", self.name, self.dropped, left)
         self._waiting = SimpleQueue()  # one that hangs keeps the former
 
     def _live(self, waiting: SimpleQueue[Waiting]) -> None:

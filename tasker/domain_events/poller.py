@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from tasker.contracts.events.subscribing import LIMITS, SubscriberLimits
 from tasker.domain_events.channel import InProcessChannel, shared
-from tasker.domain_events.listening import Listener
+from tasker.domain_events.listening import SubscriberThread
 from tasker.domain_events.polling_thread import PollingThread
 
 log = logging.getLogger("tasker.domain_events")
@@ -40,7 +40,7 @@ class InProcessDomainEventPoller(PollingThread):
     ) -> None:
         super().__init__(polling_interval_ms)
         self.limits = limits
-        self.listeners: list[Listener] = []
+        self.listeners: list[SubscriberThread] = []
         self._limit = max_events_per_poll
         self._channel = shared if channel is None else channel
         self._error_callbacks: list[ErrorCallback] = []
@@ -48,7 +48,7 @@ class InProcessDomainEventPoller(PollingThread):
 
     def on_event(self, callback: DomainEventCallback, *, wants: Wants = lambda name: True) -> None:
         """Call this with every event whose name it `wants`."""
-        self.listeners.append(Listener(_name_of(callback), callback, wants, self._report, self.limits))
+        self.listeners.append(SubscriberThread(_name_of(callback), callback, wants, self._report, self.limits))
 
     def on_error(self, callback: ErrorCallback) -> None:
         """Call this with what a callback raised."""
@@ -83,7 +83,7 @@ class InProcessDomainEventPoller(PollingThread):
 
     def poll(self) -> int:
         """Deliver what is waiting here and now, at most `max_events_per_poll` events; how many there were."""
-        return self._take(Listener.hear)
+        return self._take(SubscriberThread.hear)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -95,9 +95,9 @@ class InProcessDomainEventPoller(PollingThread):
     def _hand_on(self) -> int:
         for each in self.listeners:
             each.look()
-        return self._take(Listener.tell)
+        return self._take(SubscriberThread.tell)
 
-    def _take(self, bring: Callable[[Listener, str, Any], None]) -> int:
+    def _take(self, bring: Callable[[SubscriberThread, str, Any], None]) -> int:
         self._polls += 1
         for count in range(self._limit):
             event = self._channel.receive()
@@ -107,7 +107,7 @@ class InProcessDomainEventPoller(PollingThread):
             self._bring(bring, event)
         return self._limit
 
-    def _bring(self, bring: Callable[[Listener, str, Any], None], event: dict[str, Any]) -> None:
+    def _bring(self, bring: Callable[[SubscriberThread, str, Any], None], event: dict[str, Any]) -> None:
         try:
             shown = self._shown(event)
         except Exception as error:

@@ -12,17 +12,17 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
 from tasker.execution.worker import Worker
 from tasker.resilience.outage import Failing
 from tasker.services.engine.answers import BacklogAnswer, ClaimAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.polling import Poller
+from tasker.services.engine.polling import QueuePoller
 from tasker.services.engine.process_registry import ProcessRegistry
 
-FAILED = Backoff(0.2, 0.2, spread=0.5)
+FAILED = BackoffPolicy(0.2, 0.2, spread=0.5)
 """Seconds to wait after a look that failed."""
 _log = logging.getLogger("tasker.execution")
 
@@ -39,7 +39,7 @@ class Claimer:
         engine: Engine,
         worker: Worker,
         namespaces: Sequence[str],
-        poller: Poller,
+        poller: QueuePoller,
         random: Random,
         release: Callable[[Sequence[int], int], Awaitable[BacklogAnswer]],
         *,

@@ -9,35 +9,35 @@ from dataclasses import field
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.execution import Claim
-from tasker.execution.attempt.cancel import CancelFlag
+from tasker.execution.attempt.cancel import AttemptCancelFlag
 from tasker.execution.attempt.task import AttemptTask
-from tasker.execution.attempt.values import Cancelled, Lost, Released
+from tasker.execution.attempt.values import AttemptCancelled, ClaimLost, ClaimReleased
 
 
 @dataclass(slots=True, eq=False)
-class Running:
+class InFlightClaim:
     """A claim in this worker's hands: while its handler runs, and until its result is stored."""
 
     claim: Claim
     handler: str
-    cancel: CancelFlag = field(default_factory=CancelFlag)
+    cancel: AttemptCancelFlag = field(default_factory=AttemptCancelFlag)
     task: AttemptTask | None = None
     ended: bool = False
 
 
-class ClaimsInHand:
+class InFlightClaims:
     """The claims in a worker's hands, by their steps."""
 
     def __init__(self) -> None:
-        self._in_hand: dict[str, Running] = {}
-        self._end: type[Lost] | type[Released] | None = None
+        self._in_hand: dict[str, InFlightClaim] = {}
+        self._end: type[ClaimLost] | type[ClaimReleased] | None = None
         """What claims end with that come when all were stopped."""
 
     def __len__(self) -> int:
         """How many there are."""
         return len(self._in_hand)
 
-    def take(self, running: Running) -> None:
+    def take(self, running: InFlightClaim) -> None:
         """One more, whose handler does not begin when all were stopped."""
         self._in_hand[running.claim.step_uuid] = running
         if self._end is not None:
@@ -64,7 +64,7 @@ class ClaimsInHand:
                 return _described(running.claim, running.handler)
         return None
 
-    def canceller_of(self, attempt: Running) -> str:
+    def canceller_of(self, attempt: InFlightClaim) -> str:
         """Who has cancelled the asyncio task of this attempt."""
         claim = None if attempt.task is None else attempt.task.cancelled_by
         if claim is None:
@@ -80,7 +80,7 @@ class ClaimsInHand:
             if (running := self._in_hand.get(claim.step_uuid)) and running.claim.token == claim.token:
                 del self._in_hand[claim.step_uuid]
 
-    def stop_steps(self, steps: Sequence[str], end: type[Lost] | type[Cancelled] | type[Released] = Lost) -> None:
+    def stop_steps(self, steps: Sequence[str], end: type[ClaimLost] | type[AttemptCancelled] | type[ClaimReleased] = ClaimLost) -> None:
         """Stop the handlers of these steps; their results no longer count."""
         for step in steps:
             if (running := self._in_hand.get(step)) and not running.ended:
@@ -95,11 +95,11 @@ class ClaimsInHand:
     def stop_task(self, task_uuid: str) -> None:
         """Stop every handler that runs for a cancelled task."""
         self.stop_steps(
-            [step for step, running in self._in_hand.items() if running.claim.task_uuid == task_uuid], Cancelled
+            [step for step, running in self._in_hand.items() if running.claim.task_uuid == task_uuid], AttemptCancelled
         )
 
-    def stop_all(self, end: type[Lost] | type[Released]) -> None:
-        """Stop every handler, and those of claims that are still to come: an answer may be under way. `Released`: their
+    def stop_all(self, end: type[ClaimLost] | type[ClaimReleased]) -> None:
+        """Stop every handler, and those of claims that are still to come: an answer may be under way. `ClaimReleased`: their
         steps are given back without an attempt."""
         self._end = end
         self.stop_steps(list(self._in_hand), end)
@@ -115,7 +115,7 @@ class ClaimsInHand:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenBack:
+class ReleasedClaim:
     """A claim that is released without an attempt; the note says why. `delay_ms`: not before that time has passed."""
 
     claim: Claim

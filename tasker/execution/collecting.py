@@ -10,15 +10,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.contracts.dataclasses import maker_of
 from tasker.contracts.execution import Claim, Failure, Verdict
 from tasker.contracts.hook_arguments import StoredAttempt
 from tasker.errors import DatabaseError, LockTimeout
-from tasker.execution.claims_in_hand import GivenBack
+from tasker.execution.claims_in_hand import ReleasedClaim
 from tasker.execution.completion_buffer import CompletionBuffer
-from tasker.execution.handed_over import HandedOver
-from tasker.execution.publishing.bus import Bus
+from tasker.execution.handed_over import HandOffStarter
+from tasker.execution.publishing.bus import AcceptedEventBus
 from tasker.execution.worker import Worker
 from tasker.lifecycle.breaker import BreakerState
 from tasker.resilience.guard import SlowCalls
@@ -26,8 +26,8 @@ from tasker.resilience.outage import Failing
 from tasker.services.engine.exchange import AdvanceResult, OnAdvanced, Result, ResultSink
 
 OnStored = Callable[[Sequence[StoredAttempt]], None]
-Release = Callable[[list[GivenBack]], Awaitable[None]]
-FAILED = Backoff(0.05, 2.0)
+Release = Callable[[list[ReleasedClaim]], Awaitable[None]]
+FAILED = BackoffPolicy(0.05, 2.0)
 """Seconds to wait after writes that failed, while the breaker does not say how long."""
 BREAKER = "completion_breaker"
 """Reason for which nothing more is claimed."""
@@ -35,7 +35,7 @@ _log = logging.getLogger("tasker.execution")
 _make_stored = maker_of(StoredAttempt)
 
 
-class Collector:
+class Completer:
     """Empties the worker's buffer in batches; what the engine hands back starts at once.
 
     `obey_breaker` is to be called when the breaker has changed.
@@ -55,13 +55,13 @@ class Collector:
         *,
         on_advanced: OnAdvanced,
         on_lost: Callable[[], None],
-        bus: Bus,
+        bus: AcceptedEventBus,
         on_stored: OnStored | None = None,
     ) -> None:
         self._buffer, self._worker, self._sink, self._release = buffer, worker, sink, release
         self._breaker, self._on_advanced, self._on_lost, self._bus = breaker, on_advanced, on_lost, bus
         self._on_stored, self._failures, self._failing = on_stored, 0, Failing("storing_results", _log)
-        self._handed_over = HandedOver(worker, buffer.resume)
+        self._handed_over = HandOffStarter(worker, buffer.resume)
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tasker.contracts.execution import Success
-from tasker.execution.claims_in_hand import GivenBack
+from tasker.execution.claims_in_hand import ReleasedClaim
 from tasker.execution.slots import Slots
-from tasker.lifecycle.pressure import BufferLimits, Fill
+from tasker.lifecycle.pressure import BufferLimits, BufferLevel
 from tasker.services.engine.exchange import Result
 
 BATCH_BYTES = 16_000_000
@@ -32,9 +32,9 @@ class CompletionBuffer:
         self._slots, self._limits = slots, limits
         self._results: list[Result] = []
         self._again: list[Result] = []
-        self._given_back: dict[str, GivenBack] = {}
+        self._given_back: dict[str, ReleasedClaim] = {}
         self._writing = 0
-        self._fill = Fill.NORMAL
+        self._fill = BufferLevel.NORMAL
         self._filled, self._empty = asyncio.Event(), asyncio.Event()
         self._empty.set()
 
@@ -70,7 +70,7 @@ class CompletionBuffer:
         """A result that was brought and could not be stored yet, because others held its task."""
         self._again.append(result)
 
-    def give_back(self, given_back: GivenBack) -> None:
+    def give_back(self, given_back: ReleasedClaim) -> None:
         """A claim that must be released."""
         self._given_back[given_back.claim.step_uuid] = given_back
         self._empty.clear()
@@ -111,7 +111,7 @@ class CompletionBuffer:
             self._writing = 0
 
     @contextmanager
-    def release(self) -> Iterator[list[GivenBack]]:
+    def release(self) -> Iterator[list[ReleasedClaim]]:
         """All claims to be released; they wait again when that fails."""
         given_back, self._given_back = self._given_back, {}
         try:
@@ -129,8 +129,8 @@ class CompletionBuffer:
         before, self._fill = self._fill, self._limits.fill(self.waiting, self._fill)
         if self._fill is before:
             return
-        self._slots.hold(BUFFER) if self._fill is Fill.FULL else self._slots.lift(BUFFER)
-        level = logging.INFO if self._fill is Fill.NORMAL else logging.WARNING
+        self._slots.hold(BUFFER) if self._fill is BufferLevel.FULL else self._slots.lift(BUFFER)
+        level = logging.INFO if self._fill is BufferLevel.NORMAL else logging.WARNING
         _log.log(level, "completion_buffer fill=%s waiting=%s size=%s", self._fill, self.waiting, self._limits.size)
 
 

@@ -10,7 +10,7 @@ from tasker.execution.worker import Worker
 from tasker.services.engine.exchange import AdvanceResult
 
 
-class HandedOver:
+class HandOffStarter:
     """Has `worker` start the claims of answers, one answer after the other, beside whoever has received them.
 
     `on_failed` is called when one could not be started: its claims are nobody's then, and the others are started.

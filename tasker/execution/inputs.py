@@ -18,10 +18,10 @@ from itertools import islice
 from typing import Any
 
 from tasker.contracts.json_text import JsonText
-from tasker.contracts.own_copy import CopiedWhenRead
+from tasker.contracts.own_copy import CopyOnRead
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.changes import Growth
+from tasker.services.engine.changes import ExpansionRecord
 from tasker.services.engine.claims import Inputs, TaskInputs
 from tasker.services.engine.exchange import Result
 
@@ -56,7 +56,7 @@ class InputCache:
         while len(self._tasks) > max(self._limit, len(inputs)):
             self._often.pop(self._tasks.popitem(last=False)[0], None)
 
-    def add_result(self, result: Result, growth: Growth | None = None) -> None:
+    def add_result(self, result: Result, growth: ExpansionRecord | None = None) -> None:
         """Keep a result that was produced here and that its step has completed with, and what it has added."""
         claim = result.claim
         if not result.success or (task := self._tasks.get(claim.task_uuid)) is None:
@@ -106,7 +106,7 @@ class InputCache:
             for name in ((ancestor.name,) if ancestor.static else task.created.get(ancestor.ordinal, ()))
         )
 
-    def dependency_results(self, task: TaskInputs, plan: Plan, step: StepPlan) -> CopiedWhenRead:
+    def dependency_results(self, task: TaskInputs, plan: Plan, step: StepPlan) -> CopyOnRead:
         """The results of all ancestors that have one, by step name (C-44), sorted; instances by their numbers."""
         results, ancestors = task.results, plan.above.of(step.name)
         if step.name not in plan.below_dynamic:
@@ -116,8 +116,8 @@ class InputCache:
         return _copied(results, [name for *_, name in sorted(found)])
 
 
-def _copied(results: dict[str, tuple[int, Any]], names: list[str]) -> CopiedWhenRead:
-    return CopiedWhenRead(dict.fromkeys(names), partial(_read, results))
+def _copied(results: dict[str, tuple[int, Any]], names: list[str]) -> CopyOnRead:
+    return CopyOnRead(dict.fromkeys(names), partial(_read, results))
 
 
 def _read(results: dict[str, tuple[int, Any]], name: str) -> Any:

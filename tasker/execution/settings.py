@@ -28,7 +28,7 @@ from tasker.contracts.defaults.workers import (
 from tasker.contracts.events.subscribing import LIMITS, SubscriberLimits
 from tasker.lifecycle.deployment import WORKER_EVENTS, EventSettings
 from tasker.lifecycle.pressure import BufferLimits
-from tasker.services.engine.rules import DEFAULT_RULES, Rules
+from tasker.services.engine.rules import DEFAULT_RULES, FleetRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,5 +80,5 @@ class WorkerSettings:
     """How many of one attempt."""
     name: str | None = None
     """What people call it; it is shown in the registry."""
-    rules: Rules = DEFAULT_RULES
+    rules: FleetRules = DEFAULT_RULES
     """What all processes agree on."""

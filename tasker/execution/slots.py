@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.hook_arguments import ClaimsHeld
+from tasker.contracts.hook_arguments import ClaimsThrottled
 
 MOST_KEPT = 16
 """Slots kept from a claim at most."""
@@ -30,7 +30,7 @@ class Slots:
     `on_held` is called when less is taken on for a reason, and when that is gone.
     """
 
-    def __init__(self, concurrency: int, on_held: Callable[[ClaimsHeld], None] | None = None) -> None:
+    def __init__(self, concurrency: int, on_held: Callable[[ClaimsThrottled], None] | None = None) -> None:
         self.concurrency, self._on_held = concurrency, on_held
         self.running = 0
         self._reserved = 0
@@ -79,7 +79,7 @@ class Slots:
         self._held[reason] = at_most
         if level >= logging.INFO:
             self._told.add(reason)
-        _log.log(level, "claims_held reason=%s at_most=%s", reason, at_most)
+        _log.log(level, "claims_throttled reason=%s at_most=%s", reason, at_most)
         self._tell(reason, at_most)
         self._freed.set()
 
@@ -97,7 +97,7 @@ class Slots:
 
     def _tell(self, reason: str, at_most: int | None) -> None:
         if self._on_held is not None:
-            self._on_held(ClaimsHeld(reason, at_most))
+            self._on_held(ClaimsThrottled(reason, at_most))
 
     def reserve(self, limit: int | None = None) -> int:
         """Set aside all free slots (up to `limit`) for a request under way; how many there were."""

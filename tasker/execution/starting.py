@@ -8,10 +8,10 @@ from typing import Any
 
 from tasker.execution.worker import Worker
 from tasker.services.engine.answers import SubmitAnswer
-from tasker.services.engine.starting import Submission
+from tasker.services.engine.starting import StartableSubmission
 
 
-class RootStarter:
+class EagerStart:
     """Hands a submission the free slots of `worker`; `wake` makes it look into the queue where nothing was claimed.
 
     What was claimed and is not known here, since the answer was lost or its steps could not be started, is found and
@@ -21,8 +21,8 @@ class RootStarter:
     def __init__(self, worker: Worker, wake: Callable[[], None], *, on_lost: Callable[[], None]) -> None:
         self._worker, self._wake, self._on_lost = worker, wake, on_lost
 
-    async def start(self, submit: Submission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
-        """As `Starter.start`. The tasks exist once there is an answer, whatever becomes of their first steps."""
+    async def start(self, submit: StartableSubmission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
+        """As `EagerStarter.start`. The tasks exist once there is an answer, whatever becomes of their first steps."""
         answers: list[SubmitAnswer] = []
 
         async def ask(slots: int) -> SubmitAnswer:

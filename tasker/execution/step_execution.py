@@ -10,11 +10,11 @@ from typing import Any
 from tasker.contracts.clock import Clock
 from tasker.errors import DatabaseError
 from tasker.execution.attempt.runner import AttemptRunner
-from tasker.execution.attempt.values import Lost
+from tasker.execution.attempt.values import ClaimLost
 from tasker.execution.claiming import Claimer
-from tasker.execution.collecting import BREAKER, Collector
+from tasker.execution.collecting import BREAKER, Completer
 from tasker.execution.completion_buffer import BUFFER, CompletionBuffer
-from tasker.execution.publishing.bus import Bus
+from tasker.execution.publishing.bus import AcceptedEventBus
 from tasker.execution.reporting.writer import ReportWriter
 from tasker.execution.watchdog import LoopWatchdog
 from tasker.execution.worker import Worker
@@ -38,10 +38,10 @@ class StepExecution:
         worker: Worker,
         claimer: Claimer,
         buffer: CompletionBuffer,
-        collector: Collector,
+        collector: Completer,
         runner: AttemptRunner,
         clock: Clock,
-        bus: Bus,
+        bus: AcceptedEventBus,
         writer: ReportWriter,
     ) -> None:
         self.worker, self.claimer, self.collector, self.runner = worker, claimer, collector, runner
@@ -71,7 +71,7 @@ class StepExecution:
     def fence(self) -> None:
         """The lease was lost: what runs here belongs to others now. Stop it, and claim nothing until `unfence`."""
         self.worker.slots.hold(FENCED, level=logging.DEBUG)  # told where it gives up
-        self.worker.claims.stop_all(Lost)
+        self.worker.claims.stop_all(ClaimLost)
 
     def unfence(self) -> None:
         """There is a lease again."""

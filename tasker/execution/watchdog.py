@@ -74,7 +74,7 @@ class LoopWatchdog:
     def _see_whether_it_turns(self) -> None:
         since = self._stalled_since
         if since is not None and self._turned > since:
-            _log.warning("event_loop_turns_again after_ms=%d", (self._turned - since) * 1000)
+            _log.warning("event_loop_recovered after_ms=%d", (self._turned - since) * 1000)
             self._stalled_since = None
 
     def _warn(self, turned: float, now: float) -> None:

@@ -8,19 +8,19 @@ from typing import Any
 from tasker.contracts.plan import Plan
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.answers import SubmitAnswer
-from tasker.services.engine.changes import Growth
+from tasker.services.engine.changes import ExpansionRecord
 from tasker.services.engine.exchange import AdvanceResult, Result
-from tasker.services.engine.starting import Starter, Submission
+from tasker.services.engine.starting import EagerStarter, StartableSubmission
 from tasker.services.reports import TaskReport, task_report
 
 
-class WholeRuns:
+class LocalTaskTracker:
     """The tasks that are followed, by their identifiers."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, WholeRun] = {}
+        self._runs: dict[str, LocalTask] = {}
 
-    def follow(self, task_uuid: str, run: WholeRun) -> None:
+    def follow(self, task_uuid: str, run: LocalTask) -> None:
         """Tell `run` of this task."""
         self._runs[task_uuid] = run
 
@@ -49,24 +49,24 @@ class WholeRuns:
             run.is_whole = False
 
 
-class WholeRun:
-    """One submission with what this process sees of its task: as `Starter` by way of `starter`, to be left at the end.
+class LocalTask:
+    """One submission with what this process sees of its task: as `EagerStarter` by way of `starter`, to be left at the end.
 
     Its report is what a query would say, word for word; where anything is not known there is none.
     """
 
-    def __init__(self, starter: Starter, runs: WholeRuns) -> None:
+    def __init__(self, starter: EagerStarter, runs: LocalTaskTracker) -> None:
         self._starter, self._runs = starter, runs
         self.is_whole = True
         """Nothing was seen that a report tells more of than is known here."""
         self._item: Mapping[str, Any] = {}
         self._answer = SubmitAnswer()
-        self._growths: dict[str, Growth] = {}
+        self._growths: dict[str, ExpansionRecord] = {}
         self._steps: dict[str, Result] = {}
         self._ended_at: str | None = None
 
-    async def start(self, submit: Submission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
-        """As `Starter.start`, of one task."""
+    async def start(self, submit: StartableSubmission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
+        """As `EagerStarter.start`, of one task."""
         (self._item,) = args["tasks"]
         self._runs.follow(self._item["id"], self)
         self._answer = await self._starter.start(submit, roots, args)
@@ -76,7 +76,7 @@ class WholeRun:
         """The report is not wanted any more."""
         self._runs.leave(self._item.get("id", ""))
 
-    def completed(self, result: Result, growth: Growth | None) -> None:
+    def completed(self, result: Result, growth: ExpansionRecord | None) -> None:
         """A step is complete with this result, and has added that to its task."""
         self._steps[result.claim.name] = result
         if growth is not None:
@@ -124,7 +124,7 @@ class WholeRun:
         }
 
 
-def _parents(plan: Plan, growths: Mapping[str, Growth]) -> dict[str, list[str]] | None:
+def _parents(plan: Plan, growths: Mapping[str, ExpansionRecord]) -> dict[str, list[str]] | None:
     """What each step of a task depends on, as a report lists them; None where it is not known which steps there are."""
     steps = {step.name: (step.ordinal, step.depends_on) for step in plan.steps if step.static}
     for growth in sorted(growths.values(), key=lambda growth: growth.version):

@@ -15,32 +15,32 @@ from functools import partial
 from typing import TypeVar
 
 from tasker.contracts.execution import Claim
-from tasker.contracts.own_copy import CopiedWhenRead
+from tasker.contracts.own_copy import CopyOnRead
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.tracing import TraceOf
 from tasker.errors import PlanUnreadable
 from tasker.execution.attempt.call import context_of
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.task import AttemptTask
-from tasker.execution.attempt.told import AttemptTeller
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Deferred, Released, Unplaced, Unreported
-from tasker.execution.claims_in_hand import ClaimsInHand, GivenBack, Running
+from tasker.execution.attempt.told import AttemptListener
+from tasker.execution.attempt.values import Attempt, AttemptEnd, ClaimDeferred, ClaimReleased, NoCapacity, UnreportedEnd
+from tasker.execution.claims_in_hand import InFlightClaims, ReleasedClaim, InFlightClaim
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import failed_here, log_failure
 from tasker.execution.fenced_writes import FencedWrites
 from tasker.execution.inputs import InputCache
-from tasker.execution.publishing.making import EventMaker
+from tasker.execution.publishing.making import EventFactory
 from tasker.execution.reading import InputReader, failed_of
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
-from tasker.execution.whole_runs import WholeRuns
+from tasker.execution.whole_runs import LocalTaskTracker
 from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs, TooLarge
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
 from tasker.services.engine.plans import PlanStore
-from tasker.services.task_lines import whose
+from tasker.services.task_lines import read_task_ids
 
 _log = logging.getLogger("tasker.execution")
 Answered = TypeVar("Answered", bound=AdvanceResult)
@@ -70,13 +70,13 @@ class Worker:
         plans: PlanStore,
         runner: AttemptRunner,
         settings: WorkerSettings,
-        events: EventMaker,
+        events: EventFactory,
         reports: ReportBuffer,
-        teller: AttemptTeller | None = None,
+        teller: AttemptListener | None = None,
         trace_of: TraceOf | None = None,
     ) -> None:
         self.identity, self.slots, self.settings, self.reports = identity, slots, settings, reports
-        self.inputs, self.claims, self.whole_runs = InputCache(), ClaimsInHand(), WholeRuns()
+        self.inputs, self.claims, self.whole_runs = InputCache(), InFlightClaims(), LocalTaskTracker()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
         self.given_back = 0
@@ -101,11 +101,11 @@ class Worker:
         """The registry knows it, with these namespaces: what it could not resolve before it may resolve now."""
         self.namespace_ids, self.unserved = list(namespace_ids), set()
 
-    def caller(self, slots: int = 0) -> Caller:
+    def caller(self, slots: int = 0) -> CompletingWorker:
         """This worker as the engine wants to know it."""
         limits = self.settings
         more = sorted(self.unserved), limits.window, limits.timeout_ms, limits.grace_ms
-        return Caller(self.identity, slots, self.namespace_ids, *more)
+        return CompletingWorker(self.identity, slots, self.namespace_ids, *more)
 
     def in_hand(self) -> list[tuple[str, int]]:
         """The (step, token) pairs in hand. May be called from another thread."""
@@ -172,17 +172,17 @@ class Worker:
         return plans
 
     async def _tell_left(self, rows: Sequence[ClaimRow], error: PlanUnreadable) -> None:
-        tasks = await whose(self._engine.connection, {row.task for row in rows})
+        tasks = await read_task_ids(self._engine.connection, {row.task for row in rows})
         for row in rows:
             ids = {"step_uuid": row.step, "step_name": row.name, "attempt": row.attempt}
-            log_line(_log, logging.WARNING, "step_left_to_newer", {**tasks[row.task], **ids, "error": error.message})
+            log_line(_log, logging.WARNING, "step_needs_newer_release", {**tasks[row.task], **ids, "error": error.message})
 
     def _leave_to_newer(self, row: ClaimRow, error: PlanUnreadable) -> None:
         where, attempt = (row.step, row.task, row.name, row.template, row.ordinal), row.attempt
         claim = Claim(*where, "", row.token, attempt, attempt, "", worker=self.identity)
-        self.claims.take(Running(claim, row.name, ended=True))
+        self.claims.take(InFlightClaim(claim, row.name, ended=True))
         self.unserved.add(claim.key)
-        self._completed.give_back(GivenBack(claim, {"reason": error.message, "unreadable": claim.key}))
+        self._completed.give_back(ReleasedClaim(claim, {"reason": error.message, "unreadable": claim.key}))
 
     async def _prepared(
         self,
@@ -217,7 +217,7 @@ class Worker:
     def _fail_unread(self, row: ClaimRow, plan: Plan, found: TooLarge) -> None:
         step, failure = plan.steps[row.ordinal], failed_of(found)
         claim = self._claim(row, plan, step, TaskInputs({}, found.correlation_id, found.trace))
-        self.claims.take(Running(claim, step.handler.callable, ended=True))
+        self.claims.take(InFlightClaim(claim, step.handler.callable, ended=True))
         log_failure(claim, step, failure)
         self._completed.add(Result(claim, plan, 0, failure))
 
@@ -226,8 +226,8 @@ class Worker:
 
     def _start(self, row: ClaimRow, plan: Plan) -> None:
         step, task = plan.steps[row.ordinal], self.inputs.require(row.task)
-        running = Running(claim := self._claim(row, plan, step, task), step.handler.callable)
-        read = CopiedWhenRead.of(task.context), self.inputs.dependency_results(task, plan, step)
+        running = InFlightClaim(claim := self._claim(row, plan, step, task), step.handler.callable)
+        read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
         limit, said = self.settings.result_limit_bytes, self.reports.of(claim)
         attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, said)
         self.claims.take(running)  # not before: nobody would give up a claim without an attempt
@@ -256,7 +256,7 @@ class Worker:
             trace_of=self._trace_of,
         )
 
-    async def _run(self, running: Running, attempt: Attempt) -> None:
+    async def _run(self, running: InFlightClaim, attempt: Attempt) -> None:
         try:
             self._settle(running, attempt, await self._carried_out(attempt))
         except BaseException as error:  # a defect of ours, or this task was cancelled: claim and slot must not be lost
@@ -278,7 +278,7 @@ class Worker:
             end = await self.events.with_events(end, attempt.step, partial(context_of, attempt))
         return end
 
-    def _settle(self, running: Running, attempt: Attempt, end: AttemptEnd) -> None:
+    def _settle(self, running: InFlightClaim, attempt: Attempt, end: AttemptEnd) -> None:
         running.ended = True
         self.slots.finish()
         if self._left_to_others is not None and not self._runner.crowded:
@@ -289,22 +289,22 @@ class Worker:
             log_failure(attempt.claim, attempt.step, end.failure)
         self._completed.add(end)
 
-    def _let_go(self, running: Running, end: Unreported, attempt: Attempt) -> None:
-        if isinstance(end, Released):
+    def _let_go(self, running: InFlightClaim, end: UnreportedEnd, attempt: Attempt) -> None:
+        if isinstance(end, ClaimReleased):
             return self._give_back(running, end, attempt)
-        if isinstance(end, Deferred):
-            return self._completed.give_back(GivenBack(end.claim, {"reason": end.reason}, end.delay_ms))
+        if isinstance(end, ClaimDeferred):
+            return self._completed.give_back(ReleasedClaim(end.claim, {"reason": end.reason}, end.delay_ms))
         self.claims.let_go([end.claim])
 
-    def _give_back(self, running: Running, end: Released, attempt: Attempt) -> None:
+    def _give_back(self, running: InFlightClaim, end: ClaimReleased, attempt: Attempt) -> None:
         """A step that nobody stopped is given back because its handler is not to be had here: never take it again."""
         note = {"reason": end.reason}
-        if isinstance(end, Unplaced):
+        if isinstance(end, NoCapacity):
             self._leave_to_others()
         if not running.cancel.is_set():
             self.unserved.add(running.claim.key)
             note["unserved"] = attempt.step.handler.callable
-        self._completed.give_back(GivenBack(running.claim, note))
+        self._completed.give_back(ReleasedClaim(running.claim, note))
 
     def _leave_to_others(self) -> None:
         """Take on nothing beyond what runs, for a moment or until a place is free: the step would come right back."""

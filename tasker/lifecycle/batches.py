@@ -30,7 +30,7 @@ _OLDER = {"CreateBatches": "create_batches", "NoBatches": "no_batches", "NoOp": 
 
 
 @dataclass(frozen=True, slots=True)
-class Batches:
+class ParsedBatches:
     """How the work is cut: one worker of the step `pattern` per cursor. No cursors: there is nothing to cut."""
 
     pattern: str | None = None
@@ -43,10 +43,10 @@ class Batches:
         return tuple(_warnings(self))
 
 
-NO_BATCHES = Batches()
+NO_BATCHES = ParsedBatches()
 
 
-def parse_batches(result: Any) -> Batches:
+def parse_batches(result: Any) -> ParsedBatches:
     """The batches in a step's result.
 
     Cursors are taken in wire form and in the published class's own; `batch_id` defaults to the position (`001`),
@@ -63,7 +63,7 @@ def parse_batches(result: Any) -> Batches:
     pattern = outcome.get("worker_template_name")
     if not isinstance(pattern, str) or not pattern:
         raise malformed(BATCH_KEY, f"needs 'worker_template_name', the name of a step; found {describe(pattern)}")
-    return Batches(pattern, cursors, outcome["total_items"])
+    return ParsedBatches(pattern, cursors, outcome["total_items"])
 
 
 def worker_inputs(cursor: Mapping[str, Any], settings: BatchSettings | None, *, no_op: bool = False) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def _range_length(cursor: Mapping[str, Any]) -> int | None:
     return range_length(cursor["start_cursor"], cursor["end_cursor"], int(cursor.get("step_size", 1)))
 
 
-def _warnings(batches: Batches) -> Iterator[str]:
+def _warnings(batches: ParsedBatches) -> Iterator[str]:
     total = sum(cursor["batch_size"] for cursor in batches.cursors)
     if total != batches.total_items:
         yield f"the batch sizes add up to {total}, total_items is {batches.total_items}"

@@ -36,7 +36,7 @@ class BreakerCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BreakerReading:
     """How a breaker stands at one moment; `error` is the failure that it saw last, `note` what else is to say."""
 
     name: str
@@ -47,14 +47,14 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class BreakerHealth:
     """What several breakers together say: `healthy`, `degraded` (one is half-open) or `unhealthy` (one is open)."""
 
     status: str
     message: str
 
 
-def health(readings: Sequence[Reading]) -> Health:
+def health(readings: Sequence[BreakerReading]) -> BreakerHealth:
     """The health of a process by its breakers: the worst of them counts, and the open ones say why (A-68)."""
     states = [reading.state for reading in readings]
     status = "healthy"
@@ -65,16 +65,16 @@ def health(readings: Sequence[Reading]) -> Health:
     names = (("closed", BreakerState.CLOSED), ("open", BreakerState.OPEN), ("half-open", BreakerState.HALF_OPEN))
     counts = ", ".join(f"{states.count(state)} {name}" for name, state in names)
     details = "; ".join(map(_line, readings)) or "none in use"
-    return Health(status, f"{len(states)} circuit breakers: {counts}. Details: {details}")
+    return BreakerHealth(status, f"{len(states)} circuit breakers: {counts}. Details: {details}")
 
 
-def _line(reading: Reading) -> str:
+def _line(reading: BreakerReading) -> str:
     counts = f"{reading.counts.calls} calls, {reading.counts.failures} failures"
     why = reading.error if reading.state is not BreakerState.CLOSED else ""
     return f"{reading.name}: {reading.state} ({', '.join(filter(None, (counts, why, reading.note)))})"
 
 
-class Breaker:
+class CircuitBreaker:
     """One breaker. `now` is always a monotonic time in seconds, which never goes back.
 
     Every call is asked for with `allow` and, if allowed, reported with its permit: by `succeeded` or `failed` - or by

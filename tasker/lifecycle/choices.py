@@ -8,14 +8,14 @@ from tasker.contracts.defaults.single_process import SINGLE_PROCESS_DECISION_DEP
 from tasker.contracts.plan import StepPlan
 from tasker.contracts.rules.limits import MOST_BATCHES
 from tasker.contracts.step_types import Creates
-from tasker.lifecycle.batches import Batches
-from tasker.lifecycle.decisions import Decision
-from tasker.lifecycle.growth import Growth
+from tasker.lifecycle.batches import ParsedBatches
+from tasker.lifecycle.decisions import ParsedDecision
+from tasker.lifecycle.growth import GraphDelta
 from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ExpansionLimits:
     """How far a task may grow (C-32, C-60). A decision's depth counts the decisions above it and itself."""
 
     max_decision_depth: int = SINGLE_PROCESS_DECISION_DEPTH
@@ -28,10 +28,10 @@ class Limits:
     """They are created in one transaction, which the database gives a limited time."""
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ExpansionLimits()
 
 
-def check_depth(growth: Growth, limits: Limits) -> list[str]:
+def check_depth(growth: GraphDelta, limits: ExpansionLimits) -> list[str]:
     """Refuses a decision that is too deep; warns before it comes to that (C-33)."""
     depth = _depth(growth)
     if depth > limits.max_decision_depth:
@@ -44,7 +44,7 @@ def check_depth(growth: Growth, limits: Limits) -> list[str]:
     return [warning] if depth >= limits.warn_decision_depth else []
 
 
-def _depth(growth: Growth) -> int:
+def _depth(growth: GraphDelta) -> int:
     """The longest chain of decisions that exist, one above the other, down to the parent and with it (C-33)."""
     depths: dict[str, int] = {}
     for step in growth.plan.steps:
@@ -53,7 +53,7 @@ def _depth(growth: Growth) -> int:
     return depths[growth.parent.name] if growth.exists(growth.parent.name) else 1
 
 
-def check_names(growth: Growth, decision: Decision, limits: Limits) -> list[str]:
+def check_names(growth: GraphDelta, decision: ParsedDecision, limits: ExpansionLimits) -> list[str]:
     """Refuses names that cannot be created here; warns about those that change nothing (C-29, C-30)."""
     parent, count = growth.parent, len(decision.step_names)
     if count > limits.max_steps_per_decision:
@@ -68,7 +68,7 @@ def check_names(growth: Growth, decision: Decision, limits: Limits) -> list[str]
     return [warning for warning in warnings if warning]
 
 
-def _check_name(growth: Growth, name: str) -> str | None:
+def _check_name(growth: GraphDelta, name: str) -> str | None:
     parent, step = growth.parent, growth.plan.by_name.get(name)
     candidates = _candidates(growth)
     if step is None:
@@ -93,13 +93,13 @@ def _not_creatable(parent: StepPlan, name: str, why: str, candidates: tuple[str,
     return OutcomeError(OutcomeProblem.NOT_CREATABLE, f"'{parent.name}' names '{name}', which {why}", hint=hint)
 
 
-def _candidates(growth: Growth) -> tuple[str, ...]:
+def _candidates(growth: GraphDelta) -> tuple[str, ...]:
     """The branches of the decision: what depends on it directly and is not created without being named."""
     by_name = growth.plan.by_name
     return tuple(name for name in growth.plan.dependents[growth.parent.name] if by_name[name].type.is_plain)
 
 
-def check_batches(parent: StepPlan, outcome: Batches, limits: Limits) -> None:
+def check_batches(parent: StepPlan, outcome: ParsedBatches, limits: ExpansionLimits) -> None:
     """Refuses more batches than one step may have."""
     count = len(outcome.cursors)
     if count > limits.max_batches_per_step:
@@ -110,7 +110,7 @@ def check_batches(parent: StepPlan, outcome: Batches, limits: Limits) -> None:
         )
 
 
-def worker_pattern(growth: Growth, outcome: Batches) -> tuple[str | None, list[str]]:
+def worker_pattern(growth: GraphDelta, outcome: ParsedBatches) -> tuple[str | None, list[str]]:
     """The step that the workers are made from: the outcome names it, or it is the one below (C-52, C-76)."""
     by_name, parent = growth.plan.by_name, growth.parent
     patterns = [name for name in growth.plan.dependents[parent.name] if by_name[name].type.is_pattern]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tasker.contracts.plan import StepPlan
-from tasker.lifecycle.growth import Growth
+from tasker.lifecycle.growth import GraphDelta
 
 
-def in_untaken_branch(growth: Growth, step: StepPlan) -> bool:
+def in_untaken_branch(growth: GraphDelta, step: StepPlan) -> bool:
     """True when the step joins what a branch that was not taken would have created.
 
     C-38 creates a convergence even when nothing that it joins exists. That is meant for the convergence of a decision
@@ -18,14 +18,14 @@ def in_untaken_branch(growth: Growth, step: StepPlan) -> bool:
     return any(_leads_to_choice(growth, name, step) and not _reachable(growth, step, name) for name in missing)
 
 
-def _leads_to_choice(growth: Growth, name: str, step: StepPlan) -> bool:
+def _leads_to_choice(growth: GraphDelta, name: str, step: StepPlan) -> bool:
     """True when `name`, or a step between it and `step`, would have created steps."""
     by_name = growth.plan.by_name
     between = {name, *growth.plan.below.of(name)}.intersection(growth.plan.above.of(step.name))
     return any(by_name[other].type.expands and not growth.exists(other) for other in between)
 
 
-def _reachable(growth: Growth, step: StepPlan, without: str) -> bool:
+def _reachable(growth: GraphDelta, step: StepPlan, without: str) -> bool:
     """True when some way down from a step that exists to `step` avoids the step `without`."""
     todo = [name for name in step.depends_on if name != without]
     seen = set(todo)

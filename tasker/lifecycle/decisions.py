@@ -19,16 +19,16 @@ _OLDER = {"ActivateSteps": "create_steps", "CreateSteps": "create_steps", "NoBra
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ParsedDecision:
     """What a decision step decided: the steps to create, each once, in its order; none of them is `no_branches`."""
 
     step_names: tuple[str, ...] = ()
 
 
-NO_BRANCHES = Decision()
+NO_BRANCHES = ParsedDecision()
 
 
-def parse_decision(result: Any) -> Decision:
+def parse_decision(result: Any) -> ParsedDecision:
     """The decision in a step's result.
 
     Takes the wire form (`type`, `step_names`) and the published class's own (`decision_type`, `next_step_names`).
@@ -43,7 +43,7 @@ def parse_decision(result: Any) -> Decision:
     names = outcome.get(names_key)
     if outcome[type_key] == DecisionType.NO_BRANCHES:
         return _no_branches(names, names_key)
-    return Decision(_names(names, names_key))
+    return ParsedDecision(_names(names, names_key))
 
 
 def _check_type(outcome: Mapping[str, Any], key: str) -> None:
@@ -67,7 +67,7 @@ def _refuse_dynamic_steps(outcome: Mapping[str, Any]) -> None:
         )
 
 
-def _no_branches(names: Any, key: str) -> Decision:
+def _no_branches(names: Any, key: str) -> ParsedDecision:
     if names:
         raise malformed(
             DECISION_KEY, f"is no_branches and yet has {key}: {describe(names)}", "create_steps creates them"

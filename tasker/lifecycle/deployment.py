@@ -50,7 +50,7 @@ def effective_mode(configured: DeploymentMode, capabilities: Capabilities) -> De
     return configured
 
 
-class Reception(StrEnum):
+class MessageSource(StrEnum):
     """Where a listener stands (B-8). Work is processed in each of them; what differs is who finds it."""
 
     CONNECTING = "connecting"
@@ -72,23 +72,23 @@ class Notice(StrEnum):
 class ListenerState:
     """A listener's place in the automaton, its failures in a row, and how often it fell back to polling."""
 
-    reception: Reception = Reception.CONNECTING
+    reception: MessageSource = MessageSource.CONNECTING
     failures: int = 0
     fallbacks: int = 0
 
     @property
     def is_listening(self) -> bool:
         """True while nothing that is announced is missed."""
-        return self.reception is Reception.EVENT_DRIVEN
+        return self.reception is MessageSource.EVENT_DRIVEN
 
     def connected(self) -> ListenerState:
         """It listens, and has proven that announcements arrive."""
-        return replace(self, reception=Reception.EVENT_DRIVEN, failures=0)
+        return replace(self, reception=MessageSource.EVENT_DRIVEN, failures=0)
 
     def lost(self) -> ListenerState:
         """Connecting failed, the connection ended, or a check went unanswered."""
-        fell = self.reception is not Reception.POLLING_FALLBACK
-        return ListenerState(Reception.POLLING_FALLBACK, self.failures + 1, self.fallbacks + fell)
+        fell = self.reception is not MessageSource.POLLING_FALLBACK
+        return ListenerState(MessageSource.POLLING_FALLBACK, self.failures + 1, self.fallbacks + fell)
 
 
 def notice(before: ListenerState, after: ListenerState, max_retry_attempts: int) -> Notice:
@@ -96,10 +96,10 @@ def notice(before: ListenerState, after: ListenerState, max_retry_attempts: int)
     if after.is_listening:
         if before.is_listening:
             return Notice.NONE
-        return Notice.LISTENING if before.reception is Reception.CONNECTING else Notice.RESTORED
+        return Notice.LISTENING if before.reception is MessageSource.CONNECTING else Notice.RESTORED
     if after.failures == max_retry_attempts + 1:
         return Notice.STILL_LOST
-    return Notice.NONE if before.reception is Reception.POLLING_FALLBACK else Notice.LOST
+    return Notice.NONE if before.reception is MessageSource.POLLING_FALLBACK else Notice.LOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class HealthStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class ListeningHealth:
     """How well a process learns of work, and why not better."""
 
     status: HealthStatus = HealthStatus.HEALTHY
@@ -258,17 +258,17 @@ def judge_health(
     *,
     running: bool = True,
     lost: ListenerState | None = None,
-) -> Health:
+) -> ListeningHealth:
     """How well a process learns of work; `lost` is a listener to which nothing arrives, if there is one (B-6)."""
     if not running:
-        return Health(HealthStatus.CRITICAL, "it does not run")
+        return ListeningHealth(HealthStatus.CRITICAL, "it does not run")
     if settings.health_enabled and (reason := _too_many_errors(settings, tally, now)):
-        return Health(HealthStatus.UNHEALTHY, reason)
+        return ListeningHealth(HealthStatus.UNHEALTHY, reason)
     if lost is None:
-        return Health()
+        return ListeningHealth()
     if mode is DeploymentMode.EVENT_DRIVEN_ONLY and lost.failures > settings.max_retry_attempts:
-        return Health(HealthStatus.UNHEALTHY, f"the listener failed {lost.failures} times in a row; polling instead")
-    return Health(HealthStatus.DEGRADED, "the listener is lost; polling instead")
+        return ListeningHealth(HealthStatus.UNHEALTHY, f"the listener failed {lost.failures} times in a row; polling instead")
+    return ListeningHealth(HealthStatus.DEGRADED, "the listener is lost; polling instead")
 
 
 def _too_many_errors(settings: EventSettings, tally: Tally, now: float) -> str:

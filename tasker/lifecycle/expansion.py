@@ -16,19 +16,19 @@ from tasker.contracts.step_types import Creates, StepType
 from tasker.lifecycle.batches import (
     NO_BATCHES,
     PLACEHOLDER_CURSOR,
-    Batches,
+    ParsedBatches,
     instance_name,
     parse_batches,
     worker_inputs,
 )
-from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits, check_batches, check_depth, check_names, worker_pattern
+from tasker.lifecycle.choices import DEFAULT_LIMITS, ExpansionLimits, check_batches, check_depth, check_names, worker_pattern
 from tasker.lifecycle.convergence import in_untaken_branch
-from tasker.lifecycle.decisions import NO_BRANCHES, Decision, parse_decision
-from tasker.lifecycle.growth import Growth
+from tasker.lifecycle.decisions import NO_BRANCHES, ParsedDecision, parse_decision
+from tasker.lifecycle.growth import GraphDelta
 from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem
 
 
-def expand(plan: Plan, parent: str, result: Any, existing: Existing, limits: Limits = DEFAULT_LIMITS) -> Expansion:
+def expand(plan: Plan, parent: str, result: Any, existing: Existing, limits: ExpansionLimits = DEFAULT_LIMITS) -> Expansion:
     """The steps to create when `parent` completes with `result`, in topological order (C-43).
 
     `existing` are all steps of the task, `parent` among them; a step counts as open until it is complete or resolved,
@@ -43,7 +43,7 @@ def expand(plan: Plan, parent: str, result: Any, existing: Existing, limits: Lim
     return Expansion(warnings=_stray_outcomes(step, result))
 
 
-def expand_resolved(plan: Plan, parent: str, existing: Existing, limits: Limits = DEFAULT_LIMITS) -> Expansion:
+def expand_resolved(plan: Plan, parent: str, existing: Existing, limits: ExpansionLimits = DEFAULT_LIMITS) -> Expansion:
     """The same for a step that a person resolved, without a result: no branches, no batches (C-46)."""
     step = _template_step(plan, parent, existing)
     if step.type.creates is Creates.BRANCHES:
@@ -77,20 +77,20 @@ def _creating(what: Creates) -> str:
     return " or ".join(type_ for type_ in StepType if type_.creates is what)
 
 
-def _decide(plan: Plan, step: StepPlan, decision: Decision, existing: Existing, limits: Limits) -> Expansion:
-    growth = Growth(plan, step, existing)
+def _decide(plan: Plan, step: StepPlan, decision: ParsedDecision, existing: Existing, limits: ExpansionLimits) -> Expansion:
+    growth = GraphDelta(plan, step, existing)
     if not limits.decisions_enabled:
-        _close(growth, frozenset(), Batches())
+        _close(growth, frozenset(), ParsedBatches())
         return Expansion(tuple(growth.new), (f"decisions are disabled: '{step.name}' counts as no_branches",))
     warnings = [
         *check_depth(growth, limits),
         *check_names(growth, decision, limits),
     ]
-    _close(growth, frozenset(decision.step_names), Batches())
+    _close(growth, frozenset(decision.step_names), ParsedBatches())
     return Expansion(tuple(growth.new), (*warnings, *_orphans(growth)))
 
 
-def _cut(plan: Plan, step: StepPlan, outcome: Batches, existing: Existing, limits: Limits) -> Expansion:
+def _cut(plan: Plan, step: StepPlan, outcome: ParsedBatches, existing: Existing, limits: ExpansionLimits) -> Expansion:
     if not limits.batches_enabled:
         raise OutcomeError(
             OutcomeProblem.DISABLED,
@@ -98,15 +98,15 @@ def _cut(plan: Plan, step: StepPlan, outcome: Batches, existing: Existing, limit
             hint="set orchestration.batch_processing.enabled to true",
         )
     check_batches(step, outcome, limits)
-    growth = Growth(plan, step, existing)
+    growth = GraphDelta(plan, step, existing)
     pattern, warnings = worker_pattern(growth, outcome)
     if pattern and growth.exists(pattern):
         return Expansion()
-    _close(growth, frozenset(), Batches(pattern, outcome.cursors, outcome.total_items))
+    _close(growth, frozenset(), ParsedBatches(pattern, outcome.cursors, outcome.total_items))
     return Expansion(tuple(growth.new), (*outcome.warnings, *warnings, *_orphans(growth)))
 
 
-def _close(growth: Growth, chosen: frozenset[str], cut: Batches) -> None:
+def _close(growth: GraphDelta, chosen: frozenset[str], cut: ParsedBatches) -> None:
     """One pass over the steps below the parent, in topological order: each is created when its time has come."""
     below = growth.plan.below.reached([growth.parent.name])
     for step in growth.plan.steps:
@@ -123,7 +123,7 @@ def _close(growth: Growth, chosen: frozenset[str], cut: Batches) -> None:
             growth.add(step, growth.instances_of(step.depends_on))
 
 
-def _add_workers(growth: Growth, pattern: StepPlan, cut: Batches) -> None:
+def _add_workers(growth: GraphDelta, pattern: StepPlan, cut: ParsedBatches) -> None:
     """One worker per cursor; without any, the placeholder that keeps the shape of the graph (C-66, C-75)."""
     parents = (growth.parent.name, *growth.instances_of(pattern.depends_on))
     for index, cursor in enumerate(cut.cursors or (PLACEHOLDER_CURSOR,)):
@@ -131,7 +131,7 @@ def _add_workers(growth: Growth, pattern: StepPlan, cut: Batches) -> None:
         growth.add(pattern, parents, name=instance_name(pattern.name, index), inputs=inputs)
 
 
-def _add_convergence(growth: Growth, step: StepPlan) -> None:
+def _add_convergence(growth: GraphDelta, step: StepPlan) -> None:
     """Waits for those of its dependencies that exist, once nothing above it is undecided (C-37 .. C-39)."""
     if growth.waits_for_decision(step):
         return
@@ -140,7 +140,7 @@ def _add_convergence(growth: Growth, step: StepPlan) -> None:
         growth.add(step, parents or (growth.parent.name,))
 
 
-def _follows(growth: Growth, step: StepPlan) -> bool:
+def _follows(growth: GraphDelta, step: StepPlan) -> bool:
     """True for a step that needs no choice: everything that it depends on exists (C-42).
 
     A step directly below a decision is a branch, and comes to life only when a decision names it (C-15).
@@ -150,7 +150,7 @@ def _follows(growth: Growth, step: StepPlan) -> bool:
     return not is_branch and not growth.waits_for_decision(step) and all(map(growth.exists, step.depends_on))
 
 
-def _orphans(growth: Growth) -> list[str]:
+def _orphans(growth: GraphDelta) -> list[str]:
     """Convergences that were created although nothing that they join exists (C-38)."""
     by_name, parent = growth.plan.by_name, growth.parent.name
     return [

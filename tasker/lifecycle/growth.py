@@ -11,7 +11,7 @@ from tasker.contracts.plan import Plan, StepPlan
 from tasker.lifecycle.batches import instance_number
 
 
-class Growth:
+class GraphDelta:
     """The steps that exist, by the template step they were made from, and the ones that this expansion adds."""
 
     def __init__(self, plan: Plan, parent: StepPlan, existing: Existing) -> None:

@@ -55,7 +55,7 @@ class DepthLimits:
         return math.ceil(min(LONGEST_SECONDS, max(SHORTEST_SECONDS, seconds)))
 
 
-class Fill(StrEnum):
+class BufferLevel(StrEnum):
     """How full a bounded buffer is."""
 
     NORMAL = "normal"
@@ -70,13 +70,13 @@ class BufferLimits:
     size: int = COMPLETION_BUFFER
     warning_share: float = BUFFER_WARNING_SHARE
 
-    def fill(self, count: int, before: Fill) -> Fill:
+    def fill(self, count: int, before: BufferLevel) -> BufferLevel:
         """How full it is. A warning is over at half of its mark, so that it is not said with every entry."""
         if count >= self.size:
-            return Fill.FULL
+            return BufferLevel.FULL
         mark = self.warning_share * self.size
-        high = count >= mark or (before is not Fill.NORMAL and count > mark / 2)
-        return Fill.HIGH if high and count else Fill.NORMAL
+        high = count >= mark or (before is not BufferLevel.NORMAL and count > mark / 2)
+        return BufferLevel.HIGH if high and count else BufferLevel.NORMAL
 
 
 class DrainRate:

@@ -8,12 +8,12 @@ from typing import Any
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.expansion.graph import Existing, ExistingStep
 from tasker.contracts.plan import Plan
-from tasker.lifecycle.choices import DEFAULT_LIMITS, Limits
+from tasker.lifecycle.choices import DEFAULT_LIMITS, ExpansionLimits
 from tasker.lifecycle.expansion import expand, expand_resolved
 
 
 @dataclass(frozen=True, slots=True)
-class Rerun:
+class RerunScope:
     """The names of the steps that run again, and of those that exist no more: what runs again decides about them anew.
 
     All others are done, and their results are reused.
@@ -24,8 +24,8 @@ class Rerun:
 
 
 def rerun_from(
-    plan: Plan, start: str, existing: Existing, decided: Mapping[str, Any], limits: Limits = DEFAULT_LIMITS
-) -> Rerun:
+    plan: Plan, start: str, existing: Existing, decided: Mapping[str, Any], limits: ExpansionLimits = DEFAULT_LIMITS
+) -> RerunScope:
     """What running again from the step `start` means for a task of these steps.
 
     `start` runs again, with everything below it and everything that is not done. `decided` are the results of the
@@ -37,10 +37,10 @@ def rerun_from(
     again = {step.name for step in existing if step.open or step.name == start or step.template_step in below}
     kept = _derived(plan, {name: result for name, result in decided.items() if name not in again}, limits)
     dropped = frozenset(again - kept)
-    return Rerun(frozenset(again - dropped), dropped)
+    return RerunScope(frozenset(again - dropped), dropped)
 
 
-def _derived(plan: Plan, decided: Mapping[str, Any], limits: Limits) -> frozenset[str]:
+def _derived(plan: Plan, decided: Mapping[str, Any], limits: ExpansionLimits) -> frozenset[str]:
     """The steps of a task in which these steps have decided, and no other has: made by deciding once more, in order."""
     graph = {step.name: ExistingStep(step.name, step.name, True) for step in plan.steps if step.static}
     for name in (step.name for step in plan.steps if step.name in decided):

@@ -35,7 +35,7 @@ BY_DEFAULT = ScalingSettings()
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class NamespaceLoad:
     """What a namespace has to do, and who does it. `slots` and `in_hand` are of its live `workers` together.
 
     `drain_per_second` steps have ended lately, each ran for `step_seconds`; None: nothing has ended. `steady_seconds`
@@ -80,7 +80,7 @@ class Recommendation:
     reason: str
 
 
-def recommend_workers(load: Load, settings: ScalingSettings = BY_DEFAULT) -> Recommendation:
+def recommend_workers(load: NamespaceLoad, settings: ScalingSettings = BY_DEFAULT) -> Recommendation:
     """Within `min_workers` and `max_workers`; more at once and as many as are needed, fewer one by one."""
     found = _more(load, settings) or _fewer(load, settings) or Recommendation(load.workers, "enough for what waits")
     workers = max(settings.min_workers, min(settings.max_workers, found.workers))
@@ -90,7 +90,7 @@ def recommend_workers(load: Load, settings: ScalingSettings = BY_DEFAULT) -> Rec
     return Recommendation(workers, f"{found.reason}; {bound}")
 
 
-def _more(load: Load, settings: ScalingSettings) -> Recommendation | None:
+def _more(load: NamespaceLoad, settings: ScalingSettings) -> Recommendation | None:
     seconds = load.clears_in_seconds
     if load.depth and not load.workers:
         return Recommendation(_needed(load, settings), f"{load.depth} steps wait, and nobody works")
@@ -100,14 +100,14 @@ def _more(load: Load, settings: ScalingSettings) -> Recommendation | None:
     return Recommendation(max(load.workers, _needed(load, settings)), f"{load.depth} steps wait{when}")
 
 
-def _needed(load: Load, settings: ScalingSettings) -> int:
+def _needed(load: NamespaceLoad, settings: ScalingSettings) -> int:
     rate = load.per_worker
     if rate is None:
         return load.depth // settings.steps_per_worker + 1
     return ceil(load.depth / (rate * settings.clear_within_seconds))
 
 
-def _fewer(load: Load, settings: ScalingSettings) -> Recommendation | None:
+def _fewer(load: NamespaceLoad, settings: ScalingSettings) -> Recommendation | None:
     if load.depth >= settings.scale_down_depth or not load.workers:
         return None
     if load.steady_seconds is not None and load.steady_seconds < settings.cooldown_seconds:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 PERIOD_SECONDS = 60.0
 
 
-class Seldom:
+class LogThrottle:
     """Counts what happens: the first is to be told at once, others with the first one of the next period.
 
     `monotonic` is a clock in seconds. Whoever stops tells what is left.

@@ -50,7 +50,7 @@ def has_sensitive(plan: Plan) -> bool:
     return any(marks(schema) for schema in (plan.input_schema, *(step.result_schema for step in plan.steps)))
 
 
-class Veil:
+class Redactor:
     """What one task's sensitive values are covered with: `context` and `results`, by step, are what it has.
 
     Texts that hold a sensitive value, such as a failure's message, are covered where the value stands in them; where

@@ -145,7 +145,7 @@ class ChaosBackend(ForwardingBackend):
         fault = self._draw()
         self.faults_done[fault] += 1
         if fault != "none":
-            _log.info("fault_done %s %s", fault, queue)
+            _log.info("injected_fault %s %s", fault, queue)
         if fault == "drop":
             return 0
         if fault == "delay":

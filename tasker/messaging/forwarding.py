@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
-from tasker.contracts.messaging import Available, Backend, QueuedMessage, QueueStats
+from tasker.contracts.messaging import MessageAvailable, Backend, QueuedMessage, QueueStats
 
 
 class ForwardingBackend:
@@ -86,6 +86,6 @@ class ForwardingBackend:
         """Depth and age."""
         return await self._backend.queue_stats(queue)
 
-    def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available | QueuedMessage, None]:
+    def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable | QueuedMessage, None]:
         """Notifications for these queues."""
         return self._backend.subscribe_many(queues)

@@ -13,10 +13,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
-from tasker.contracts.messaging import Available, Backend, QueuedMessage
+from tasker.contracts.messaging import MessageAvailable, Backend, QueuedMessage
 from tasker.errors import BackendUnavailable, CircuitBreakerOpen, MessagingError
 from tasker.messaging.forwarding import ForwardingBackend
-from tasker.resilience.guard import Guard
+from tasker.resilience.guard import GuardedCircuit
 from tasker.resilience.outage import Outage
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ _log = logging.getLogger("tasker.messaging")
 class GuardedBackend(ForwardingBackend):
     """The backend with a `breaker` to look at and to force. While it is open calls raise `CircuitBreakerOpen`."""
 
-    def __init__(self, backend: Backend, breaker: Guard) -> None:
+    def __init__(self, backend: Backend, breaker: GuardedCircuit) -> None:
         super().__init__(backend)
         self.breaker = breaker
         self._asked_for: set[str] = set()
@@ -52,7 +52,7 @@ class GuardedBackend(ForwardingBackend):
             self.breaker.encouraged()
         return answers
 
-    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available | QueuedMessage, None]:
+    async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable | QueuedMessage, None]:
         """Notifications for these queues, whatever the breaker's state."""
         async with aclosing(self._backend.subscribe_many(queues)) as notifications:
             async for notification in notifications:

@@ -9,7 +9,7 @@ from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from itertools import groupby
 from typing import Any
 
-from tasker.contracts.messaging import Available, Backend, Capabilities, CountsTogether, QueuedMessage, QueueStats
+from tasker.contracts.messaging import MessageAvailable, Backend, Capabilities, CountsTogether, QueuedMessage, QueueStats
 from tasker.errors import MessagingError
 from tasker.messaging.hints import StepHint
 from tasker.messaging.pointers import POINTED_AT, pointers_to
@@ -255,7 +255,7 @@ class MessagingService:
             return {stats.queue: stats for stats in await self.backend.all_stats(queues)}
         return {queue: await self.queue_stats(queue) for queue in queues if await self.queue_exists(queue)}
 
-    def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Available | QueuedMessage, None]:
+    def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable | QueuedMessage, None]:
         """Notifications for these queues until the generator is closed."""
         return self.backend.subscribe_many(queues)
 

@@ -13,16 +13,16 @@ from tasker.errors import NotStorable
 from tasker.lifecycle.fingerprint import fingerprint
 from tasker.lifecycle.retry import Fail, decide_failure
 from tasker.lifecycle.storable import encode
-from tasker.services.engine.changes import Change
+from tasker.services.engine.changes import StepChange
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.found import FoundStep, Orphan, ParkedRow
-from tasker.services.engine.graph import Growth
+from tasker.services.engine.graph import VersionedGraph
 
 DETAIL_LIMIT = 100_000
 """Characters that are kept of a failure that cannot be stored as it is."""
 
 
-def change_of(result: Result, random: float) -> Change:
+def change_of(result: Result, random: float) -> StepChange:
     """The change for a result: `ok`, or `retry` with its delay, or `fail` (part D section 5).
 
     `random` in [0, 1) places a retry's delay inside its jitter.
@@ -41,7 +41,7 @@ def change_of(result: Result, random: float) -> Change:
     return change
 
 
-def lost_change(found: Orphan, step: StepPlan, random: float) -> Change:
+def lost_change(found: Orphan, step: StepPlan, random: float) -> StepChange:
     """The change for a step whose worker is gone: retried, or failed for good where it may run only once (rule 11)."""
     worker = found.label.worker
     failure = Failure(
@@ -57,9 +57,9 @@ def lost_change(found: Orphan, step: StepPlan, random: float) -> Change:
     return _failed(change, step, found.attempt, failure, random)
 
 
-def simple_change(kind: str, step: str, task: str, token: int | None = None, worker: str | None = None) -> Change:
+def simple_change(kind: str, step: str, task: str, token: int | None = None, worker: str | None = None) -> StepChange:
     """A change without an outcome (release, promote, unhold), with whose token it is as far as that is known."""
-    change: Change = {"s": step, "t": task, "kind": kind}
+    change: StepChange = {"s": step, "t": task, "kind": kind}
     if token is not None:
         change["k"] = token
     if worker:
@@ -67,14 +67,14 @@ def simple_change(kind: str, step: str, task: str, token: int | None = None, wor
     return change
 
 
-def failed_change(row: FoundStep | ParkedRow, error: Mapping[str, Any], worker: str | None = None) -> Change:
+def failed_change(row: FoundStep | ParkedRow, error: Mapping[str, Any], worker: str | None = None) -> StepChange:
     """A step that fails for good without an attempt's outcome."""
     change = simple_change("fail", row.step, row.task, row.token, worker)
     change["e"] = {**error, "fingerprint": fingerprint(error)}
     return change
 
 
-def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> Change:
+def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> StepChange:
     """The change for a claim that is given back without an attempt: to the queue, or to wait for `delay_ms` (H-85)."""
     kind = "release" if delay_ms is None else "defer"
     change = simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, claim.worker)
@@ -84,7 +84,7 @@ def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None 
     return change
 
 
-def with_growth(change: Change, growth: Growth) -> Change:
+def with_growth(change: StepChange, growth: VersionedGraph) -> StepChange:
     """The change together with the steps that it creates, valid for that version of the task's graph (rule 8)."""
     change["gv"] = growth.version
     if growth.steps:
@@ -92,7 +92,7 @@ def with_growth(change: Change, growth: Growth) -> Change:
     return change
 
 
-def _failed(change: Change, step: StepPlan, attempt: int, failure: Failure, random: float) -> Change:
+def _failed(change: StepChange, step: StepPlan, attempt: int, failure: Failure, random: float) -> StepChange:
     """The change together with what follows from a failure, and why."""
     decision = decide_failure(step.retry, attempt, failure, random)
     error = {

@@ -8,24 +8,24 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.contracts.clock import Random
 from tasker.errors import DatabaseError, MessagingError
 from tasker.resilience.outage import Failing
-from tasker.services.engine.exchange import Caller
-from tasker.services.engine.polling import Poller
+from tasker.services.engine.exchange import CompletingWorker
+from tasker.services.engine.polling import QueuePoller
 
-FAILED = Backoff(0.5, 10.0, spread=0.5)
+FAILED = BackoffPolicy(0.5, 10.0, spread=0.5)
 """Seconds to wait after looks that failed."""
 DRAIN_SECONDS = 3.0
 """How long a stop waits for the look that is under way; the messages of one that is cut off come again."""
 _log = logging.getLogger("tasker.orchestration")
 
 
-class Inbox(Protocol):
+class MessageInbox(Protocol):
     """What an actor does with the messages of its queue."""
 
-    async def receive(self, caller: Caller, limit: int) -> int:
+    async def receive(self, caller: CompletingWorker, limit: int) -> int:
         """Take up to `limit` messages and deal with them; how many there were."""
         ...
 
@@ -43,9 +43,9 @@ class QueueActor:
 
     def __init__(
         self,
-        inbox: Inbox,
-        caller: Callable[[], Caller],
-        poller: Poller,
+        inbox: MessageInbox,
+        caller: Callable[[], CompletingWorker],
+        poller: QueuePoller,
         random: Random,
         *,
         batch: int = 500,

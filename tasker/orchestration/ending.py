@@ -15,12 +15,12 @@ from tasker.lifecycle.outcomes import OutcomeError
 from tasker.log_lines import log_line
 from tasker.orchestration.changes import failed_change, simple_change, with_growth
 from tasker.orchestration.expansion import UNUSABLE, unplannable
-from tasker.orchestration.log import ids_of_parked, tell_processed
+from tasker.orchestration.log import ids_of_parked, log_processed_results
 from tasker.orchestration.receptions import MOST_RECEPTIONS
-from tasker.orchestration.results import MAX_REPLANS, Processor, refusal
+from tasker.orchestration.results import MAX_REPLANS, ResultProcessor, refusal
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.changes import Change
-from tasker.services.engine.exchange import AdvanceResult, Caller, OnAdvanced
+from tasker.services.engine.changes import StepChange
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, OnAdvanced
 from tasker.services.engine.found import ParkedAnswer, ParkedRow
 from tasker.services.engine.graph import plan_growth
 from tasker.services.engine.halving import halved
@@ -37,7 +37,7 @@ _log = logging.getLogger("tasker.orchestration")
 
 
 @dataclass(slots=True)
-class Ended:
+class EvaluatedSteps:
     """What became of parked steps, by their identifiers; one in no set had moved on before."""
 
     done: set[str] = field(default_factory=set)
@@ -48,14 +48,14 @@ class Ended:
     unknown: set[str] = field(default_factory=set)
     """This database has never had them."""
 
-    def take(self, changes: Sequence[Change], answer: AdvanceResult) -> None:
+    def take(self, changes: Sequence[StepChange], answer: AdvanceResult) -> None:
         """Take in the engine's answer to these changes."""
         steps = {change["s"] for change in changes}
         self.done |= steps - answer.verdicts.keys()
         self.later |= {step for step in steps if answer.comes_again(step)}
 
 
-class Ending:
+class ParkedStepEvaluator:
     """Ends one batch of parked steps for `caller`; `on_advanced` sees each answer of the engine as soon as it is there.
 
     `repairs` is the kind of repair that it counts as; with `wait` False, tasks that somebody changes are passed over.
@@ -66,19 +66,19 @@ class Ending:
     def __init__(
         self,
         engine: Engine,
-        processor: Processor,
+        processor: ResultProcessor,
         plans: PlanStore,
         on_advanced: OnAdvanced,
-        caller: Caller,
+        caller: CompletingWorker,
         repairs: str | None,
         wait: bool,
         kept: set[str],
     ) -> None:
         self._engine, self._processor, self._plans, self._on_advanced = engine, processor, plans, on_advanced
         self._caller, self._repairs, self._wait, self._kept = caller, repairs, wait, kept
-        self._ended = Ended()
+        self._ended = EvaluatedSteps()
 
-    async def end(self, steps: Sequence[str], worn: Set[str] = frozenset()) -> Ended:
+    async def end(self, steps: Sequence[str], worn: Set[str] = frozenset()) -> EvaluatedSteps:
         """Complete, retry or fail them; those that are not parked any more are left alone. Those that are `worn` fail:
         nobody is to try it again."""
         while steps:
@@ -129,12 +129,12 @@ class Ending:
         try:
             answer = await self._bring(changes)
         except TIMEOUTS as error:  # one of them, and nobody knows which: they come again alone
-            _log.warning("parked_results_put_off steps=%s reason=%s", len(rows), error)
+            _log.warning("parked_results_deferred steps=%s reason=%s", len(rows), error)
             self._ended.apart |= {row.step for row in rows}
         else:
             self._take(rows, changes, answer)
 
-    async def _bring(self, changes: Sequence[Change]) -> AdvanceResult:
+    async def _bring(self, changes: Sequence[StepChange]) -> AdvanceResult:
         wait = self._wait and not (self._kept and any(change["t"] in self._kept for change in changes))
         answer = await self._processor.apply(
             changes, self._caller, wait=wait, brought=True, repairs=self._repairs, patient=False
@@ -143,11 +143,11 @@ class Ending:
             self._remember(changes, answer, wait)
         return answer
 
-    def _remember(self, changes: Sequence[Change], answer: AdvanceResult, waited: bool) -> None:
+    def _remember(self, changes: Sequence[StepChange], answer: AdvanceResult, waited: bool) -> None:
         busy = {change["t"] for change in changes if answer.verdicts.get(change["s"]) is Verdict.BUSY}
         self._kept -= {change["t"] for change in changes} - busy
         if waited and busy:
-            _log.warning("parked_results_put_off tasks=%s reason=somebody keeps them locked: see pg_locks", len(busy))
+            _log.warning("parked_results_deferred tasks=%s reason=somebody keeps them locked: see pg_locks", len(busy))
             self._wait = False
             self._kept |= busy
 
@@ -161,7 +161,7 @@ class Ending:
                 break
         self._take(rows, [change], answer)
 
-    async def _expansion(self, row: ParkedRow) -> Change:
+    async def _expansion(self, row: ParkedRow) -> StepChange:
         plan = await self._plans.get(row.template)
         result = row.result if isinstance(row.result, Mapping) else {}
         try:
@@ -182,10 +182,10 @@ class Ending:
         except DataRefused as again:
             _tell(logging.ERROR, FAILED, "parked_result_stuck", row, again)
 
-    def _take(self, rows: Sequence[ParkedRow], changes: Sequence[Change], answer: AdvanceResult) -> None:
+    def _take(self, rows: Sequence[ParkedRow], changes: Sequence[StepChange], answer: AdvanceResult) -> None:
         self._on_advanced(answer)
         self._ended.take(changes, answer)
-        tell_processed(rows, answer)
+        log_processed_results(rows, answer)
 
 
 def _tell(
@@ -199,7 +199,7 @@ def _expands(row: ParkedRow, plan: Plan) -> bool:
     return row.kind == "ok" and plan.steps[row.ordinal].type.expands
 
 
-def _parked_change(row: ParkedRow, plan: Plan) -> Change:
+def _parked_change(row: ParkedRow, plan: Plan) -> StepChange:
     change = simple_change(row.kind, row.step, row.task, row.token, row.worker)
     if row.kind == "retry":
         change["d"] = row.delay_ms
@@ -208,6 +208,6 @@ def _parked_change(row: ParkedRow, plan: Plan) -> Change:
     return change
 
 
-def _failed(row: ParkedRow, message: str, error_type: str) -> Change:
+def _failed(row: ParkedRow, message: str, error_type: str) -> StepChange:
     failure = {"message": message, "error_type": error_type, "retryable": False}
     return failed_change(row, failure, row.worker)

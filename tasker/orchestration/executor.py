@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from tasker.services.engine.answers import DueAnswer
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import CompletingWorker
 
 
-class Executor(Protocol):
+class StepExecutor(Protocol):
     """Runs the steps of a process."""
 
-    def caller(self, slots: int = 0) -> Caller:
+    def caller(self, slots: int = 0) -> CompletingWorker:
         """The process as the engine wants to know it."""
         ...
 
@@ -25,13 +25,13 @@ class Executor(Protocol):
         ...
 
 
-class NoExecutor:
+class NoStepExecutor:
     """A process that runs no steps: it has no slots and holds no claims."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: CompletingWorker) -> None:
         self._caller = caller
 
-    def caller(self, slots: int = 0) -> Caller:
+    def caller(self, slots: int = 0) -> CompletingWorker:
         """This process, without a slot."""
         return self._caller
 

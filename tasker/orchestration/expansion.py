@@ -13,7 +13,7 @@ from tasker.lifecycle.storable import as_stored
 from tasker.log_lines import ids_of, log_line
 from tasker.orchestration.changes import change_of, with_growth
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.changes import Change
+from tasker.services.engine.changes import StepChange
 from tasker.services.engine.exchange import Result
 from tasker.services.engine.graph import first_graph, plan_growth
 
@@ -26,7 +26,7 @@ def expands(result: Result) -> bool:
     return result.plan.steps[result.claim.ordinal].type.expands and result.success is not None
 
 
-async def plan_expansion(engine: Engine, result: Result, *, read: bool = False) -> Change:
+async def plan_expansion(engine: Engine, result: Result, *, read: bool = False) -> StepChange:
     """The change for a decision's or batchable step's result, with the steps it creates.
 
     The task's graph is read where its plan does not tell it, or if `read`: because that has turned out wrong.

@@ -11,13 +11,13 @@ from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import TaskerError, TaskNotFound
 from tasker.log_lines import log_line
-from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
-from tasker.services.engine.answers import SettleAnswer
+from tasker.orchestration.receptions import MOST_RECEPTIONS, PoisonGuard, split_suspects, exceeds_redeliveries
+from tasker.services.engine.answers import EvaluateAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller, OnAdvanced
+from tasker.services.engine.exchange import CompletingWorker, OnAdvanced
 from tasker.services.engine.halving import halved
 from tasker.services.submitting.task_requests import finalization_of
-from tasker.services.task_lines import whose
+from tasker.services.task_lines import read_task_ids
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -28,7 +28,7 @@ NEVER_EVALUATED = (
 )
 
 
-class Finalizations:
+class FinalizationConsumer:
     """Evaluates tasks from their rows, under their locks. For a task that has ended that is nothing (RT-12).
 
     `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then.
@@ -36,20 +36,20 @@ class Finalizations:
 
     def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
         self._engine, self._on_advanced = engine, on_advanced
-        self._receptions = Receptions(engine, engine.messaging.receive_task_finalizations, rows_tell=True)
+        self._receptions = PoisonGuard(engine, engine.messaging.receive_task_finalizations, rows_tell=True)
 
     def longest_pause(self) -> float:
         """Seconds until messages of a crashed process are visible again."""
         return self._engine.rules.hidden_seconds
 
-    async def receive(self, caller: Caller, limit: int) -> int:
+    async def receive(self, caller: CompletingWorker, limit: int) -> int:
         """Take up to `limit` messages and evaluate their tasks; how many messages there were.
 
         What names no task, and what the database refuses, is set aside. Raises `DatabaseError`, after which the
         messages come again.
         """
         messages = await self._receptions.take(limit)
-        parts = apart(messages)
+        parts = split_suspects(messages)
         async with self._receptions.returned(lambda: [message for part in parts for message in part]):
             while parts:
                 await self._evaluate(parts[0])
@@ -60,7 +60,7 @@ class Finalizations:
         asked = await self._asked(messages)
 
         async def settle(tasks: Sequence[str]) -> None:
-            self._on_advanced(await self._engine.move("settle", {"tasks": list(tasks)}, SettleAnswer))
+            self._on_advanced(await self._engine.move("settle", {"tasks": list(tasks)}, EvaluateAnswer))
 
         async def refuse(task: str, error: DataRefused) -> None:
             for message in asked[task]:
@@ -82,7 +82,7 @@ class Finalizations:
 
     async def _decoded(self, message: QueuedMessage) -> str | None:
         try:
-            if came_too_often(message):
+            if exceeds_redeliveries(message):
                 raise TaskerError(NEVER_EVALUATED)
             return finalization_of(message.payload)
         except TaskerError as error:
@@ -100,4 +100,4 @@ class Finalizations:
             task = finalization_of(message.payload)
         except TaskerError:
             return {}
-        return (await whose(self._engine.connection, [task]))[task]
+        return (await read_task_ids(self._engine.connection, [task]))[task]

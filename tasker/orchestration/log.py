@@ -11,12 +11,12 @@ from tasker.contracts.tracing import TraceContext
 from tasker.log_lines import ids_of, log_line, of_trace
 from tasker.services.engine.exchange import AdvanceResult, Result
 from tasker.services.engine.found import ParkedRow
-from tasker.services.task_lines import tell_end
+from tasker.services.task_lines import log_task_end
 
 _log = logging.getLogger("tasker.orchestration")
 
 
-def tell_completed(results: Iterable[Result], is_good: Callable[[Result], bool]) -> None:
+def log_completed_steps(results: Iterable[Result], is_good: Callable[[Result], bool]) -> None:
     """A line for each of these results, which were stored, that is good."""
     if _log.isEnabledFor(logging.INFO):
         for result in results:
@@ -26,14 +26,14 @@ def tell_completed(results: Iterable[Result], is_good: Callable[[Result], bool])
                 log_line(_log, logging.INFO, f"Step completed: step_uuid={claim.step_uuid}", fields)
 
 
-def tell_finished(claims: Iterable[Claim], answer: AdvanceResult) -> None:
+def log_finished_tasks(claims: Iterable[Claim], answer: AdvanceResult) -> None:
     """A line for each task that the results of these claims ended."""
     if answer.finished and _log.isEnabledFor(logging.INFO):
         places = {each.task_uuid: (each.correlation_id, each.namespace, each.trace) for each in claims}
         _tell_finished(places, answer.finished)
 
 
-def tell_processed(rows: Iterable[ParkedRow], answer: AdvanceResult) -> None:
+def log_processed_results(rows: Iterable[ParkedRow], answer: AdvanceResult) -> None:
     """A line for each parked result that was dealt with, and for each task that was ended by that."""
     if not _log.isEnabledFor(logging.INFO):
         return
@@ -56,4 +56,4 @@ def _place(row: ParkedRow) -> TraceContext | None:
 def _tell_finished(tasks: Mapping[str, tuple[str, str, TraceContext | None]], finished: Mapping[str, str]) -> None:
     for task, place in tasks.items():
         if task in finished:
-            tell_end(task, finished[task], *place)
+            log_task_end(task, finished[task], *place)

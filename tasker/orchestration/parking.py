@@ -21,15 +21,15 @@ from tasker.db.queries import query
 from tasker.errors import MessagingError
 from tasker.messaging.pointers import pointed_at, pointers_to
 from tasker.orchestration.changes import change_of
-from tasker.orchestration.ending import Ended, Ending
-from tasker.orchestration.log import tell_completed
-from tasker.orchestration.receptions import Receptions, apart, came_before, came_too_often
-from tasker.orchestration.results import Processor, not_storable
+from tasker.orchestration.ending import EvaluatedSteps, ParkedStepEvaluator
+from tasker.orchestration.log import log_completed_steps
+from tasker.orchestration.receptions import PoisonGuard, split_suspects, came_before, exceeds_redeliveries
+from tasker.orchestration.results import ResultProcessor, not_storable
 from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import ParkAnswer
 from tasker.services.engine.calls import UNKNOWN_STEP, Engine
 from tasker.services.engine.changes import soonest_retry
-from tasker.services.engine.exchange import AdvanceResult, Caller, OnAdvanced, Result
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, OnAdvanced, Result
 from tasker.services.engine.halving import halved
 from tasker.services.engine.plans import PlanStore
 from tasker.services.task_lines import log_unknown
@@ -44,7 +44,7 @@ _log = logging.getLogger("tasker.orchestration")
 
 
 @dataclass(frozen=True, slots=True)
-class Pointed:
+class PointerMessage:
     """A message of the results queue, and the steps that it points to: none where `problem` says why."""
 
     message: QueuedMessage
@@ -65,41 +65,41 @@ class Pointed:
         return len(self.steps) > 1 and came_before(self.message)
 
 
-def parts_of(messages: Sequence[QueuedMessage], limit: int) -> list[list[Pointed]]:
+def parts_of(messages: Sequence[QueuedMessage], limit: int) -> list[list[PointerMessage]]:
     """What is dealt with in one write each: up to `limit` steps, and what came before alone."""
-    parts = list[list[Pointed]]()
-    for together in apart(messages):
+    parts = list[list[PointerMessage]]()
+    for together in split_suspects(messages):
         parts.append([])
-        for pointed in map(Pointed.of, together):
+        for pointed in map(PointerMessage.of, together):
             if parts[-1] and sum(len(each.steps) for each in parts[-1]) + len(pointed.steps) > limit:
                 parts.append([])
             parts[-1].append(pointed)
     return parts
 
 
-class Parking:
+class ParkingProcessor:
     """A sink of results that parks them. Nothing is handed back: what becomes ready goes through the queue."""
 
     def __init__(self, engine: Engine, random: Random) -> None:
         self._engine, self._random = engine, random
 
-    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
+    async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
         """Store and park the results, then tell the orchestrators. Raises `DatabaseUnavailable`."""
         parked: list[AdvanceResult] = []
         await self._park(results, caller, parked)
         return AdvanceResult.merged(parked)
 
-    async def _park(self, results: Sequence[Result], caller: Caller, parked: list[AdvanceResult]) -> None:
+    async def _park(self, results: Sequence[Result], caller: CompletingWorker, parked: list[AdvanceResult]) -> None:
         async def park(part: Sequence[Result]) -> None:
             changes = [change_of(result, self._random.random()) for result in part]
             answer = await self._engine.move("park", {"worker": caller.worker, "items": changes}, ParkAnswer)
             parked.append(replace(answer, retry_in_ms=soonest_retry(changes)))
-            tell_completed(part, lambda result: bool(result.success) and result.claim.step_uuid not in answer.verdicts)
+            log_completed_steps(part, lambda result: bool(result.success) and result.claim.step_uuid not in answer.verdicts)
             await self._announce(answer.parked)
 
         await halved(results, park, lambda result, error: self._refuse(result, caller, parked, error))
 
-    async def _refuse(self, result: Result, caller: Caller, parked: list[AdvanceResult], error: DataRefused) -> None:
+    async def _refuse(self, result: Result, caller: CompletingWorker, parked: list[AdvanceResult], error: DataRefused) -> None:
         """What the database does not store is parked as a failure (rule 5)."""
         if (failure := not_storable(result, error)) is not None:
             await self._park([failure], caller, parked)
@@ -111,20 +111,20 @@ class Parking:
         try:
             await self._engine.messaging.send_step_results(parked)
         except MessagingError as error:
-            _log.log(level_of(error), "step_results_not_announced count=%s reason=%s", len(parked), error)
+            _log.log(level_of(error), "parked_results_not_sent count=%s reason=%s", len(parked), error)
 
 
-class ParkedResults:
+class ParkedResultConsumer:
     """Ends parked steps: the orchestrator's half of the path.
 
     `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then.
     """
 
     def __init__(
-        self, engine: Engine, processor: Processor, plans: PlanStore, on_advanced: OnAdvanced = lambda _: None
+        self, engine: Engine, processor: ResultProcessor, plans: PlanStore, on_advanced: OnAdvanced = lambda _: None
     ) -> None:
         self._engine, self._processor, self._plans, self._on_advanced = engine, processor, plans, on_advanced
-        self._receptions = Receptions(engine, engine.messaging.receive_step_results, rows_tell=True)
+        self._receptions = PoisonGuard(engine, engine.messaging.receive_step_results, rows_tell=True)
         self._put_off = False
         self._each = 1
         self._kept: set[str] = set()
@@ -133,7 +133,7 @@ class ParkedResults:
         """Seconds until messages that were put off, or those of a crashed process, are visible again."""
         return LATER_SECONDS if self._put_off else self._engine.rules.hidden_seconds
 
-    async def receive(self, caller: Caller, limit: int) -> int:
+    async def receive(self, caller: CompletingWorker, limit: int) -> int:
         """Take messages of the results queue and end their steps, up to `limit` in one write; to how many they pointed.
 
         Takes about so many as that: what this process has in hand no other can end. It goes by the messages before.
@@ -152,11 +152,11 @@ class ParkedResults:
         self._put_off = later or (self._put_off and not messages)
         return found
 
-    async def _end_of(self, part: Sequence[Pointed], caller: Caller) -> bool:
+    async def _end_of(self, part: Sequence[PointerMessage], caller: CompletingWorker) -> bool:
         """End the steps of these messages and settle them; True when some come again later."""
         if part[0].came_before_with_others:
             return await self._point_apart(part[0])
-        worn = {step for pointed in part for step in pointed.steps if came_too_often(pointed.message)}
+        worn = {step for pointed in part for step in pointed.steps if exceeds_redeliveries(pointed.message)}
         # what comes again comes alone: each that waited for a lock would hold up all others as long as its task is kept
         wait = not came_before(part[0].message) or bool(worn)
         ended = await self.end([step for pointed in part for step in pointed.steps], caller, wait=wait, worn=worn)
@@ -165,7 +165,7 @@ class ParkedResults:
         await self._settle(part, ended)
         return bool(ended.later or ended.apart)
 
-    async def _settle(self, part: Sequence[Pointed], ended: Ended) -> None:
+    async def _settle(self, part: Sequence[PointerMessage], ended: EvaluatedSteps) -> None:
         """Acknowledge what is dealt with. What waits for somebody's lock is sent as new, and goes with others: no
         process has ended over it. Where they cannot be delayed it comes again, as what takes too long does: alone."""
         messaging, parked = self._engine.messaging, ended.later | ended.apart
@@ -180,10 +180,10 @@ class ParkedResults:
             await messaging.send_message_with_delay(messaging.names.step_results, payload, LATER_SECONDS)
         await self._ack(sent)
 
-    async def _ack(self, part: Iterable[Pointed]) -> None:
+    async def _ack(self, part: Iterable[PointerMessage]) -> None:
         await self._engine.messaging.ack_messages([each.message for each in part])
 
-    async def _point_apart(self, pointed: Pointed) -> bool:
+    async def _point_apart(self, pointed: PointerMessage) -> bool:
         """One of its steps may have ended who took it: a message for each, so that it takes no other with it.
 
         A crash in between leaves both, and those of steps that have moved on find nothing.
@@ -192,7 +192,7 @@ class ParkedResults:
         await self._ack([pointed])
         return False
 
-    async def _set_aside(self, pointed: Pointed, unknown: Set[str]) -> None:
+    async def _set_aside(self, pointed: PointerMessage, unknown: Set[str]) -> None:
         """Keep where a person can see it what points to no step, and each that this database has never had."""
         message = pointed.message
         if pointed.problem:
@@ -211,22 +211,22 @@ class ParkedResults:
     async def end(
         self,
         steps: Sequence[str],
-        caller: Caller,
+        caller: CompletingWorker,
         repairs: str | None = None,
         *,
         wait: bool = True,
         worn: Set[str] = frozenset(),
-    ) -> Ended:
+    ) -> EvaluatedSteps:
         """Complete, retry or fail these steps as they were parked; steps that have moved on are left alone.
 
         `repairs` is the kind of repair that this counts as; with `wait` False, tasks that somebody else is changing are
         passed over. One whose values the database refuses fails alone, and so do those that are `worn`.
         """
         if not steps:
-            return Ended()
+            return EvaluatedSteps()
         if len(self._kept) > MOST_KEPT:
             self._kept.clear()
-        ending = Ending(
+        ending = ParkedStepEvaluator(
             self._engine, self._processor, self._plans, self._on_advanced, caller, repairs, wait, self._kept
         )
         return await ending.end(steps, worn)

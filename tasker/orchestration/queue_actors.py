@@ -7,11 +7,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from tasker.contracts.clock import Random
-from tasker.orchestration.consuming import Inbox, QueueActor
+from tasker.orchestration.consuming import MessageInbox, QueueActor
 from tasker.orchestration.queue_pauses import PausableInbox, QueuePauses
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller
-from tasker.services.engine.polling import Poller, PollPolicy
+from tasker.services.engine.exchange import CompletingWorker
+from tasker.services.engine.polling import QueuePoller, PollPolicy
 
 
 class QueueActors:
@@ -23,13 +23,13 @@ class QueueActors:
 
     def __init__(
         self,
-        inboxes: Mapping[str, Inbox],
+        inboxes: Mapping[str, MessageInbox],
         engine: Engine,
-        caller: Callable[[], Caller],
+        caller: Callable[[], CompletingWorker],
         policy: PollPolicy,
         random: Random,
     ) -> None:
-        pollers = {queue: Poller(policy, random) for queue in inboxes}
+        pollers = {queue: QueuePoller(policy, random) for queue in inboxes}
         self._pollers = list(pollers.values())
         self.pauses = QueuePauses(engine, self.wake)
         self.actors = [

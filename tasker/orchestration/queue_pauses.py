@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasker.errors import DatabaseError
-from tasker.orchestration.consuming import Inbox
+from tasker.orchestration.consuming import MessageInbox
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import CompletingWorker
 
 
 class QueuePauses:
@@ -52,10 +52,10 @@ class QueuePauses:
 class PausableInbox:
     """The inbox of a queue that can be paused."""
 
-    def __init__(self, inbox: Inbox, queue: str, pauses: QueuePauses) -> None:
+    def __init__(self, inbox: MessageInbox, queue: str, pauses: QueuePauses) -> None:
         self._inbox, self._queue, self._pauses = inbox, queue, pauses
 
-    async def receive(self, caller: Caller, limit: int) -> int:
+    async def receive(self, caller: CompletingWorker, limit: int) -> int:
         """As the inbox does; nothing while the queue is paused."""
         if self._pauses.hold(self._queue):
             return 0

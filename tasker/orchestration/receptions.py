@@ -18,7 +18,7 @@ GIVE_BACK_SECONDS = 1.0
 """How long a process that stops takes to give back what it has in hand."""
 
 
-class Receptions:
+class PoisonGuard:
     """Takes the messages of one queue by `receive(limit, hidden_seconds)`; gives back what could not be dealt with.
 
     `rows_tell`: a sweep finds what a lost message was about.
@@ -138,12 +138,12 @@ def came_before(message: QueuedMessage) -> bool:
     return message.read_count > 1
 
 
-def came_too_often(message: QueuedMessage) -> bool:
+def exceeds_redeliveries(message: QueuedMessage) -> bool:
     """It is not to be tried again."""
     return message.read_count > MOST_RECEPTIONS
 
 
-def apart(messages: Sequence[QueuedMessage]) -> list[list[QueuedMessage]]:
+def split_suspects(messages: Sequence[QueuedMessage]) -> list[list[QueuedMessage]]:
     """Those that came for the first time together, and then each of the others alone."""
     fresh = [message for message in messages if not came_before(message)]
     return [*([fresh] if fresh else []), *([message] for message in messages if came_before(message))]

@@ -19,17 +19,17 @@ from tasker.contracts.tracing import TraceContext
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, DuplicateTask, IdempotencyKeyReused, Overloaded, PlanUnreadable, TaskerError
 from tasker.log_lines import ids_of_task, log_line
-from tasker.orchestration.receptions import MOST_RECEPTIONS, Receptions, apart, came_too_often
+from tasker.orchestration.receptions import MOST_RECEPTIONS, PoisonGuard, split_suspects, exceeds_redeliveries
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller, OnAdvanced
+from tasker.services.engine.exchange import CompletingWorker, OnAdvanced
 from tasker.services.engine.halving import halved
-from tasker.services.engine.plans import PlanStore, Registered
-from tasker.services.submitting.log import tell_created
-from tasker.services.submitting.pressure import Admission
+from tasker.services.engine.plans import PlanStore, RegisteredPlan
+from tasker.services.submitting.log import log_created_tasks
+from tasker.services.submitting.pressure import SubmissionAdmission
 from tasker.services.submitting.reused_keys import refuse_reused_keys
-from tasker.services.submitting.submission import Draft, Drafts
-from tasker.services.submitting.task_requests import TaskRequest
+from tasker.services.submitting.submission import Draft, DraftFactory
+from tasker.services.submitting.task_requests import TaskRequestMessage
 from tasker.services.task_lines import trace_of
 
 _log = logging.getLogger("tasker.orchestration")
@@ -49,14 +49,14 @@ NEVER_MET = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedTask:
     """A request that can be met, and its message."""
 
     message: QueuedMessage
     draft: Draft
 
 
-class TaskRequests:
+class TaskRequestConsumer:
     """Turns messages into tasks. With `admission`, requests for a namespace that is full come again later.
 
     `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then.
@@ -66,15 +66,15 @@ class TaskRequests:
         self,
         engine: Engine,
         plans: PlanStore,
-        drafts: Drafts,
+        drafts: DraftFactory,
         clock: Clock,
-        admission: Admission | None = None,
+        admission: SubmissionAdmission | None = None,
         on_advanced: OnAdvanced = lambda _: None,
     ) -> None:
         self._engine, self._plans, self._drafts = engine, plans, drafts
         self._clock, self._admission, self._on_advanced = clock, admission, on_advanced
         self._not_before = -math.inf
-        self._receptions = Receptions(engine, engine.messaging.receive_task_requests)
+        self._receptions = PoisonGuard(engine, engine.messaging.receive_task_requests)
         self._open: dict[int, QueuedMessage] = {}
 
     def longest_pause(self) -> float:
@@ -82,7 +82,7 @@ class TaskRequests:
         remaining = self._not_before - self._clock.monotonic()
         return remaining if remaining > 0 else self._engine.rules.hidden_seconds
 
-    async def receive(self, caller: Caller, limit: int) -> int:
+    async def receive(self, caller: CompletingWorker, limit: int) -> int:
         """Take up to `limit` messages and create their tasks; how many messages there were.
 
         Takes none for a while after a namespace was full. Raises `DatabaseError`, after which the messages come again.
@@ -92,7 +92,7 @@ class TaskRequests:
         messages = await self._receptions.take(limit)
         self._open = {message.message_id: message for message in messages}
         async with self._receptions.returned(lambda: [*self._open.values()]):
-            for part in apart(messages):
+            for part in split_suspects(messages):
                 for (name, _), asked in (await self._decoded(part)).items():
                     await self._create_of(name, asked)
         return len(messages)
@@ -102,14 +102,14 @@ class TaskRequests:
         for message in messages:
             self._open.pop(message.message_id, None)
 
-    async def _decoded(self, messages: Sequence[QueuedMessage]) -> dict[Kind, list[tuple[QueuedMessage, TaskRequest]]]:
+    async def _decoded(self, messages: Sequence[QueuedMessage]) -> dict[Kind, list[tuple[QueuedMessage, TaskRequestMessage]]]:
         """The requests by template and urgency, in the order in which they came."""
-        found: dict[Kind, list[tuple[QueuedMessage, TaskRequest]]] = {}
+        found: dict[Kind, list[tuple[QueuedMessage, TaskRequestMessage]]] = {}
         for message in messages:
             try:
-                if came_too_often(message):
+                if exceeds_redeliveries(message):
                     raise TaskerError(NEVER_MET)
-                request = TaskRequest.decode(message.payload)
+                request = TaskRequestMessage.decode(message.payload)
             except Exception as error:  # whatever it is, it would be the same every time
                 await self._refuse(message, error)
                 continue
@@ -117,7 +117,7 @@ class TaskRequests:
             found.setdefault((name, request.request.priority > 0), []).append((message, request))
         return found
 
-    async def _create_of(self, name: Name, requests: Sequence[tuple[QueuedMessage, TaskRequest]]) -> None:
+    async def _create_of(self, name: Name, requests: Sequence[tuple[QueuedMessage, TaskRequestMessage]]) -> None:
         """All requests for one template."""
         messages = [message for message, _ in requests]
         try:
@@ -128,7 +128,7 @@ class TaskRequests:
         except Overloaded as error:
             await self._put_off(messages, error.retry_after or 1.0)
         except PlanUnreadable as error:
-            _log.warning("task_requests_put_off template=%s reason=%s", name[1], error.message)
+            _log.warning("task_requests_deferred template=%s reason=%s", name[1], error.message)
             await self._leave_to_newer(messages)
         except DatabaseError:
             raise
@@ -139,20 +139,20 @@ class TaskRequests:
             await self._create(template, await self._drafted(template, requests))
 
     async def _drafted(
-        self, template: Registered, requests: Sequence[tuple[QueuedMessage, TaskRequest]]
-    ) -> list[Asked]:
-        found: list[Asked] = []
+        self, template: RegisteredPlan, requests: Sequence[tuple[QueuedMessage, TaskRequestMessage]]
+    ) -> list[RequestedTask]:
+        found: list[RequestedTask] = []
         for message, asked in requests:
             try:
-                found.append(Asked(message, self._drafts.draft(template.plan, asked.request, asked.task_uuid)))
+                found.append(RequestedTask(message, self._drafts.draft(template.plan, asked.request, asked.task_uuid)))
             except Exception as error:  # as above
                 await self._refuse(message, error)
         return found
 
-    async def _create(self, template: Registered, asked: Sequence[Asked]) -> None:
+    async def _create(self, template: RegisteredPlan, asked: Sequence[RequestedTask]) -> None:
         """One transaction, unless the database refuses values (rule 5)."""
 
-        async def create(part: Sequence[Asked]) -> None:
+        async def create(part: Sequence[RequestedTask]) -> None:
             once = list({each.draft.task_uuid: each.draft for each in part}.values())
             began = perf_counter()
             args = self._drafts.args(template.template_id, once, stored=template.hash)
@@ -160,7 +160,7 @@ class TaskRequests:
             if answer.forgotten:
                 self._plans.forget()
                 return await self._put_off([each.message for each in part], PUT_OFF_SECONDS)
-            tell_created(self._engine.listeners, template.plan, once, answer, began)
+            log_created_tasks(self._engine.listeners, template.plan, once, answer, began)
             self._on_advanced(answer)
             again = [each for each in part if each.draft.task_uuid not in answer.created]
             refused = await self._refuse_reused_keys(again) if again else []
@@ -169,7 +169,7 @@ class TaskRequests:
 
         await halved(asked, create, lambda one, error: self._refuse(one.message, error))
 
-    async def _refuse_reused_keys(self, again: Sequence[Asked]) -> list[Asked]:
+    async def _refuse_reused_keys(self, again: Sequence[RequestedTask]) -> list[RequestedTask]:
         """Refuse the requests whose idempotency key names a task with another input, and return them."""
         duplicates = [DuplicateTask("a task with this identity exists") for _ in again]
         drafts = [each.draft for each in again]
@@ -179,7 +179,7 @@ class TaskRequests:
             await self._refuse(each.message, error)
         return [each for each, _ in refused]
 
-    async def _tell_duplicates(self, template: Registered, drafts: Sequence[Draft], answer: SubmitAnswer) -> None:
+    async def _tell_duplicates(self, template: RegisteredPlan, drafts: Sequence[Draft], answer: SubmitAnswer) -> None:
         """Who asked for a task that exists waits for an identifier that will never come: the log names both."""
         again = [draft for draft in drafts if draft.task_uuid not in answer.created]
         if not again:
@@ -224,7 +224,7 @@ class TaskRequests:
 def _asked_for(message: QueuedMessage) -> dict[str, Any]:
     """Whom a line about this message is about; nothing where it cannot be read, which is the reason then."""
     try:
-        asked = TaskRequest.decode(message.payload)
+        asked = TaskRequestMessage.decode(message.payload)
     except Exception:  # as above
         return {}
     given = asked.request

@@ -17,10 +17,10 @@ from tasker.errors import LockTimeout
 from tasker.log_lines import ids_of, log_line
 from tasker.orchestration.changes import change_of
 from tasker.orchestration.expansion import expands, plan_expansion
-from tasker.orchestration.log import tell_completed, tell_finished
+from tasker.orchestration.log import log_completed_steps, log_finished_tasks
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.changes import Change
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.changes import StepChange
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
 from tasker.services.engine.halving import halved
 
 _log = logging.getLogger("tasker.orchestration")
@@ -32,14 +32,14 @@ LOCK_MS, PASSING_MS = 1000, 250
 """How long who is not patient waits for one lock, and who passes over tasks and steps for one of what is left."""
 
 
-class Processor:
+class ResultProcessor:
     """Stores results and moves tasks on. Idempotent by token: a batch whose answer was lost may be brought again."""
 
     def __init__(self, engine: Engine, random: Random) -> None:
         self._engine = engine
         self._random = random
 
-    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
+    async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
         """Store the results, hand up to `caller.slots` ready steps back.
 
         With `wait` False, results of tasks that somebody else is changing are to be brought again. Raises
@@ -57,8 +57,8 @@ class Processor:
 
     async def apply(
         self,
-        changes: Sequence[Change],
-        caller: Caller,
+        changes: Sequence[StepChange],
+        caller: CompletingWorker,
         *,
         slots: int = 0,
         wait: bool = True,
@@ -99,10 +99,10 @@ class BatchWrite:
 
     def __init__(
         self,
-        processor: Processor,
+        processor: ResultProcessor,
         engine: Engine,
         random: Random,
-        caller: Caller,
+        caller: CompletingWorker,
         wait: bool,
         written: list[AdvanceResult],
     ) -> None:
@@ -142,8 +142,8 @@ class BatchWrite:
     def _take(self, answer: AdvanceResult, results: Sequence[Result]) -> None:
         """Take in the answer to these results."""
         self.written.append(answer)
-        tell_completed(results, lambda result: answer.has_completed(result.claim))
-        tell_finished((result.claim for result in results), answer)
+        log_completed_steps(results, lambda result: answer.has_completed(result.claim))
+        log_finished_tasks((result.claim for result in results), answer)
 
 
 def not_storable(result: Result, error: DataRefused) -> Result | None:

@@ -10,7 +10,7 @@ from tasker.contracts.clock import Clock
 from tasker.services.engine.exchange import AdvanceResult
 
 
-class Schedule:
+class PendingWork:
     """When retries are due, which namespaces have sleeping workers to wake, and whether claims may have been lost."""
 
     def __init__(self, clock: Clock) -> None:
@@ -79,7 +79,7 @@ class FollowUp:
 
     def __init__(
         self,
-        schedule: Schedule,
+        schedule: PendingWork,
         *,
         wake: Callable[[], None] = lambda: None,
         on_finished: Callable[[str, str], None] = lambda task, state: None,

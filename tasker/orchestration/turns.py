@@ -13,7 +13,7 @@ KEPT_TURNS = 12
 but what this process cannot repair, one of another release may."""
 
 
-class Turns:
+class ExclusiveTurns:
     """This process's part in taking turns, one every `seconds`.
 
     Whoever had the last turn asks first for the next one. The others ask later, so one that died is replaced within one

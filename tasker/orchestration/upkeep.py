@@ -11,17 +11,17 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from tasker.contracts.backoff import Backoff, between, jittered
+from tasker.contracts.backoff import BackoffPolicy, between, jittered
 from tasker.contracts.clock import Clock, Random
-from tasker.contracts.hook_arguments import Repaired
+from tasker.contracts.hook_arguments import SweepRepaired
 from tasker.errors import DatabaseError, DatabaseUnavailable, MessagingError
 from tasker.orchestration.changes import simple_change
 from tasker.orchestration.dead_letters.staleness import StalenessSearch
-from tasker.orchestration.executor import Executor
-from tasker.orchestration.schedule import Schedule
+from tasker.orchestration.executor import StepExecutor
+from tasker.orchestration.schedule import PendingWork
 from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.orchestration.turns import Turns
-from tasker.resilience.guard import Guard
+from tasker.orchestration.turns import ExclusiveTurns
+from tasker.resilience.guard import GuardedCircuit
 from tasker.resilience.outage import Failing
 from tasker.services.engine.answers import DueAnswer
 from tasker.services.engine.calls import Engine
@@ -40,7 +40,7 @@ DRAIN_SECONDS = 3.0
 _log = logging.getLogger("tasker.orchestration")
 
 
-class RoundSkipped(Exception):
+class UpkeepSkipped(Exception):
     """The breaker is open, for so many seconds."""
 
 
@@ -55,22 +55,22 @@ class Upkeep:
         self,
         engine: Engine,
         sweeper: Sweeper,
-        turns: Turns,
-        executor: Executor,
-        schedule: Schedule,
+        turns: ExclusiveTurns,
+        executor: StepExecutor,
+        schedule: PendingWork,
         clock: Clock,
         random: Random,
         *,
-        breaker: Guard,
+        breaker: GuardedCircuit,
         on_advanced: OnAdvanced,
-        on_repaired: Callable[[Repaired], None] | None = None,
+        on_repaired: Callable[[SweepRepaired], None] | None = None,
         poll_seconds: float = 1.0,
     ) -> None:
         self._engine, self._sweeper, self._turns, self._executor = engine, sweeper, turns, executor
         self._schedule, self._clock, self._random, self._breaker = schedule, clock, random, breaker
         self._on_advanced, self._on_repaired, self._poll_seconds = on_advanced, on_repaired, poll_seconds
         self._failing, self._unreachable, self._sweep_at = Failing("upkeep", _log), False, clock.monotonic()
-        self._hesitations, self._hesitation = Backoff(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
+        self._hesitations, self._hesitation = BackoffPolicy(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
         self._unknown, self._under_way, self._draining = set[tuple[str, int]](), asyncio.Lock(), False
         self.repaired: Counter[str] = Counter()
         """Repairs by kind since the start."""
@@ -118,8 +118,8 @@ class Upkeep:
 
     async def _guarded_round(self, now: float) -> None:
         try:
-            await self._breaker.call(lambda: self._round(now), RoundSkipped, self._is_outage)
-        except RoundSkipped as skipped:
+            await self._breaker.call(lambda: self._round(now), UpkeepSkipped, self._is_outage)
+        except UpkeepSkipped as skipped:
             await self._skip(now, skipped.args[0])
 
     async def _wake_sleepers(self) -> None:
@@ -196,7 +196,7 @@ class Upkeep:
         if +repairs:
             self._schedule.look_at(self._clock.monotonic())
             if self._on_repaired is not None:
-                self._on_repaired(Repaired(tuple((+repairs).items())))
+                self._on_repaired(SweepRepaired(tuple((+repairs).items())))
         return repairs
 
     async def _between_slices(self) -> None:

@@ -9,19 +9,19 @@ from collections.abc import Callable, Coroutine
 from threading import Thread
 from typing import Any
 
-from tasker.contracts.backoff import Backoff
-from tasker.plugins.process import STOP_SECONDS, Plugins
+from tasker.contracts.backoff import BackoffPolicy
+from tasker.plugins.process import STOP_SECONDS, PluginHost
 
-HOOK = "tasker_background"
-AGAIN = Backoff(1.0, 60.0, spread=0.2)
+HOOK = "tasker_background_jobs"
+AGAIN = BackoffPolicy(1.0, 60.0, spread=0.2)
 """After such a pause what has raised, or ended by itself, is begun again."""
 Run = Callable[[], Coroutine[Any, Any, None]]
 
 
-class Backgrounds:
+class BackgroundJobs:
     """The background parts of one process. Nothing waits for them but its end, for at most five seconds."""
 
-    def __init__(self, plugins: Plugins) -> None:
+    def __init__(self, plugins: PluginHost) -> None:
         self._plugins = plugins
         self._parts: list[_Part] = []
 
@@ -42,7 +42,7 @@ class Backgrounds:
 
 
 class _Part:
-    def __init__(self, plugin: str, run: Run, plugins: Plugins) -> None:
+    def __init__(self, plugin: str, run: Run, plugins: PluginHost) -> None:
         self._plugin, self._run, self._plugins = plugin, run, plugins
         self._loop, self._stopped = asyncio.new_event_loop(), asyncio.Event()
         self.thread = Thread(target=self._live, name=f"tasker plugin {plugin} in the background", daemon=True)

@@ -77,7 +77,7 @@ def _installed(path: tuple[str, ...]) -> tuple[Installed, ...]:
     return tuple(sorted(found, key=lambda each: (each.name, each.place)))
 
 
-def leave_out(names: Iterable[str]) -> None:
+def exclude_plugins(names: Iterable[str]) -> None:
     """Import none of these plugins for their settings, for as long as this process does not read others to leave out.
 
     Whoever reads the configuration says so before anything else is done with it.
@@ -86,7 +86,7 @@ def leave_out(names: Iterable[str]) -> None:
     _left_out = frozenset(names)
 
 
-def not_left_out() -> tuple[Installed, ...]:
+def is_not_excluded() -> tuple[Installed, ...]:
     """Those that may be imported."""
     return tuple(each for each in installed() if each.name not in _left_out)
 

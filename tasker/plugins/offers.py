@@ -9,14 +9,14 @@ from typing import Any
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.metrics import Metric
 from tasker.contracts.plan import Plan
-from tasker.contracts.template_rules import Finding, RuleFailed
-from tasker.plugins.process import PluginFailed, Plugins
+from tasker.contracts.template_rules import RuleFinding, RuleFailed
+from tasker.plugins.process import PluginFailed, PluginHost
 
 RULES = "tasker_template_rules"
 _log = logging.getLogger("tasker.plugins")
 
 
-def metrics_of(plugins: Plugins, taken: Collection[str]) -> list[Metric]:
+def metrics_of(plugins: PluginHost, taken: Collection[str]) -> list[Metric]:
     """The metrics of plugins. `taken` are the names that the process has for metrics of its own."""
     names, found = set(taken), list[Metric]()
     for plugin, metric in _each(plugins, "tasker_metrics"):
@@ -30,7 +30,7 @@ def metrics_of(plugins: Plugins, taken: Collection[str]) -> list[Metric]:
     return found
 
 
-def routers_of(plugins: Plugins) -> Iterator[tuple[str, Any]]:
+def routers_of(plugins: PluginHost) -> Iterator[tuple[str, Any]]:
     """(plugin, what it offers as a router), asked now."""
     return _each(plugins, "tasker_routers")
 
@@ -40,26 +40,26 @@ class PluginRules:
     """The rules of one plugin, as the compiler of templates asks them."""
 
     plugin: str
-    plugins: Plugins
+    plugins: PluginHost
 
-    def judge(self, plan: Plan) -> list[Finding]:
+    def judge(self, plan: Plan) -> list[RuleFinding]:
         """What the plugin finds. Raises `RuleFailed` where it fails, does not answer, or answers something else."""
         try:
             answer = self.plugins.ask(self.plugin, RULES, plan)
         except PluginFailed as error:
             raise RuleFailed(str(error)) from error
         found = _listed(answer)
-        if wrong := [each for each in found if not isinstance(each, Finding)]:
-            raise RuleFailed(f"{RULES}() gives {wrong[0]!r}, and must give a list of tasker.hookspecs.Finding")
+        if wrong := [each for each in found if not isinstance(each, RuleFinding)]:
+            raise RuleFailed(f"{RULES}() gives {wrong[0]!r}, and must give a list of tasker.hookspecs.RuleFinding")
         return found
 
 
-def rules_of(plugins: Plugins) -> list[PluginRules]:
+def rules_of(plugins: PluginHost) -> list[PluginRules]:
     """The rules that plugins add to those of templates."""
     return [PluginRules(name, plugins) for name in plugins.having(RULES)]
 
 
-def _each(plugins: Plugins, hook: str) -> Iterator[tuple[str, Any]]:
+def _each(plugins: PluginHost, hook: str) -> Iterator[tuple[str, Any]]:
     for plugin, answer in plugins.answers(hook):
         yield from ((plugin, each) for each in _listed(answer))
 

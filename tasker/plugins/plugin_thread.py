@@ -12,25 +12,25 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.hook_arguments import CaughtUp
+from tasker.contracts.hook_arguments import BatchDelivered
 from tasker.errors import BackendUnavailable, DatabaseError
 from tasker.plugins.asking import ANSWER_SECONDS
 
-PAUSES = Backoff(60.0, 1800.0)
+PAUSES = BackoffPolicy(60.0, 1800.0)
 """How long a plugin that was switched off is left alone."""
 REST_SECONDS = 0.02
 """How long a thread that has heard everything leaves what comes next waiting: being woken for each call costs more
 than the call, whoever tells too."""
 _log = logging.getLogger("tasker.plugins")
-CAUGHT_UP = "tasker_caught_up"
+CAUGHT_UP = "tasker_batch_delivered"
 Call = tuple[str, Any]
 """A hook and its argument, or "" and a `Future` that is done when its turn has come."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PluginQueueLimits:
     """When a plugin is switched off, and how much may wait for it."""
 
     waiting: int = 10_000
@@ -41,19 +41,19 @@ class Limits:
     """A call that takes longer switches the plugin off."""
     answer_seconds: float = ANSWER_SECONDS
     """A hook whose answer counts and that takes longer switches the plugin off."""
-    pauses: Backoff = PAUSES
+    pauses: BackoffPolicy = PAUSES
     """How long it is switched off: longer each time until a call succeeds."""
 
 
 @dataclass(slots=True)
-class Account:
+class PluginDelivery:
     """Successes and failures of one plugin since the start.
 
     `off` is the reason why it is switched off, and empty while it is on.
     """
 
     plugin: str
-    limits: Limits
+    limits: PluginQueueLimits
     clock: Callable[[], float]
     told: int = 0
     dropped: int = 0
@@ -104,7 +104,7 @@ class Account:
             pause = self.limits.pauses.pause(self.pauses)
             self.off_until, self.off = self.clock() + pause, reason
             self.pauses += 1
-            logged = "plugin_switched_off plugin=%s reason=%s; it is tried again in %g s"
+            logged = "plugin_disabled plugin=%s reason=%s; it is tried again in %g s"
             _log.error(logged, self.plugin, reason, pause)
 
 
@@ -123,10 +123,10 @@ class PluginThread:
         self,
         plugin: str,
         functions: Mapping[str, Callable[..., Any]],
-        limits: Limits = Limits(),  # noqa: B008  # frozen
+        limits: PluginQueueLimits = PluginQueueLimits(),  # noqa: B008  # frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.plugin, self.account = plugin, Account(plugin, limits, clock)
+        self.plugin, self.account = plugin, PluginDelivery(plugin, limits, clock)
         self._functions, self._limits, self._clock = functions, limits, clock
         self._calls: SimpleQueue[Call] = SimpleQueue()
         self._called_at: float | None = None
@@ -196,7 +196,7 @@ class PluginThread:
 
     def _caught_up(self) -> None:
         if self._heard and CAUGHT_UP in self._functions:
-            self._call(CAUGHT_UP, CaughtUp(self._heard))
+            self._call(CAUGHT_UP, BatchDelivered(self._heard))
         self._heard = 0
 
     def _call(self, hook: str, value: Any) -> None:

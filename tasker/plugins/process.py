@@ -13,7 +13,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.plugins.asking import NoAnswer, answer_of
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import Hook, Installed, Loaded, installed, load, settings_table
-from tasker.plugins.plugin_thread import Limits, PluginThread
+from tasker.plugins.plugin_thread import PluginQueueLimits, PluginThread
 
 Listener = Callable[[Any], None]
 CONFIGURED = "tasker_configured"
@@ -38,16 +38,16 @@ class PluginFailed(Exception):
     """A plugin has no answer; the text says why."""
 
 
-class Plugins:
+class PluginHost:
     """Plugins that were loaded: functions by hook, by the plugin's name."""
 
     def __init__(
         self,
         hooks: Mapping[str, Mapping[str, Hook]] | None = None,
-        limits: Limits | None = None,
+        limits: PluginQueueLimits | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._hooks, self._limits = dict(hooks or {}), limits or Limits()
+        self._hooks, self._limits = dict(hooks or {}), limits or PluginQueueLimits()
         self._threads = {
             name: PluginThread(name, functions, self._limits, clock) for name, functions in self._hooks.items()
         }
@@ -143,16 +143,16 @@ def _state(thread: PluginThread) -> PluginState:
     return PluginState(thread.plugin, account.told, thread.waiting, account.dropped, dict(account.failures), off)
 
 
-_made: list[tuple[tuple[str, ...], PluginChoice, Plugins]] = []
+_made: list[tuple[tuple[str, ...], PluginChoice, PluginHost]] = []
 
 
-def plugins_of(choice: PluginChoice) -> Plugins:
+def plugins_of(choice: PluginChoice) -> PluginHost:
     """The plugins that are chosen. They are made once; one that cannot be is named in the log, and left out."""
     path = tuple(sys.path)
     for known_path, known_choice, plugins in _made:
         if (known_path, known_choice) == (path, choice):
             return plugins
-    made = Plugins(dict(_loaded(choice)))
+    made = PluginHost(dict(_loaded(choice)))
     _made.append((path, choice, made))
     return made
 

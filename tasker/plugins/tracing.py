@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tasker.contracts.tracing import TraceContext, TraceOf, checked
-from tasker.plugins.process import Plugins
+from tasker.plugins.process import PluginHost
 
 HOOK = "tasker_attempt_trace"
 
 
-def trace_of(plugins: Plugins) -> TraceOf | None:
+def trace_of(plugins: PluginHost) -> TraceOf | None:
     """What asks the first plugin that has a function for it; None where none has."""
     for plugin, place in plugins.answers(HOOK):
         if callable(place):
@@ -20,7 +20,7 @@ def trace_of(plugins: Plugins) -> TraceOf | None:
     return None
 
 
-def _asking(plugins: Plugins, plugin: str, place: Callable[..., Any]) -> TraceOf:
+def _asking(plugins: PluginHost, plugin: str, place: Callable[..., Any]) -> TraceOf:
     """What fails changes nothing: the handler carries on where its task was submitted."""
 
     def trace(task_uuid: str, step_uuid: str, token: int, submitted: TraceContext | None) -> TraceContext | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tasker.contracts.dataclasses import dataclass
 from tasker.execution.settings import WorkerSettings
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.schedule import Schedule
+from tasker.orchestration.schedule import PendingWork
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.plugins.process import Plugins
+from tasker.plugins.process import PluginHost
 from tasker.process.connections.engines import Engines
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.system import SystemClock
@@ -32,5 +32,5 @@ class ProcessContext:
     engines: Engines
     engine: Engine
     events: EventSystem
-    schedule: Schedule
-    plugins: Plugins
+    schedule: PendingWork
+    plugins: PluginHost

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from tasker.lifecycle.breaker import Health as BreakersHealth
-from tasker.lifecycle.deployment import Health, HealthStatus
+from tasker.lifecycle.breaker import BreakerHealth as BreakersHealth
+from tasker.lifecycle.deployment import ListeningHealth, HealthStatus
 
 MANY_CRASHES = 5
 """Crashes of one service within a minute from which on the process is unhealthy: it starts again and again in vain."""
@@ -18,23 +18,23 @@ OF_BREAKERS = {
 
 
 def process_health(
-    events: Health, breakers: BreakersHealth, crashes: Mapping[str, int], holds: Collection[str] = ()
-) -> Health:
+    events: ListeningHealth, breakers: BreakersHealth, crashes: Mapping[str, int], holds: Collection[str] = ()
+) -> ListeningHealth:
     """The worst of: how it learns of work, its circuit breakers, its services, and what keeps it from taking on steps.
 
     `crashes` counts by service those of the last minute, `holds` names the reasons for which nothing is claimed.
     """
     areas = [events, _breakers(breakers), *(_service(*each) for each in crashes.items())]
-    areas += [Health(HealthStatus.DEGRADED, f"nothing is claimed: {reason}") for reason in sorted(holds)]
+    areas += [ListeningHealth(HealthStatus.DEGRADED, f"nothing is claimed: {reason}") for reason in sorted(holds)]
     worst = max((area.status for area in areas), key=ORDER.index)
-    return Health(worst, "; ".join(area.reason for area in areas if area.reason))
+    return ListeningHealth(worst, "; ".join(area.reason for area in areas if area.reason))
 
 
-def _breakers(found: BreakersHealth) -> Health:
+def _breakers(found: BreakersHealth) -> ListeningHealth:
     status = OF_BREAKERS[found.status]
-    return Health(status, "" if status is HealthStatus.HEALTHY else found.message)
+    return ListeningHealth(status, "" if status is HealthStatus.HEALTHY else found.message)
 
 
-def _service(name: str, times: int) -> Health:
+def _service(name: str, times: int) -> ListeningHealth:
     status = HealthStatus.UNHEALTHY if times >= MANY_CRASHES else HealthStatus.DEGRADED
-    return Health(status, f"{name} crashed {times} times in the last minute" if times > 1 else f"{name} crashed")
+    return ListeningHealth(status, f"{name} crashed {times} times in the last minute" if times > 1 else f"{name} crashed")

@@ -6,15 +6,15 @@ import asyncio
 
 from tasker.contracts.hook_arguments import ProcessInfo
 from tasker.db.listening import Notification
-from tasker.lifecycle.deployment import Health
+from tasker.lifecycle.deployment import ListeningHealth
 from tasker.orchestration.queue_actors import QueueActors
 from tasker.orchestration.upkeep import Upkeep
-from tasker.plugins.background import Backgrounds
+from tasker.plugins.background import BackgroundJobs
 from tasker.process.context import ProcessContext
 from tasker.process.health import process_health
 from tasker.process.listening.following import ORCHESTRATOR_CHANNELS, PAUSES_CHANNEL, notifications, orchestration_news
 from tasker.process.listening.listener import Source
-from tasker.process.presence.heartbeat import Heartbeat
+from tasker.process.presence.heartbeat import ProcessHeartbeat
 from tasker.process.supervision.stopping import to_its_end
 from tasker.process.supervision.supervisor import Supervisor
 
@@ -23,13 +23,13 @@ class Orchestrator:
     """One orchestrator process: `start`, then it works until `stop`. Any number may run side by side."""
 
     def __init__(
-        self, context: ProcessContext, identity: str, heartbeat: Heartbeat, actors: QueueActors, upkeep: Upkeep
+        self, context: ProcessContext, identity: str, heartbeat: ProcessHeartbeat, actors: QueueActors, upkeep: Upkeep
     ) -> None:
         self.identity = identity
         self.breakers, self.events, self.actors, self.upkeep = context.breakers, context.events, actors, upkeep
         self.supervisor, self.plugins = Supervisor(), context.plugins
         self._context, self._heartbeat = context, heartbeat
-        self._info, self._backgrounds = ProcessInfo("orchestrator", identity, ()), Backgrounds(context.plugins)
+        self._info, self._backgrounds = ProcessInfo("orchestrator", identity, ()), BackgroundJobs(context.plugins)
 
     async def start(self) -> None:
         """Begin to work. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
@@ -68,7 +68,7 @@ class Orchestrator:
             await self._context.plugins.settle()
             self._context.plugins.tell_failures()
 
-    def health(self) -> Health:
+    def health(self) -> ListeningHealth:
         """How the process does: how it learns of work, its breakers, and what crashed (B-7)."""
         return process_health(self.events.health(), self.breakers.health(), self.supervisor.recent_crashes())
 

@@ -6,20 +6,20 @@ import logging
 from collections.abc import Callable, Sequence
 
 from tasker.db.connection import DataRefused
-from tasker.execution.claims_in_hand import GivenBack
+from tasker.execution.claims_in_hand import ReleasedClaim
 from tasker.log_lines import ids_of, log_line
 from tasker.orchestration.changes import released_change
-from tasker.orchestration.results import Processor
-from tasker.orchestration.schedule import FollowUp, Schedule
+from tasker.orchestration.results import ResultProcessor
+from tasker.orchestration.schedule import FollowUp, PendingWork
 from tasker.services.engine.answers import BacklogAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import CompletingWorker
 from tasker.services.engine.halving import halved
 
 _log = logging.getLogger("tasker.worker")
 
 
-class Releases:
+class ClaimReleaser:
     """Gives a worker's claims back, and moves held steps of its namespaces into the queue.
 
     `caller` is the worker with so many free slots. What follows from the answers goes to `schedule` and `follow_up`.
@@ -27,18 +27,18 @@ class Releases:
 
     def __init__(
         self,
-        processor: Processor,
+        processor: ResultProcessor,
         engine: Engine,
-        caller: Callable[[int], Caller],
-        schedule: Schedule,
+        caller: Callable[[int], CompletingWorker],
+        schedule: PendingWork,
         follow_up: FollowUp,
     ) -> None:
         self._processor, self._engine, self._caller = processor, engine, caller
         self._schedule, self._follow_up = schedule, follow_up
 
-    async def give_back(self, given_back: Sequence[GivenBack]) -> None:
+    async def give_back(self, given_back: Sequence[ReleasedClaim]) -> None:
         """Release these claims without an attempt. Raises `DatabaseError`: they may be given back again."""
-        due = await give_back(self._processor, self._caller(0), given_back)
+        due = await release_claims(self._processor, self._caller(0), given_back)
         if due is not None:
             self._schedule.due_in(due)
 
@@ -50,17 +50,17 @@ class Releases:
         return answer
 
 
-async def give_back(processor: Processor, caller: Caller, given_back: Sequence[GivenBack]) -> int | None:
+async def release_claims(processor: ResultProcessor, caller: CompletingWorker, given_back: Sequence[ReleasedClaim]) -> int | None:
     """Release the claims; milliseconds until the first of those that wait is due.
 
     A claim whose note the database refuses is released without it (rule 5).
     """
 
-    async def release(part: Sequence[GivenBack]) -> None:
+    async def release(part: Sequence[ReleasedClaim]) -> None:
         await processor.apply([released_change(each.claim, each.note, each.delay_ms) for each in part], caller)
 
-    async def without_note(each: GivenBack, error: DataRefused) -> None:
-        log_line(_log, logging.WARNING, "note_refused", ids_of(each.claim) | {"error": str(error)})
+    async def without_note(each: ReleasedClaim, error: DataRefused) -> None:
+        log_line(_log, logging.WARNING, "release_note_not_stored", ids_of(each.claim) | {"error": str(error)})
         await processor.apply([released_change(each.claim, {}, each.delay_ms)], caller)
 
     await halved(given_back, release, without_note)

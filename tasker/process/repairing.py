@@ -6,11 +6,11 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-from tasker.orchestration.results import Processor
+from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.process.system import new_uuid
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker
 from tasker.services.engine.plans import PlanStore
 
 
@@ -21,14 +21,14 @@ class Repairs:
         self._engine = engine
         everything = replace(settings, mend_ms=0, whole=True)
         self._woken = set[str]()
-        self._sweeper = Sweeper(engine, Processor(engine, random), plans, random, everything, self._advanced)
+        self._sweeper = Sweeper(engine, ResultProcessor(engine, random), plans, random, everything, self._advanced)
 
     async def run(self) -> Counter[str]:
         """Repair what does not fit; how much of each kind, as `tasker.repairs` counts it.
 
         Raises `DatabaseError`; what was repaired until then stays so.
         """
-        repaired = await self._sweeper.sweep(Caller(new_uuid()))
+        repaired = await self._sweeper.sweep(CompletingWorker(new_uuid()))
         if self._woken:
             await self._engine.wake(self._woken)
         return +repaired

@@ -10,15 +10,15 @@ from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.hook_arguments import ProcessInfo
 from tasker.db.connection import Statements
 from tasker.db.listening import Notification
-from tasker.execution.attempt.values import Released
-from tasker.execution.starting import RootStarter
+from tasker.execution.attempt.values import ClaimReleased
+from tasker.execution.starting import EagerStart
 from tasker.execution.step_execution import StepExecution
-from tasker.execution.whole_runs import WholeRun
-from tasker.lifecycle.deployment import Health
+from tasker.execution.whole_runs import LocalTask
+from tasker.lifecycle.deployment import ListeningHealth
 from tasker.messaging.queues import ready_channel
 from tasker.orchestration.queue_actors import QueueActors
 from tasker.orchestration.upkeep import Upkeep
-from tasker.plugins.background import Backgrounds
+from tasker.plugins.background import BackgroundJobs
 from tasker.process.context import ProcessContext
 from tasker.process.health import process_health
 from tasker.process.listening.following import (
@@ -30,7 +30,7 @@ from tasker.process.listening.following import (
     step_news,
 )
 from tasker.process.listening.listener import Source
-from tasker.process.presence.membership import Membership
+from tasker.process.presence.membership import WorkerRegistration
 from tasker.process.supervision.stopping import GIVE_BACK_SECONDS, to_its_end
 from tasker.process.supervision.supervisor import Supervisor
 from tasker.services.engine.end_notices import CHANNEL
@@ -49,7 +49,7 @@ class Runtime:
         execution: StepExecution,
         actors: QueueActors,
         upkeep: Upkeep,
-        membership: Membership,
+        membership: WorkerRegistration,
         on_elsewhere: Callable[[Sequence[str]], None],
         waiter: str | None = None,
     ) -> None:
@@ -59,13 +59,13 @@ class Runtime:
         self.supervisor = Supervisor(context.schedule.suspect)  # perhaps in the middle of a claim
         self._context, self._membership, self._on_elsewhere = context, membership, on_elsewhere
         self._channels = (*WORKER_CHANNELS, f"{CHANNEL}{waiter}") if waiter else WORKER_CHANNELS
-        self._begun, self._stopped, self._backgrounds = False, False, Backgrounds(context.plugins)
-        self.starter = RootStarter(self.worker, self.wake, on_lost=context.schedule.suspect)
+        self._begun, self._stopped, self._backgrounds = False, False, BackgroundJobs(context.plugins)
+        self.starter = EagerStart(self.worker, self.wake, on_lost=context.schedule.suspect)
 
     @contextlib.contextmanager
-    def whole_run(self) -> Iterator[WholeRun]:
+    def whole_run(self) -> Iterator[LocalTask]:
         """As `starter`, for one submission whose report is wanted; followed until the end."""
-        run = WholeRun(self.starter, self.worker.whole_runs)
+        run = LocalTask(self.starter, self.worker.whole_runs)
         try:
             yield run
         finally:
@@ -110,7 +110,7 @@ class Runtime:
             await self._membership.update()
             self.wake()
 
-    def health(self) -> Health:
+    def health(self) -> ListeningHealth:
         """How the process does: how it learns of work, its breakers, what crashed, and whether it takes steps (B-7)."""
         crashes, held_by = self.supervisor.recent_crashes(), self.execution.held_by()
         return process_health(self.events.health(), self.breakers.health(), crashes, held_by)
@@ -166,7 +166,7 @@ class Runtime:
             self._context.plugins.tell_failures()
 
     async def _give_back(self, seconds: float) -> None:
-        self.worker.claims.stop_all(Released)
+        self.worker.claims.stop_all(ClaimReleased)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):  # drained, so that no message stays hidden
                 await asyncio.gather(self.actors.drain(), self.upkeep.drain(), self.execution.settled())

@@ -11,10 +11,10 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.db.awaited import with_servers
 from tasker.log_lines import log_line
 from tasker.process.connections.awaited_broker import open_broker
-from tasker.process.connections.capacity import PROCESSES_VARIABLE, purposes_of, tell_capacity
+from tasker.process.connections.capacity import PROCESSES_VARIABLE, purposes_of, log_capacity
 from tasker.process.connections.resources import Resources
 from tasker.process.runtime import Runtime
-from tasker.process.supervision.interpreter_watch import interpreter_watched
+from tasker.process.supervision.interpreter_watch import watch_interpreter
 from tasker.process.supervision.stopping import Stop, give_back_of, grace_of
 
 CALLED = {
@@ -25,7 +25,7 @@ CALLED = {
 _log = logging.getLogger("tasker.process")
 
 
-class Server(Protocol):
+class ServedProcess(Protocol):
     """Something that serves."""
 
     async def start(self) -> None:
@@ -52,7 +52,7 @@ class Title(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class StopLimits:
     """How many seconds a process may take to stop, to reach its servers, and to bring what it did."""
 
     stop_seconds: float
@@ -89,9 +89,9 @@ class GracefulWorker:
 
 
 async def serve(
-    server: Server,
+    server: ServedProcess,
     resources: Resources,
-    patience: Patience,
+    patience: StopLimits,
     title: Title,
     ready: Callable[[str], None],
     connections: Sequence[str],
@@ -105,7 +105,7 @@ async def serve(
     _log.info("Starting %s bootstrap", name)
     try:
         longest = max(patience.stop_seconds, patience.lease_seconds)
-        with interpreter_watched(longest):  # until its lease is over it may still bring what it did
+        with watch_interpreter(longest):  # until its lease is over it may still bring what it did
             if await stop.interrupted(open_broker(resources.messaging, patience.connect_seconds)):
                 return
             resources.guard()
@@ -117,7 +117,7 @@ async def serve(
             ready(str(title))
             log_line(_log, logging.INFO, f"{name.capitalize()} bootstrap complete", who | served)
             together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
-            await tell_capacity(resources.url, purposes_of(connections, resources.messaging), together)
+            await log_capacity(resources.url, purposes_of(connections, resources.messaging), together)
             await stop.asked()
             _log.info("Initiating graceful shutdown: stopping %s", title)
             await server.stop()

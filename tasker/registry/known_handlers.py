@@ -10,7 +10,7 @@ from tasker.registry.invocation import ResolvedHandler
 REMEMBERED_STEPS = 10_000
 
 
-class KnownHandlers:
+class HandlerCache:
     """Handlers as the worker calls them. Each change of a registry makes a new one of these: what another thread finds
     out meanwhile goes into the old one, and is forgotten with it."""
 

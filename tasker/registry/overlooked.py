@@ -14,7 +14,7 @@ from tasker.step_handler.base import StepHandler
 from tasker.step_handler.binding import reads_arguments
 
 
-def overlooked(callables: Sequence[str], folders: Iterable[Path] = ()) -> str | None:
+def explain_missing_callable(callables: Sequence[str], folders: Iterable[Path] = ()) -> str | None:
     """One sentence per callable that has the name of something that is no handler, or stands in a file left out, and
     one per file that defines some of them in `folders`: those of templates without a `handlers.py`.
     """

@@ -16,7 +16,7 @@ from tasker.registry.resolvers import ExplicitMappingResolver, ModuleNamesResolv
 HANDLERS_FILE = "handlers.py"
 
 
-class Neighbours:
+class FolderHandlers:
     """The handlers in the `handlers.py` of one folder, perhaps none, by all their names."""
 
     def __init__(self, folder: Path, handlers: Sequence[FoundHandler], stamp: tuple[int, int] | None) -> None:
@@ -58,7 +58,7 @@ class WorkflowHandlers:
     """
 
     def __init__(self) -> None:
-        self._folders: dict[Path, Neighbours] = {}
+        self._folders: dict[Path, FolderHandlers] = {}
         self._of_template: defaultdict[tuple[str, ...], set[Path]] = defaultdict(set)
 
     def add(self, folder: Path, templates: Collection[TemplateId]) -> bool:
@@ -69,7 +69,7 @@ class WorkflowHandlers:
         """
         folder = folder.resolve()
         known = self._folders.get(folder)
-        neighbours = known if known is not None and known.stamp == stamp_of(folder) else Neighbours.load(folder)
+        neighbours = known if known is not None and known.stamp == stamp_of(folder) else FolderHandlers.load(folder)
         for template in templates:
             self._refuse_second_place(template, neighbours)
         self._folders[folder] = neighbours
@@ -79,7 +79,7 @@ class WorkflowHandlers:
             self._of_template[key].add(folder)
         return changed
 
-    def of(self, template: TemplateId) -> tuple[Neighbours, ...]:
+    def of(self, template: TemplateId) -> tuple[FolderHandlers, ...]:
         """The neighbours of a template; more than one when it is not known which of them are meant."""
         for key in _keys(template):
             if folders := self._of_template.get(key):
@@ -96,7 +96,7 @@ class WorkflowHandlers:
         self._folders.clear()
         self._of_template.clear()
 
-    def _refuse_second_place(self, template: TemplateId, neighbours: Neighbours) -> None:
+    def _refuse_second_place(self, template: TemplateId, neighbours: FolderHandlers) -> None:
         for folder in self._of_template.get(template, set()) - {neighbours.folder}:
             if neighbours.names or self._folders[folder].names:
                 places = " and ".join(sorted((str(folder), str(neighbours.folder))))
@@ -115,7 +115,7 @@ def stamp_of(folder: Path) -> tuple[int, int] | None:
     return (found.st_mtime_ns, found.st_size)
 
 
-def refuse_unclear(callable_name: str, step: str, template: TemplateId | None, beside: Sequence[Neighbours]) -> None:
+def refuse_unclear(callable_name: str, step: str, template: TemplateId | None, beside: Sequence[FolderHandlers]) -> None:
     """Raise `HandlerNotFound` when several folders may be meant and one of them has the handler."""
     if any(neighbours.knows(callable_name) for neighbours in beside):
         raise HandlerNotFound(

@@ -9,18 +9,18 @@ from typing import TypeVar
 from tasker.contracts.clock import Clock
 from tasker.contracts.hook_arguments import BreakerChanged
 from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import Breaker, BreakerCounts, BreakerState, Permit, Reading
+from tasker.lifecycle.breaker import CircuitBreaker, BreakerCounts, BreakerState, Permit, BreakerReading
 from tasker.resilience.outage import is_outage
 
 T = TypeVar("T")
 _log = logging.getLogger("tasker.breakers")
 
 
-class Guard:
+class GuardedCircuit:
     """One breaker of this process. It never changes another one (A-61). `on_change` hears of every state it tells."""
 
     def __init__(
-        self, breaker: Breaker, clock: Clock, on_change: Callable[[BreakerChanged], None] = lambda changed: None
+        self, breaker: CircuitBreaker, clock: Clock, on_change: Callable[[BreakerChanged], None] = lambda changed: None
     ) -> None:
         self._breaker, self._clock, self._on_change = breaker, clock, on_change
         self._told = BreakerState.CLOSED
@@ -98,9 +98,9 @@ class Guard:
         """Counts since the start."""
         return self._breaker.metrics()
 
-    def reading(self) -> Reading:
+    def reading(self) -> BreakerReading:
         """How it stands, for the health of the process."""
-        return Reading(self.name, self.state, self.metrics(), self._error, "; ".join(note() for note in self.notes))
+        return BreakerReading(self.name, self.state, self.metrics(), self._error, "; ".join(note() for note in self.notes))
 
     async def call(
         self,
@@ -143,7 +143,7 @@ class Guard:
 class SlowCalls:
     """Tells a breaker of calls that succeed too slowly as of failures (A-64)."""
 
-    def __init__(self, guard: Guard, clock: Clock, slow_seconds: float) -> None:
+    def __init__(self, guard: GuardedCircuit, clock: Clock, slow_seconds: float) -> None:
         self.guard = guard
         self.slow_seconds = slow_seconds
         self.now = clock.monotonic

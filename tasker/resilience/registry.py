@@ -17,8 +17,8 @@ from tasker.contracts.defaults.breakers import (
 from tasker.contracts.defaults.single_process import SINGLE_PROCESS_SLOW_COMPLETION_MS
 from tasker.contracts.hook_arguments import BreakerChanged
 from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import Breaker, Health, Reading, health
-from tasker.resilience.guard import Guard, SlowCalls
+from tasker.lifecycle.breaker import CircuitBreaker, BreakerHealth, BreakerReading, health
+from tasker.resilience.guard import GuardedCircuit, SlowCalls
 
 _READINESS = BreakerPolicy(READINESS_FAILURES, success_threshold=READINESS_SUCCESSES)
 _COMPLETION = BreakerPolicy(timeout_seconds=COMPLETION_TIMEOUT_SECONDS)
@@ -52,8 +52,8 @@ class Breakers:
         on_change: Callable[[BreakerChanged], None] = lambda changed: None,
     ) -> None:
         self._clock, self._policies, self._on_change = clock, policies or BreakerPolicies(), on_change
-        self._guards: list[Guard] = []
-        self._of_handlers: dict[tuple[str, BreakerPolicy], Guard] = {}
+        self._guards: list[GuardedCircuit] = []
+        self._of_handlers: dict[tuple[str, BreakerPolicy], GuardedCircuit] = {}
         self._slow_calls: list[SlowCalls] = []
 
     def change(self, policies: BreakerPolicies) -> None:
@@ -65,17 +65,17 @@ class Breakers:
             slow.slow_seconds = policies.slow_completion_ms / 1000
 
     @cached_property
-    def messaging(self) -> Guard:
+    def messaging(self) -> GuardedCircuit:
         """Around the messaging provider."""
         return self._made("messaging", self._policies.messaging)
 
     @cached_property
-    def database(self) -> Guard:
+    def database(self) -> GuardedCircuit:
         """Around what callers ask of the database."""
         return self._made("database", self._policies.database)
 
     @cached_property
-    def task_readiness(self) -> Guard:
+    def task_readiness(self) -> GuardedCircuit:
         """Around promoting and sweeping."""
         return self._made("task_readiness", self._policies.task_readiness)
 
@@ -86,16 +86,16 @@ class Breakers:
         self._slow_calls.append(SlowCalls(guard, self._clock, self._policies.slow_completion_ms / 1000))
         return self._slow_calls[-1]
 
-    def of_handler(self, name: str, policy: BreakerPolicy) -> Guard:
+    def of_handler(self, name: str, policy: BreakerPolicy) -> GuardedCircuit:
         """Around the handlers of steps: the one of this name and policy (H-84, H-88).
 
         The policy is the template's: `change` leaves it alone.
         """
         if (name, policy) not in self._of_handlers:
-            self._of_handlers[name, policy] = Guard(Breaker(name, policy), self._clock, self._on_change)
+            self._of_handlers[name, policy] = GuardedCircuit(CircuitBreaker(name, policy), self._clock, self._on_change)
         return self._of_handlers[name, policy]
 
-    def readings(self) -> list[Reading]:
+    def readings(self) -> list[BreakerReading]:
         """How each of them stands, those around handlers among them."""
         return [guard.reading() for guard in (*self._guards, *self._of_handlers.values())]
 
@@ -104,12 +104,12 @@ class Breakers:
         """Results since the start that took so long to store that the breaker `completion` was told."""
         return sum(slow.count for slow in self._slow_calls)
 
-    def health(self) -> Health:
+    def health(self) -> BreakerHealth:
         """What they say together, those around handlers among them (A-68, H-88)."""
         return health(self.readings())
 
-    def _made(self, name: str, policy: BreakerPolicy) -> Guard:
-        breaker = Breaker(name, policy, settle_seconds=self._policies.settle_seconds)
-        guard = Guard(breaker, self._clock, self._on_change)
+    def _made(self, name: str, policy: BreakerPolicy) -> GuardedCircuit:
+        breaker = CircuitBreaker(name, policy, settle_seconds=self._policies.settle_seconds)
+        guard = GuardedCircuit(breaker, self._clock, self._on_change)
         self._guards.append(guard)
         return guard

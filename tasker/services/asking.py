@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from enum import Enum
 from typing import Protocol, TypeVar
 
-from tasker.db.together import Lending
+from tasker.db.together import SharedTransactions
 from tasker.errors import (
     DeadLetterNotFound,
     StateMachineError,
@@ -18,7 +18,7 @@ from tasker.errors import (
     TaskNotFound,
     UsageError,
 )
-from tasker.services.server.operator_log import OperatorAction, OperatorLog
+from tasker.services.server.operator_log import OperatorAction, AuditLog
 
 T = TypeVar("T")
 FIRST_FAILURE = 400
@@ -31,8 +31,8 @@ TELLING = (StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, Us
 _log = logging.getLogger("tasker.api")
 
 
-class Keeping(Protocol):
-    """Keeps actions, as `OperatorLog` does."""
+class AuditRecorder(Protocol):
+    """Keeps actions, as `AuditLog` does."""
 
     async def asked(self, action: OperatorAction, status: int | None = None) -> str:
         """Keep that it is asked for."""
@@ -58,14 +58,14 @@ class _State(Enum):
     UNDONE = "what was tried last was rolled back, with its row"
 
 
-class Asking:
+class OperatorAudit:
     """`action` is asked for, and kept in `log`. What is done has its row in the same transaction, with the status
     `done`; what was refused or failed has one behind the rollback.
 
     What is done in several transactions has a row before the first, without a status until the last has ended.
     """
 
-    def __init__(self, log: Keeping, action: OperatorAction, done: int) -> None:
+    def __init__(self, log: AuditRecorder, action: OperatorAction, done: int) -> None:
         self._log, self._action, self._done = log, action, done
         self._state = _State.NOTHING
         self._row: str | None = None
@@ -73,7 +73,7 @@ class Asking:
         self._over = False
 
     @classmethod
-    def current(cls) -> Asking | None:
+    def current(cls) -> OperatorAudit | None:
         """What is asked for here and now. A task of the event loop may outlive what was asked for where it began."""
         found = _current.get()
         return None if found is None or found._over else found
@@ -105,7 +105,7 @@ class Asking:
         self._row = await self._log.asked(self._action)
         self._state = _State.BEGUN
 
-    async def act(self, lending: Lending | None, do: Callable[[], Awaitable[T]]) -> T:
+    async def act(self, lending: SharedTransactions | None, do: Callable[[], Awaitable[T]]) -> T:
         """What `do` returns, which changes something: in one transaction of `lending` with its row; without it with a
         row before. What is part of something else that is kept is not kept once more."""
         if _within.get() is self or self._state is _State.BEGUN:
@@ -119,9 +119,9 @@ class Asking:
         finally:
             _within.reset(before)
 
-    async def _together(self, lending: Lending, do: Callable[[], Awaitable[T]]) -> T:
+    async def _together(self, lending: SharedTransactions, do: Callable[[], Awaitable[T]]) -> T:
         async def with_its_row() -> T:
-            self._row = await OperatorLog(lending).asked(self._action, self._done)
+            self._row = await AuditLog(lending).asked(self._action, self._done)
             return await do()
 
         self._row = self._reason = None
@@ -167,6 +167,6 @@ def _told(error: BaseException) -> str:
 
 
 GIVEN_UP = "given up before it was done"
-_current: ContextVar[Asking | None] = ContextVar("asking", default=None)
-_within: ContextVar[Asking | None] = ContextVar("within", default=None)
+_current: ContextVar[OperatorAudit | None] = ContextVar("asking", default=None)
+_within: ContextVar[OperatorAudit | None] = ContextVar("within", default=None)
 """What is in the middle of something that is kept."""

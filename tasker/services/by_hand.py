@@ -1,7 +1,7 @@
 """What operators do through a program is kept like what they do over HTTP and by commands: with what is done, or not
 at all.
 
-A server and the command line say themselves who asks for what (`Asking`); what they call then is kept as that.
+A server and the command line say themselves who asks for what (`OperatorAudit`); what they call then is kept as that.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
 from uuid import uuid4
 
-from tasker.db.together import Lending
-from tasker.services.asking import Asking
-from tasker.services.server.operator_log import OperatorAction, OperatorLog
+from tasker.db.together import SharedTransactions
+from tasker.services.asking import OperatorAudit
+from tasker.services.server.operator_log import OperatorAction, AuditLog
 
 DONE, FAILED = 0, 1
 WHO = ("actor", "by")
@@ -27,7 +27,7 @@ T = TypeVar("T")
 Method = Callable[P, Coroutine[Any, Any, T]]
 
 
-def by_hand(
+def audited(
     endpoint: str, connection: str = "_engine.connection", *, several: bool = False
 ) -> Callable[[Method[P, T]], Method[P, T]]:
     """Of a service's method that changes something by hand: called by a program it is kept as `endpoint`.
@@ -43,11 +43,11 @@ def by_hand(
         @wraps(method)
         async def recorded(*args: P.args, **kwargs: P.kwargs) -> T:
             statements, call = attrgetter(connection)(args[0]), partial(method, *args, **kwargs)
-            lending = statements if isinstance(statements, Lending) and not several else None
-            if (asking := Asking.current()) is not None:
+            lending = statements if isinstance(statements, SharedTransactions) and not several else None
+            if (asking := OperatorAudit.current()) is not None:
                 return await asking.act(lending, call)
             given = signature.bind(*args, **kwargs).arguments
-            asking = Asking(OperatorLog(statements), _action(endpoint, given), DONE)
+            asking = OperatorAudit(AuditLog(statements), _action(endpoint, given), DONE)
             return await asking.kept(lambda: asking.act(lending, call), lambda done: DONE, lambda error: FAILED)
 
         return recorded

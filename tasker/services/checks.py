@@ -29,7 +29,7 @@ MENDED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """Something that does not fit: what, how often, some of it, and who repairs it; '' where nothing is to repair."""
 
     what: str
@@ -93,13 +93,13 @@ class Checks:
     def __init__(self, engine: Engine) -> None:
         self._tasks = TaskChecks(engine)
 
-    async def run(self) -> list[Finding]:
+    async def run(self) -> list[CheckFinding]:
         """All findings, the broken promises first. Raises `DatabaseError`, `MessagingError`."""
         tasks, broken, unheld = self._tasks, Broken(), list[str]()
         without: dict[str, list[str]] = {}
         broken.add(await tasks.rows("fleet_violations"))
         aside = [
-            Finding(f"messages set aside: {what}", count, (f"last at {at}",), "")
+            CheckFinding(f"messages set aside: {what}", count, (f"last at {at}",), "")
             for what, count, at in await tasks.rows("set_aside")
         ]
         async for some in tasks.slices("open", SLICE):
@@ -117,5 +117,5 @@ class Checks:
         ]
 
 
-def _finding(what: str, found: list[str], repaired_by: str) -> Finding:
-    return Finding(what, len(found), tuple(found[:EXAMPLES]), repaired_by)
+def _finding(what: str, found: list[str], repaired_by: str) -> CheckFinding:
+    return CheckFinding(what, len(found), tuple(found[:EXAMPLES]), repaired_by)

@@ -10,7 +10,7 @@ from tasker.contracts.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTask:
+class TaskSummary:
     """A task in a list, with the numbers of its steps.
 
     `unserved` is the handler of a step that waits because no worker has it, `paused` the pause that holds a step.
@@ -32,7 +32,7 @@ class ListedTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class HistoryItem:
     """Something in the history of a task (`step` is None) or of one of its steps."""
 
     kind: str
@@ -46,7 +46,7 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Transition(Happening):
+class TransitionDetail(HistoryItem):
     """A change of state, with all that was noted of it."""
 
     metadata: Mapping[str, Any] | None
@@ -54,7 +54,7 @@ class Transition(Happening):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StepExtras:
     """What a step has beside its result: the `batch` that it was given, its last checkpoint; None: there is none."""
 
     batch: Any
@@ -73,7 +73,7 @@ class RefusedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class RegisteredProcess:
+class ProcessRow:
     """A worker or an orchestrator: where it runs, what it serves, how it is.
 
     `in_hand` is how many steps it held at its last beat, `beat_age_ms` ago; `lease_left_ms` may be negative.

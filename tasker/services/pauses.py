@@ -11,7 +11,7 @@ from tasker.db.queries import query
 from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
 from tasker.lifecycle.storable import require_findable
 from tasker.messaging.queues import namespace_of
-from tasker.services.by_hand import by_hand
+from tasker.services.by_hand import audited
 from tasker.services.engine.answers import PauseAnswer, ResumeAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.listings import Pause, PauseList
@@ -20,7 +20,7 @@ from tasker.template.diagnostics import did_you_mean, listed
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PauseTarget:
     """What is paused: a task; an orchestration queue; else a namespace, or of it a template (every version), or of that
     a step."""
 
@@ -39,7 +39,7 @@ class Target:
         step: str | None = None,
         task: str | None = None,
         queue: str | None = None,
-    ) -> Target:
+    ) -> PauseTarget:
         """Exactly one of `NS`, `NS/TEMPLATE`, `NS/TEMPLATE/STEP`, a task's uuid and a queue. Raises `UsageError`."""
         if sum(given is not None for given in (namespace, template, step, task, queue)) != 1:
             raise UsageError(
@@ -73,7 +73,7 @@ def _parts(text: str, count: int, what: str, form: str) -> list[str]:
 
 
 class PauseOptions(TypedDict, total=False):
-    """What else than a namespace may be paused, as `Target.of` takes it."""
+    """What else than a namespace may be paused, as `PauseTarget.of` takes it."""
 
     template: str | None
     step: str | None
@@ -91,8 +91,8 @@ class Pauses:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    @by_hand("App.pauses.pause")
-    async def pause(self, target: Target, *, actor: str, reason: str) -> bool:
+    @audited("App.pauses.pause")
+    async def pause(self, target: PauseTarget, *, actor: str, reason: str) -> bool:
         """Pause the target; False when it is paused already (the first actor and reason stay).
 
         Raises `TaskNotFound`, `StateMachineError` for a task that has ended, `UsageError` for an unknown target.
@@ -109,8 +109,8 @@ class Pauses:
             await self._change_marks()
         return answer.paused
 
-    @by_hand("App.pauses.resume")
-    async def resume(self, target: Target, *, actor: str, reason: str = "") -> int | None:
+    @audited("App.pauses.resume")
+    async def resume(self, target: PauseTarget, *, actor: str, reason: str = "") -> int | None:
         """End the pause of exactly this target; how many ready steps it held, None when it was not paused.
 
         Of a namespace at most 10,000 are counted. Of a queue: how many messages lay in it, as far as the provider can
@@ -152,7 +152,7 @@ class Pauses:
         """What a queue holds are its messages."""
         return pause if pause.queue is None else replace(pause, held=await self._messages(pause.queue))
 
-    async def _resume_queue(self, target: Target, queue: str, actor: str, reason: str) -> int | None:
+    async def _resume_queue(self, target: PauseTarget, queue: str, actor: str, reason: str) -> int | None:
         """Also of a name that the configuration does not have any more."""
         waiting = await self._messages(queue)
         answer = ResumeAnswer.parse(await self._engine.read("resume_queue", _args(target, actor, reason)))
@@ -175,7 +175,7 @@ class Pauses:
             raise UsageError(f"the orchestration has no queue of that name: {queue}", hint=hint)
 
 
-def _args(target: Target, actor: str, reason: str) -> dict[str, str]:
+def _args(target: PauseTarget, actor: str, reason: str) -> dict[str, str]:
     return {**target.args(), "actor": actor, "reason": reason}
 
 
@@ -185,7 +185,7 @@ def _worker_queue(queue: str) -> str | None:
     return f"the steps of a worker queue are held by pausing its namespace: tasker pause {namespace_of(queue)}"
 
 
-def _missing(target: Target, what: str) -> TaskNotFound | UsageError:
+def _missing(target: PauseTarget, what: str) -> TaskNotFound | UsageError:
     if what == "task":
         return TaskNotFound(f"no task {target} in this database", hint="see `tasker task list`")
     if what == "namespace" and target.namespace and target.namespace.startswith("orchestration"):

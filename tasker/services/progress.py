@@ -10,7 +10,7 @@ from tasker.contracts.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class ReportedProgress:
     """How far a handler said that it is (`context.report_progress`). What it did not say is None.
 
     `eta_seconds` is what is left, counted from `reported_at`, by its pace so far.
@@ -24,9 +24,9 @@ class Reported:
     eta_seconds: float | None
 
 
-def reported(row: Mapping[str, Any] | None) -> Reported | None:
+def reported(row: Mapping[str, Any] | None) -> ReportedProgress | None:
     """The report from what `tasker.reported` answers."""
-    return None if row is None else Reported(**{**row, "reported_at": datetime.fromisoformat(row["reported_at"])})
+    return None if row is None else ReportedProgress(**{**row, "reported_at": datetime.fromisoformat(row["reported_at"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class StepProgress:
     error: Mapping[str, Any] | None = None
     unserved: str | None = None
     duration_ms: int | None = None
-    reported: Reported | None = None
+    reported: ReportedProgress | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ COMMON = ("tags", "initiator", "source_system")
 """What many tasks may have in common. Their state is in another table than these: no index has both."""
 
 
-class MoreFilters(TypedDict, total=False):
+class ListFilters(TypedDict, total=False):
     """Of a list of tasks, what is seldom asked for; `until` is the time before which they were created,
     `field` what their input contains, such as `order.id = 7`."""
 

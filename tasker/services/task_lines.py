@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
-from tasker.contracts.hook_arguments import ClosedTask
+from tasker.contracts.hook_arguments import TaskClosed
 from tasker.contracts.tracing import TraceContext
 from tasker.db.connection import Statements
 from tasker.db.queries import query
@@ -25,7 +25,7 @@ _engine, _ends = logging.getLogger("tasker.engine"), logging.getLogger("tasker.o
 Ids = dict[str, Any]
 
 
-async def whose(connection: Statements, tasks: Collection[str]) -> dict[str, Ids]:
+async def read_task_ids(connection: Statements, tasks: Collection[str]) -> dict[str, Ids]:
     """What lines about these tasks say of them, by task. Where the database does not answer that is the identifier."""
     found: dict[str, Ids] = {task: {"task_uuid": task} for task in tasks}
     try:
@@ -42,31 +42,31 @@ def trace_of(stored: Mapping[str, Any] | None) -> TraceContext | None:
     return TraceContext(**stored) if stored else None
 
 
-def ends_are_told() -> bool:
-    """Whether anybody wants `tell_end`."""
+def logs_task_end() -> bool:
+    """Whether anybody wants `log_task_end`."""
     return _ends.isEnabledFor(logging.INFO)
 
 
-def tell_end(task_uuid: str, state: str, correlation: str, namespace: str, place: TraceContext | None) -> None:
+def log_task_end(task_uuid: str, state: str, correlation: str, namespace: str, place: TraceContext | None) -> None:
     """A line that a task is over (E-118, D-70)."""
     fields = ids_of_task(task_uuid, correlation, namespace, place) | {"state": state}
     log_line(_ends, logging.INFO, f"Task finalized: task_uuid={task_uuid}", fields)
 
 
-def tell_closed(tasks: Iterable[ClosedTask]) -> None:
+def log_closed_tasks(tasks: Iterable[TaskClosed]) -> None:
     """A line for each of these."""
     for task in tasks:
         place = TraceContext(task.traceparent, task.tracestate) if task.traceparent else None
-        tell_end(task.task_uuid, task.state, task.correlation_id, task.namespace, place)
+        log_task_end(task.task_uuid, task.state, task.correlation_id, task.namespace, place)
 
 
-def enqueued_are_told() -> bool:
-    """Whether anybody wants `tell_enqueued`."""
+def logs_enqueue() -> bool:
+    """Whether anybody wants `log_enqueued`."""
     return _engine.isEnabledFor(logging.DEBUG)
 
 
 async def enqueued(connection: Statements, hints: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What `tell_enqueued` tells of steps whose hints were sent behind the commit."""
+    """What `log_enqueued` tells of steps whose hints were sent behind the commit."""
     try:
         return await connection.call("tasker.enqueued_v1(%s::jsonb)", to_json({"send": hints}))
     except DatabaseError as error:
@@ -74,7 +74,7 @@ async def enqueued(connection: Statements, hints: Sequence[Mapping[str, Any]]) -
         return {}
 
 
-def tell_enqueued(answer: Mapping[str, Any], names: QueueNames, began: float) -> None:
+def log_enqueued(answer: Mapping[str, Any], names: QueueNames, began: float) -> None:
     """A line for each step that a write sent to the queue, asked at `began` by `perf_counter` (E-118, D-70).
 
     `answer` holds what `tasker.enqueued_v1` answers, where the lines are wanted.

@@ -18,7 +18,7 @@ Kind = Literal["task", "entry", "correlation", "tasks", "template", "namespace",
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class SearchMatch:
     """What a text means: a `task`, a dead letter's `entry`, the `correlation` of tasks, several `tasks` whose
     identifiers begin so, a `template` or a `namespace` of this name, a `tag`, `templates` (namespace and name) that
     have it in their names, or `nothing` that there is."""
@@ -34,7 +34,7 @@ class TaskSearch:
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
-    async def sought(self, text: str, *, namespaces: Collection[str] | None = None) -> Sought:
+    async def sought(self, text: str, *, namespaces: Collection[str] | None = None) -> SearchMatch:
         """What the text means: an identifier or its beginning (six digits at least), a template, or a tag.
 
         `namespaces`: only of these; None: of all.
@@ -47,27 +47,27 @@ class TaskSearch:
                 return found
         return await self._of_word(text, where)
 
-    async def _of_uuid(self, digits: str, namespaces: list[str] | None) -> Sought:
+    async def _of_uuid(self, digits: str, namespaces: list[str] | None) -> SearchMatch:
         """A step is found as its task."""
         rows = await self._query("of_uuid", uuid=str(UUID(digits)), namespaces=namespaces)
-        return Sought(rows[0][0], [rows[0][1]]) if rows else Sought("nothing")
+        return SearchMatch(rows[0][0], [rows[0][1]]) if rows else SearchMatch("nothing")
 
-    async def _of_prefix(self, digits: str, namespaces: list[str] | None) -> Sought:
+    async def _of_prefix(self, digits: str, namespaces: list[str] | None) -> SearchMatch:
         bounds = {"lowest": f"{digits:0<32}", "highest": f"{digits:f<32}"}
         params = {**bounds, "limit": MOST_NAMED, "namespaces": namespaces}
         found = [row[0] for row in await self._connection.execute(query("tasks", "starting_with"), params)]
-        return Sought("tasks" if len(found) > 1 else "task", found) if found else Sought("nothing")
+        return SearchMatch("tasks" if len(found) > 1 else "task", found) if found else SearchMatch("nothing")
 
-    async def _of_word(self, text: str, namespaces: list[str] | None) -> Sought:
+    async def _of_word(self, text: str, namespaces: list[str] | None) -> SearchMatch:
         rows = await self._query("templates_like", text=text, namespaces=namespaces, limit=MOST_NAMED)
         if exact := [(namespace, name) for namespace, name, same in rows if same]:
-            return Sought("template", templates=exact)
+            return SearchMatch("template", templates=exact)
         if found := next((namespace for namespace, *_ in rows if namespace.lower() == text.lower()), None):
-            return Sought("namespace", [found])
+            return SearchMatch("namespace", [found])
         if await self._query("tagged", tag=text, namespaces=namespaces):
-            return Sought("tag", [text])
+            return SearchMatch("tag", [text])
         templates = [(namespace, name) for namespace, name, _ in rows]
-        return Sought("templates" if templates else "nothing", templates=templates)
+        return SearchMatch("templates" if templates else "nothing", templates=templates)
 
     async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
         return await self._connection.execute(query("search", name), params)

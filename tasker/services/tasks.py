@@ -9,15 +9,15 @@ from uuid import UUID
 
 from tasker.db.queries import query
 from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
-from tasker.services.by_hand import by_hand
+from tasker.services.by_hand import audited
 from tasker.services.engine.answers import CancelAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.explain.explanation import Explanation, explanation
-from tasker.services.listings import Kept, ListedTask, RefusedMessage, Transition
+from tasker.services.listings import StepExtras, TaskSummary, RefusedMessage, TransitionDetail
 from tasker.services.progress import TaskProgress, task_progress
 from tasker.services.reports import TaskReport, stored_report
 from tasker.services.step_logs import LogFilter, StepLogLine, read_logs
-from tasker.services.task_filter import MoreFilters, TaskFilter, TaskLists, context_of
+from tasker.services.task_filter import ListFilters, TaskFilter, TaskLists, context_of
 
 LISTED_SLICE = 500
 """Tasks of one query of a list."""
@@ -107,8 +107,8 @@ class Tasks:
         limit: int = 50,
         offset: int = 0,
         namespaces: Collection[str] | None = None,
-        **more: Unpack[MoreFilters],
-    ) -> Sequence[ListedTask]:
+        **more: Unpack[ListFilters],
+    ) -> Sequence[TaskSummary]:
         """Tasks, the newest first: those created `since` then, and with all of the `tags`.
 
         `namespaces`: only tasks of these, whatever `namespace` says; None: of all.
@@ -123,7 +123,7 @@ class Tasks:
         named: dict[str, Any] = {"namespace": namespace, "status": status, "template": template, "tags": tags}
         which = TaskFilter(**named, created_after=since, namespaces=names(namespaces), **given)
         page = await self._lists.page(which, limit=limit, offset=offset, oldest_first=oldest_first)
-        found = [ListedTask(*row) for row in await self._listed(page)]
+        found = [TaskSummary(*row) for row in await self._listed(page)]
         return found[::-1] if oldest_first else found
 
     async def _listed(self, tasks: Sequence[str]) -> Sequence[tuple[Any, ...]]:
@@ -136,17 +136,17 @@ class Tasks:
         ((here, elsewhere),) = await self._query("open_beside", task=checked(task_uuid))
         return here, elsewhere
 
-    async def history(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> Sequence[Transition]:
+    async def history(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> Sequence[TransitionDetail]:
         """Every transition of the task and its steps, in order, or one page of them. Raises `TaskNotFound`."""
         rows = await self._query("history", task=checked(task_uuid), limit=limit, offset=offset)
         if not rows and not offset:
             raise not_found(task_uuid)
-        return [Transition(*row) for row in rows]
+        return [TransitionDetail(*row) for row in rows]
 
-    async def history_of_steps(self, task_uuid: str, *, limit: int, offset: int = 0) -> Sequence[Transition]:
+    async def history_of_steps(self, task_uuid: str, *, limit: int, offset: int = 0) -> Sequence[TransitionDetail]:
         """The transitions of the task and of a page of its steps, which are in the order of their creation."""
         rows = await self._query("history_of_steps", task=checked(task_uuid), limit=limit, offset=offset)
-        return [Transition(*row) for row in rows]
+        return [TransitionDetail(*row) for row in rows]
 
     async def logs(
         self,
@@ -170,19 +170,19 @@ class Tasks:
             await self.state(task_uuid)
         return lines
 
-    async def kept(self, task_uuid: str, step: str) -> Kept:
+    async def kept(self, task_uuid: str, step: str) -> StepExtras:
         """What a step has beside its result. Raises `StepNotFound`."""
         rows = await self._query("kept", task=checked(task_uuid), step=step)
         if not rows:
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
-        return Kept(*rows[0])
+        return StepExtras(*rows[0])
 
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
         """Messages that nobody could use, of one queue or all, with the reason; the newest first (RT-49)."""
         rows = await self._query("refused", queue=queue, limit=limit)
         return [RefusedMessage(*row) for row in rows]
 
-    @by_hand("App.tasks.cancel")
+    @audited("App.tasks.cancel")
     async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
         """Cancel the task and every step of it that is not final; the state it was in.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.settings.layering import deep_merge, find, nested, without
-from tasker.settings.problems import Problem
+from tasker.settings.problems import SettingProblem
 
 ALIASES: Mapping[str, str] = {
     "common.circuit_breakers.component_configs.pgmq": "common.circuit_breakers.component_configs.messaging",
@@ -16,14 +16,14 @@ ALIASES: Mapping[str, str] = {
 """Older path -> path (A-66, C-32)."""
 
 
-def canonical(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+def canonical(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[SettingProblem]]:
     """The tables with present spellings. A key that stands there in both is a problem."""
-    result, problems = dict(tables), list[Problem]()
+    result, problems = dict(tables), list[SettingProblem]()
     for older, path in ALIASES.items():
         value = find(tables, older)
         if value is None:
             continue
         if find(tables, path) is not None:
-            problems.append(Problem(older, value, f"The same as {path}, which is set too", f"Keep {path} alone"))
+            problems.append(SettingProblem(older, value, f"The same as {path}, which is set too", f"Keep {path} alone"))
         result = deep_merge(without(result, frozenset({older})), nested({path: value}) if not problems else {})
     return result, problems

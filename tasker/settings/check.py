@@ -16,7 +16,7 @@ from tasker.settings.catalogue import accepted, by_path, tables
 from tasker.settings.installed import settings_model
 from tasker.settings.layering import find, without
 from tasker.settings.model import Settings
-from tasker.settings.problems import Problem
+from tasker.settings.problems import SettingProblem
 from tasker.settings.refused import REFUSED
 from tasker.settings.reserved import RESERVED
 from tasker.settings.rules import broken_rules
@@ -25,11 +25,11 @@ PlaceOf = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedSettings:
     """What was found; `usable` are the settings without what has a problem."""
 
     usable: Settings
-    problems: tuple[Problem, ...]
+    problems: tuple[SettingProblem, ...]
 
     @property
     def settings(self) -> Settings | None:
@@ -39,7 +39,7 @@ class Checked:
 
 def check(
     values: Mapping[str, Any], place_of: PlaceOf = lambda path: None, reserved: Mapping[str, str] = RESERVED
-) -> Checked:
+) -> CheckedSettings:
     """Check values whose placeholders are replaced. `place_of` tells where a dotted path was set.
 
     `reserved` are the paths, each with the part it is for, that nothing reads in this version.
@@ -52,14 +52,14 @@ def check(
     broken = {_base(problem.path) for problem in found}
     found += [problem for problem in broken_rules(settings) if problem.path not in broken]
     problems = tuple(replace(problem, place=place_of(problem.path)) for problem in found)
-    return Checked(settings, problems)
+    return CheckedSettings(settings, problems)
 
 
 def _parsed(values: Mapping[str, Any]) -> Settings:
     return settings_model().model_validate(values)
 
 
-def _validate(values: Mapping[str, Any]) -> list[Problem]:
+def _validate(values: Mapping[str, Any]) -> list[SettingProblem]:
     try:
         _parsed(values)
     except ValidationError as error:
@@ -74,42 +74,42 @@ def _set_of(paths: Iterable[str], values: Mapping[str, Any]) -> Iterator[str]:
     return (path for path in paths if find(values, path) is not None)
 
 
-def _refusal(path: str, values: Mapping[str, Any]) -> Problem:
+def _refusal(path: str, values: Mapping[str, Any]) -> SettingProblem:
     issue, _, fix = REFUSED[path].rpartition("; ")
     text = fix[:1].upper() + fix[1:]
-    return Problem(path, find(values, path), issue or "This setting does not exist here", text)
+    return SettingProblem(path, find(values, path), issue or "This setting does not exist here", text)
 
 
-def _reservation(path: str, values: Mapping[str, Any], part: str) -> Problem:
-    return Problem(path, find(values, path), f"Belongs to {part}, which this version does not have", "Remove it")
+def _reservation(path: str, values: Mapping[str, Any], part: str) -> SettingProblem:
+    return SettingProblem(path, find(values, path), f"Belongs to {part}, which this version does not have", "Remove it")
 
 
 def _base(path: str) -> str:
     return path.partition("[")[0]
 
 
-def _problem(details: ErrorDetails) -> Problem:
+def _problem(details: ErrorDetails) -> SettingProblem:
     path = _dotted(details["loc"])
     context: Mapping[str, Any] = details.get("ctx", {})
     kind, value = details["type"], details["input"]
     if kind == "extra_forbidden":
-        return Problem(path, value, "Unknown setting", _suggestion(path, value))
+        return SettingProblem(path, value, "Unknown setting", _suggestion(path, value))
     if kind == "form":
-        return Problem(path, value, context["issue"], context["fix"])
+        return SettingProblem(path, value, context["issue"], context["fix"])
     if kind == "less_than_equal":
         limit = context["le"]
-        return Problem(path, value, f"Exceeds maximum allowed value ({limit})", f"Reduce to {limit} or less")
+        return SettingProblem(path, value, f"Exceeds maximum allowed value ({limit})", f"Reduce to {limit} or less")
     if kind == "greater_than_equal":
         limit = context["ge"]
-        return Problem(path, value, f"Below minimum allowed value ({limit})", f"Increase to {limit} or more")
+        return SettingProblem(path, value, f"Below minimum allowed value ({limit})", f"Increase to {limit} or more")
     if kind in ("too_short", "string_too_short"):
-        return Problem(path, value, "Must not be empty", "Write at least one value, or leave the setting out")
+        return SettingProblem(path, value, "Must not be empty", "Write at least one value, or leave the setting out")
     parameter = by_path().get(_base(path))
     if parameter is None:
-        return Problem(path, value, "This is a table, not a value", f"Write [{path}] and its settings below it")
+        return SettingProblem(path, value, "This is a table, not a value", f"Write [{path}] and its settings below it")
     if parameter.choices:
-        return Problem(path, value, "Not a possible value", f"Use one of: {', '.join(parameter.choices)}")
-    return Problem(path, value, f"Not a {_expected(parameter.kind)}", f"Expected: {parameter.range}")
+        return SettingProblem(path, value, "Not a possible value", f"Use one of: {', '.join(parameter.choices)}")
+    return SettingProblem(path, value, f"Not a {_expected(parameter.kind)}", f"Expected: {parameter.range}")
 
 
 def _expected(kind: str) -> str:

@@ -12,10 +12,10 @@ from pydantic import create_model
 from tasker.contracts.settings import Table, table
 from tasker.errors import BackendUnavailable
 from tasker.installed import backend_modules
-from tasker.plugins.found import load, not_left_out, table_or_none
+from tasker.plugins.found import load, is_not_excluded, table_or_none
 from tasker.settings.model import Common, Settings
 from tasker.settings.tables.plugins import Plugins
-from tasker.settings.tables.queues import Queues
+from tasker.settings.tables.queues import QueueSettings
 
 T = TypeVar("T", bound=Table)
 
@@ -27,7 +27,7 @@ def settings_model() -> type[Settings]:
 
 def plugin_tables() -> tuple[tuple[str, type[Table]], ...]:
     """(name, table) of the plugins that may be imported and have settings."""
-    found = ((each.name, table_or_none(load(each))) for each in not_left_out())
+    found = ((each.name, table_or_none(load(each))) for each in is_not_excluded())
     return tuple((name, kind) for name, kind in found if kind is not None)
 
 
@@ -43,9 +43,9 @@ def declared_table(name: str, module: Any) -> type[Table] | None:
     kind = declare()
     if not (isinstance(kind, type) and issubclass(kind, Table)):
         raise _refused(name, f"settings_table() gives {kind!r}", "it must give a subclass of Table")
-    if not name.replace("-", "_").isidentifier() or name.startswith("_") or hasattr(Queues, name):
+    if not name.replace("-", "_").isidentifier() or name.startswith("_") or hasattr(QueueSettings, name):
         raise _refused(name, "the name cannot be that of a table", "use a-z 0-9 _ -, and no name of [common.queues]")
-    if name in Queues.model_fields:
+    if name in QueueSettings.model_fields:
         raise _refused(name, f"common.queues.{name} is a setting already", "offer it under another name")
     lacking = _variables(kind) - {*getattr(module, "VARIABLES", ())}
     if lacking:
@@ -95,7 +95,7 @@ def _usable(name: str, module: Any) -> type[Table] | None:
 def _model(
     backends: tuple[tuple[str, type[Table]], ...], plugins: tuple[tuple[str, type[Table]], ...]
 ) -> type[Settings]:
-    common = _extended(Common, [("queues", _extended(Queues, backends))])
+    common = _extended(Common, [("queues", _extended(QueueSettings, backends))])
     return _extended(Settings, [("common", common), ("plugins", _extended(Plugins, plugins))])
 
 

@@ -12,9 +12,9 @@ from tasker.settings.tables.breakers import CircuitBreakers, FailureStorm, Worke
 from tasker.settings.tables.channels import CommonChannels, WorkerChannels
 from tasker.settings.tables.event_systems import OrchestrationSystems, WorkerSystems
 from tasker.settings.tables.formats import CallablePattern
-from tasker.settings.tables.growing import BatchProcessing, DeadLetters, DecisionPoints
+from tasker.settings.tables.growing import BatchProcessing, DeadLetterSettings, DecisionPoints
 from tasker.settings.tables.plugins import Plugins
-from tasker.settings.tables.queues import Queues
+from tasker.settings.tables.queues import QueueSettings
 from tasker.settings.tables.running import Backoff, Execution, Log, Sweep, TaskTemplates
 from tasker.settings.tables.storage import Cache, Database, Retention
 
@@ -30,7 +30,7 @@ class Common(Table):
     failure_storm: FailureStorm = table(FailureStorm)
     log: Log = table(Log)
     mpsc_channels: CommonChannels = table(CommonChannels)
-    queues: Queues = table(Queues)
+    queues: QueueSettings = table(QueueSettings)
     retention: Retention = table(Retention)
     sweep: Sweep = table(Sweep)
     task_templates: TaskTemplates = table(TaskTemplates)
@@ -48,7 +48,7 @@ class Orchestration(Table):
     )
     batch_processing: BatchProcessing = table(BatchProcessing)
     decision_points: DecisionPoints = table(DecisionPoints)
-    dlq: DeadLetters = table(DeadLetters)
+    dlq: DeadLetterSettings = table(DeadLetterSettings)
     event_systems: OrchestrationSystems = table(OrchestrationSystems)
     grpc: OrchestrationGrpc = table(OrchestrationGrpc)
     web: OrchestrationWeb = table(OrchestrationWeb)
@@ -59,7 +59,7 @@ class Lease(Table):
 
     lease_ms: int = whole(LEASE_MS, 1000, 600_000, "A worker that went silent keeps its steps for so long.")
     grace_ms: int = whole(
-        STEP_GRACE_MS, 0, 600_000, "How long after its timeout a step counts as running before it is taken away."
+        STEP_GRACE_MS, 0, 600_000, "Time after its timeout until a step is taken from a worker."
     )
 
 
@@ -76,7 +76,7 @@ class WorkerExecution(Table):
     keep_logs: Literal["debug", "info", "warning", "error", "off"] = choice(
         "info", "From which level on what handlers log and print is kept with their steps; `off`: nothing is."
     )
-    kept_log_lines: int = whole(KEPT_LOG_LINES, 1, 100_000, "How many lines of one attempt are kept.")
+    kept_log_lines: int = whole(KEPT_LOG_LINES, 1, 100_000, "Maximum number of stored log lines per attempt.")
     result_path: Literal["inline", "queued"] = choice(
         RESULT_PATH,
         "`inline`: the worker moves its tasks on itself; `queued`: it leaves its results to an orchestrator.",
@@ -93,7 +93,7 @@ class Handlers(Table):
     )
 
 
-class Worker(Table):
+class WorkerSection(Table):
     """What runs handlers."""
 
     worker_id: str = text(
@@ -117,4 +117,4 @@ class Settings(Table):
     common: Common = table(Common)
     orchestration: Orchestration = table(Orchestration)
     plugins: Plugins = table(Plugins)
-    worker: Worker = table(Worker)
+    worker: WorkerSection = table(WorkerSection)

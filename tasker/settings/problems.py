@@ -13,7 +13,7 @@ from tasker.settings.redaction import REDACTED, is_secret
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SettingProblem:
     """Where, what was found, what is wrong with it, what to do. `place` is `FILE:LINE` or what else set the value."""
 
     path: str
@@ -32,7 +32,7 @@ class Problem:
         return {"path": self.path, "value": value, "issue": self.issue, "fix": self.fix, "place": self.place}
 
 
-def render(problems: Iterable[Problem]) -> str:
+def render(problems: Iterable[SettingProblem]) -> str:
     """All of them, an empty line between two."""
     return "\n\n".join(map(str, problems))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tasker.settings.inherited import overruled, resolved
 from tasker.settings.layering import find
 from tasker.settings.model import Settings
-from tasker.settings.problems import Problem
+from tasker.settings.problems import SettingProblem
 from tasker.settings.tables.api import OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 
 _ORDERED = (
@@ -26,7 +26,7 @@ _ORDERED = (
 """(smaller, larger): the first must not be above the second."""
 
 
-def broken_rules(settings: Settings) -> Iterator[Problem]:
+def broken_rules(settings: Settings) -> Iterator[SettingProblem]:
     """Everything that does not go together."""
     used = resolved(settings)
     values, own = used.settings.model_dump(), {common: path for path, common in overruled(settings)}
@@ -35,35 +35,35 @@ def broken_rules(settings: Settings) -> Iterator[Problem]:
         smaller, larger = (own[path] for path in pair) if overruling else pair
         low, high = find(values, smaller), find(values, larger)
         if low > high:
-            yield Problem(smaller, low, f"Above {larger} ({high})", f"Lower it to {high} or less, or raise the other")
+            yield SettingProblem(smaller, low, f"Above {larger} ({high})", f"Lower it to {high} or less, or raise the other")
     yield from _no_way_to_work(settings)
     yield from _one_port_twice(settings)
     yield from _nobody_let_in(settings)
 
 
-def _nobody_let_in(settings: Settings) -> Iterator[Problem]:
+def _nobody_let_in(settings: Settings) -> Iterator[SettingProblem]:
     tables = {"orchestration.web.auth": settings.orchestration.web.auth, "worker.web.auth": settings.worker.web.auth}
     for name, auth in tables.items():
         if not auth.enabled:
             continue
         published = auth.jwt_verification_method == "jwks"
         if published and not auth.jwks_url:
-            yield Problem(f"{name}.jwks_url", "", "jwt_verification_method is jwks, and this is empty", "Set it")
+            yield SettingProblem(f"{name}.jwks_url", "", "jwt_verification_method is jwks, and this is empty", "Set it")
         keys = auth.api_key or (auth.api_keys_enabled and auth.api_keys)
         if not (published or auth.jwt_public_key or auth.jwt_public_key_path or keys):
             issue = "Nobody could be let in: there is neither a key nor anything to check tokens with"
             fix = "Set jwt_public_key_path, or jwks_url, or api_key, or api_keys_enabled and api_keys; or turn it off"
-            yield Problem(f"{name}.enabled", True, issue, fix)
+            yield SettingProblem(f"{name}.enabled", True, issue, fix)
 
 
-def _no_way_to_work(settings: Settings) -> Iterator[Problem]:
+def _no_way_to_work(settings: Settings) -> Iterator[SettingProblem]:
     worker = settings.worker.event_systems.worker
     if worker.deployment_mode == "PollingOnly" and not worker.metadata.fallback_poller.enabled:
         path = "worker.event_systems.worker.metadata.fallback_poller.enabled"
-        yield Problem(path, False, "With deployment_mode PollingOnly nothing would fetch work", "Set it to true")
+        yield SettingProblem(path, False, "With deployment_mode PollingOnly nothing would fetch work", "Set it to true")
 
 
-def _one_port_twice(settings: Settings) -> Iterator[Problem]:
+def _one_port_twice(settings: Settings) -> Iterator[SettingProblem]:
     taken: dict[str, str] = {}
     servers: dict[str, OrchestrationWeb | WorkerWeb | OrchestrationGrpc | WorkerGrpc] = {
         "orchestration.web": settings.orchestration.web,
@@ -77,4 +77,4 @@ def _one_port_twice(settings: Settings) -> Iterator[Problem]:
         path = f"{name}.bind_address"
         other = taken.setdefault(server.bind_address, path)
         if other != path:
-            yield Problem(path, server.bind_address, f"The same address as {other}", "Give each its own port")
+            yield SettingProblem(path, server.bind_address, f"The same address as {other}", "Give each its own port")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasker.contracts.settings import Substituted
-from tasker.settings.problems import Problem
+from tasker.settings.problems import SettingProblem
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}", re.ASCII)
 Lookup = Callable[[str], str | None]
@@ -45,7 +45,7 @@ def _is_list_of_tables(value: Any) -> bool:
 
 
 class Substitution:
-    """Replaces placeholders; what cannot be replaced is a `Problem` and stays as it is.
+    """Replaces placeholders; what cannot be replaced is a `SettingProblem` and stays as it is.
 
     `lookup` gives a variable's value, None when it is not set. As in a shell, `:-` also replaces an empty value;
     without it an empty value is refused: somebody meant to set the variable, and empty may mean something else.
@@ -53,7 +53,7 @@ class Substitution:
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
-        self.problems: list[Problem] = []
+        self.problems: list[SettingProblem] = []
 
     def tables(self, tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         """A copy with every text replaced."""
@@ -73,16 +73,16 @@ class Substitution:
             return text
         if "${" in _PLACEHOLDER.sub("", text):
             issue = "A placeholder is not complete"
-            self.problems.append(Problem(path, text, issue, "Write ${NAME} or ${NAME:-default}, without braces inside"))
+            self.problems.append(SettingProblem(path, text, issue, "Write ${NAME} or ${NAME:-default}, without braces inside"))
             return text
         return Substituted(_PLACEHOLDER.sub(self._replacement, text))
 
-    def _missing(self, path: str, text: str, names: list[str]) -> Problem:
+    def _missing(self, path: str, text: str, names: list[str]) -> SettingProblem:
         if unset := [name for name in names if self._lookup(name) is None]:
             issue = f"The environment variable {', '.join(unset)} is not set"
-            return Problem(path, text, issue, f"Set it, or write a default: ${{{unset[0]}:-...}}")
+            return SettingProblem(path, text, issue, f"Set it, or write a default: ${{{unset[0]}:-...}}")
         issue = f"The environment variable {', '.join(names)} is set but empty"
-        return Problem(path, text, issue, f"Give it a value, or allow it to be empty: ${{{names[0]}:-}}")
+        return SettingProblem(path, text, issue, f"Give it a value, or allow it to be empty: ${{{names[0]}:-}}")
 
     def _replacement(self, match: re.Match[str]) -> str:
         found = self._lookup(match[1])

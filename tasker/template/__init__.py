@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tasker.template.diagnostics import Diagnostic
     from tasker.template.output.render import render_text, to_json
     from tasker.template.output.sarif import to_sarif
-    from tasker.template.schema.check import Problem, check_input, check_result
+    from tasker.template.schema.check import SchemaMismatch, check_input, check_result
 
 _PLACES = {
     "CompileResult": "compile",
@@ -27,7 +27,7 @@ _PLACES = {
 __all__ = [
     "CompileResult",
     "Diagnostic",
-    "Problem",
+    "SchemaMismatch",
     "check_input",
     "check_result",
     "compile_text",

@@ -9,14 +9,14 @@ from typing import Any
 from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepPlan
 from tasker.contracts.step_types import DEFAULT, Creates, Origin
 from tasker.template.drafts import StepDraft
-from tasker.template.graph import Graph
-from tasker.template.overrides import Overrides, Settings, overrides, settings
+from tasker.template.graph import DependencyGraph
+from tasker.template.overrides import Overrides, StepOverrides, overrides, settings
 from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
 
 KEPT_IN_METADATA = ("task_handler", "loaded_from")
 
 
-def build_plan(document: Mapping[str, Any], graph: Graph, environment: str | None) -> Plan:
+def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment: str | None) -> Plan:
     """The plan of a document without errors, with the overrides of the environment applied."""
     overridden = overrides(document, environment)
     events = {event["name"]: event for event in document.get("domain_events", ())}
@@ -45,7 +45,7 @@ def _systems(document: Mapping[str, Any]) -> dict[str, Any]:
 Events = Mapping[str, Mapping[str, Any]]
 
 
-def _step(name: str, ordinal: int, graph: Graph, overridden: Overrides, events: Events) -> StepPlan:
+def _step(name: str, ordinal: int, graph: DependencyGraph, overridden: Overrides, events: Events) -> StepPlan:
     draft = graph.steps[name]
     chosen = settings(draft, overridden)
     values = draft.values
@@ -73,7 +73,7 @@ def _step(name: str, ordinal: int, graph: Graph, overridden: Overrides, events: 
     )
 
 
-def _handler(values: Mapping[str, Any], chosen: Settings) -> HandlerRef:
+def _handler(values: Mapping[str, Any], chosen: StepOverrides) -> HandlerRef:
     method = values.get("method", "call")
     return HandlerRef(values["callable"], method, values.get("resolver"), chosen.initialization)
 
@@ -91,7 +91,7 @@ def _event(values: Mapping[str, Any], events: Events) -> dict[str, Any]:
     return {"condition": "success", "delivery_mode": "durable", **events.get(values["name"], {}), **values}
 
 
-def _batch(draft: StepDraft, graph: Graph) -> BatchSettings | None:
+def _batch(draft: StepDraft, graph: DependencyGraph) -> BatchSettings | None:
     """The advice for batches: a batch_worker without its own takes that of its batchable step (C-68)."""
     own = draft.values.get("batch_config")
     if graph.is_from(draft.name, Origin.BATCH):

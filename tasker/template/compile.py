@@ -13,12 +13,12 @@ from tasker.contracts.plan import Plan
 from tasker.contracts.template_rules import TemplateRules
 from tasker.template.build import build_plan
 from tasker.template.codes import Severity
-from tasker.template.diagnostics import Diagnostic, Place, Report
+from tasker.template.diagnostics import Diagnostic, Position, Report
 from tasker.template.drafts import StepDraft, make_drafts
 from tasker.template.graph import build_graph
 from tasker.template.model import TEMPLATE
 from tasker.template.overrides import check_overrides, overrides, settings
-from tasker.template.reading import Reading
+from tasker.template.reading import DocumentReading
 from tasker.template.retry import retry_policy
 from tasker.template.rules import check_rules
 from tasker.template.rules.plugged import check_plugged
@@ -31,8 +31,8 @@ class CompiledStep:
     """Where a step of a plan came from: the file, the place of its callable, and those of publishers it names."""
 
     file: str
-    callable: Place
-    publishers: tuple[tuple[str, Place], ...] = ()
+    callable: Position
+    publishers: tuple[tuple[str, Position], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _report_second(plan: Plan, node: Node, compiled: Mapping[tuple[str, str, str
 def _compile_document(
     source: Document, report: Report, environment: str | None, rules: TemplateRules
 ) -> tuple[Plan, Origins, frozenset[str]] | None:
-    reading = Reading(report, source.node.place)
+    reading = DocumentReading(report, source.node.place)
     document = TEMPLATE.read(source.node, (), reading)
     drafts, complete = make_drafts(document.get("steps", ()), reading)
     graph = build_graph(drafts, complete and "steps" in document)

@@ -9,7 +9,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.template.codes import Severity, severity_of
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """A piece of a line; line and column count from 1."""
 
     line: int
@@ -49,14 +49,14 @@ class Report:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._found: dict[tuple[str, Place, str], Diagnostic] = {}
+        self._found: dict[tuple[str, Position, str], Diagnostic] = {}
 
-    def add(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+    def add(self, code: str, message: str, place: Position, hint: str | None = None) -> None:
         """Record a problem; its severity follows from the code."""
         diagnostic = Diagnostic(code, severity_of(code), message, self.file, *place, hint=hint)
         self._found.setdefault((code, place, ""), diagnostic)
 
-    def add_found(self, code: str, severity: Severity, message: str, place: Place, hint: str | None) -> None:
+    def add_found(self, code: str, severity: Severity, message: str, place: Position, hint: str | None) -> None:
         """Record what a plugin has found; its codes are its own, and one may say several things of one place."""
         diagnostic = Diagnostic(code, severity, message, self.file, *place, hint=hint)
         self._found.setdefault((code, place, message), diagnostic)

@@ -7,8 +7,8 @@ from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.step_types import DEFAULT, StepType
-from tasker.template.diagnostics import Place
-from tasker.template.reading import Path, Reading
+from tasker.template.diagnostics import Position
+from tasker.template.reading import Path, DocumentReading
 
 EVERY_STEP = "ALL"
 """The name in an environment that stands for every step, so no step may have it."""
@@ -23,31 +23,31 @@ class StepDraft:
     type: StepType | None
     depends_on: tuple[str, ...]
     values: Mapping[str, Any]
-    reading: Reading
+    reading: DocumentReading
 
     @property
     def path(self) -> Path:
         """Where the step stands in the document."""
         return ("steps", self.index)
 
-    def place(self, *keys: str) -> Place:
+    def place(self, *keys: str) -> Position:
         """The place of a value of this step, or of what is nearest to it."""
         return self.reading.value(*self.path, *keys)
 
-    def name_place(self) -> Place:
+    def name_place(self) -> Position:
         """The place of the step's name."""
         return self.place("name")
 
-    def dependency_place(self, name: str) -> Place:
+    def dependency_place(self, name: str) -> Position:
         """The place where the dependency is named."""
         return self.reading.value(*self.path, "dependencies", self.values["dependencies"].index(name))
 
-    def report(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
+    def report(self, code: str, message: str, place: Position, hint: str | None = None) -> None:
         """Report a problem of this step."""
         self.reading.report.add(code, message, place, hint)
 
 
-def make_drafts(steps: Iterable[Any], reading: Reading) -> tuple[list[StepDraft], bool]:
+def make_drafts(steps: Iterable[Any], reading: DocumentReading) -> tuple[list[StepDraft], bool]:
     """The steps that have a name of their own, and whether those are all."""
     drafts: dict[str, StepDraft] = {}
     complete = True
@@ -64,7 +64,7 @@ def make_drafts(steps: Iterable[Any], reading: Reading) -> tuple[list[StepDraft]
     return list(drafts.values()), complete
 
 
-def _draft(index: int, values: Mapping[str, Any], reading: Reading) -> StepDraft:
+def _draft(index: int, values: Mapping[str, Any], reading: DocumentReading) -> StepDraft:
     type_ = StepType(values.get("type", DEFAULT)) if _type_is_known(index, values, reading) else None
     names = [name for name in values.get("dependencies", ()) if isinstance(name, str)]
     draft = StepDraft(index, values["name"], type_, tuple(dict.fromkeys(names)), values, reading)
@@ -75,7 +75,7 @@ def _draft(index: int, values: Mapping[str, Any], reading: Reading) -> StepDraft
     return draft
 
 
-def _type_is_known(index: int, values: Mapping[str, Any], reading: Reading) -> bool:
+def _type_is_known(index: int, values: Mapping[str, Any], reading: DocumentReading) -> bool:
     return "type" in values or not reading.has("steps", index, "type")
 
 

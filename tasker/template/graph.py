@@ -16,7 +16,7 @@ Edges = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Graph:
+class DependencyGraph:
     """Steps by name in the order of the file, with the parents that exist.
 
     `tainted` names steps whose type or dependencies could not be read, so that rules say nothing about them.
@@ -117,16 +117,16 @@ class Graph:
         return self.is_plain(name) and name not in self.below_expanding
 
 
-def build_graph(drafts: Sequence[StepDraft], complete: bool) -> Graph:
+def build_graph(drafts: Sequence[StepDraft], complete: bool) -> DependencyGraph:
     """The graph of the steps. Unknown dependencies and cycles are reported."""
     steps = {draft.name: draft for draft in drafts}
     tainted = {draft.name for draft in drafts if draft.type is None or _is_unreadable(draft)}
-    nearest = Nearest(steps)
+    nearest = NearestMatch(steps)
     for draft in drafts:
         if _report_unknown(draft, steps, nearest):
             tainted.add(draft.name)
     parents = {d.name: tuple(n for n in d.depends_on if n in steps) for d in drafts}
-    graph = Graph(steps, parents, frozenset(tainted), complete)
+    graph = DependencyGraph(steps, parents, frozenset(tainted), complete)
     _report_cycles(graph)
     return graph
 
@@ -136,7 +136,7 @@ def _is_unreadable(draft: StepDraft) -> bool:
     return missing or any(not isinstance(name, str) for name in draft.values.get("dependencies", ()))
 
 
-class Nearest:
+class NearestMatch:
     """Which step an unknown name may mean. A search looks at every step, so there are only so many of them."""
 
     MOST = 50
@@ -154,7 +154,7 @@ class Nearest:
         return f"did you mean `{meant}`?" if meant else (f"steps: {listed(others)}" if others else None)
 
 
-def _report_unknown(draft: StepDraft, steps: Mapping[str, StepDraft], nearest: Nearest) -> bool:
+def _report_unknown(draft: StepDraft, steps: Mapping[str, StepDraft], nearest: NearestMatch) -> bool:
     unknown = [name for name in draft.depends_on if name not in steps]
     for name in unknown:
         hint = nearest.hint(name, draft.name)
@@ -163,7 +163,7 @@ def _report_unknown(draft: StepDraft, steps: Mapping[str, StepDraft], nearest: N
     return bool(unknown)
 
 
-def _report_cycles(graph: Graph) -> None:
+def _report_cycles(graph: DependencyGraph) -> None:
     reported: set[str] = set()
     for name in _between_cycles(graph) if graph.cyclic else ():
         path = () if name in reported else _cycle_through(name, graph.parents)
@@ -172,7 +172,7 @@ def _report_cycles(graph: Graph) -> None:
             _report_cycle(path, graph)
 
 
-def _between_cycles(graph: Graph) -> list[str]:
+def _between_cycles(graph: DependencyGraph) -> list[str]:
     """The steps with a cycle above them and one below, or in one: the rest leads to none, however long the way is."""
     above = set(graph.steps).difference(graph.order)
     waiting = {name: sum(child in above for child in graph.children[name]) for name in above}
@@ -187,7 +187,7 @@ def _between_cycles(graph: Graph) -> list[str]:
     return [name for name in graph.steps if name in above]
 
 
-def _report_cycle(path: tuple[str, ...], graph: Graph) -> None:
+def _report_cycle(path: tuple[str, ...], graph: DependencyGraph) -> None:
     first = graph.steps[path[0]]
     place = first.dependency_place(path[-2])
     if len(path) == 2:

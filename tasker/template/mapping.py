@@ -8,9 +8,9 @@ from typing import Any
 from tasker.contracts.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.foreign import Ways, instead
-from tasker.template.idle import Idle
-from tasker.template.reading import Path, Reading
-from tasker.template.shapes import INVALID, ListOf, MapOf, Shape, wrong_type
+from tasker.template.idle import IgnoredKey
+from tasker.template.reading import Path, DocumentReading
+from tasker.template.shapes import INVALID, ListOf, MapOf, ValueKind, wrong_type
 from tasker.template.yaml.nodes import Entry, Node
 
 
@@ -24,7 +24,7 @@ class Key:
     """
 
     name: str
-    shape: Shape
+    shape: ValueKind
     doc: str
     required: bool = False
     default: Any = None
@@ -32,7 +32,7 @@ class Key:
     older: tuple[str, ...] = ()
     notice: str | None = None
     refused: str | None = None
-    idle: Idle | None = None
+    idle: IgnoredKey | None = None
 
     @cached_property
     def spellings(self) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class Mapping:
     foreign: Ways = ()
     """Keys that other systems have here."""
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The values that can be used, under canonical keys."""
         if self.shorthand and isinstance(node.value, str):
             node = Node({self.shorthand: Entry(node.place, node)}, node.place)
@@ -65,7 +65,7 @@ class Mapping:
             self._report_missing(unknown, node, reading)
         return {name: value for name, value in values.items() if value is not INVALID}
 
-    def _read_key(self, key: Key, entries: dict[str, Entry], path: Path, reading: Reading) -> Any:
+    def _read_key(self, key: Key, entries: dict[str, Entry], path: Path, reading: DocumentReading) -> Any:
         given = [(name, entries[name]) for name in key.spellings if name in entries]
         for spelling, entry in given:
             self._report_notice(key, spelling, entry, reading)
@@ -76,14 +76,14 @@ class Mapping:
             _report_conflict(given, reading)
         return values[-1]
 
-    def _read_entry(self, key: Key, entry: Entry, path: Path, reading: Reading) -> Any:
+    def _read_entry(self, key: Key, entry: Entry, path: Path, reading: DocumentReading) -> Any:
         if entry.node.value is None and not key.required:
             return INVALID  # an optional key without a value is a key left out
         path = (*path, key.name)
         reading.mark(path, entry.node.place, entry.key)
         return key.shape.read(entry.node, path, reading)
 
-    def _report_notice(self, key: Key, spelling: str, entry: Entry, reading: Reading) -> None:
+    def _report_notice(self, key: Key, spelling: str, entry: Entry, reading: DocumentReading) -> None:
         if key.refused:
             reading.report.add("T027", f"`{spelling}` is not supported", entry.key, key.refused)
         elif key.idle:
@@ -102,7 +102,7 @@ class Mapping:
     def _needed(self) -> frozenset[str]:
         return frozenset(key.name for key in self.keys if key.required)
 
-    def _report_unknown(self, names: list[str], entries: dict[str, Entry], reading: Reading) -> None:
+    def _report_unknown(self, names: list[str], entries: dict[str, Entry], reading: DocumentReading) -> None:
         for name in names:
             if way := instead(name, self.foreign):
                 reading.report.add("T027", f"`{name}` is no key of {self.title}", entries[name].key, way)
@@ -116,7 +116,7 @@ class Mapping:
             return f"`{name}` belongs under `{inside[0]}`"
         return did_you_mean(name, self._known) or f"known keys: {listed(key.name for key in self.keys)}"
 
-    def _report_missing(self, unknown: list[str], node: Node, reading: Reading) -> None:
+    def _report_missing(self, unknown: list[str], node: Node, reading: DocumentReading) -> None:
         meant = {hint for name in unknown if (hint := instead(name, self.foreign) or did_you_mean(name, self._known))}
         for key in self.keys:
             absent = key.required and not any(name in node.value for name in key.spellings)
@@ -162,13 +162,13 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
 
 
-def _names_inside(shape: Shape) -> set[str]:
+def _names_inside(shape: ValueKind) -> set[str]:
     while isinstance(shape, (ListOf, MapOf)):
         shape = shape.item
     return {name for key in shape.keys for name in key.spellings} if isinstance(shape, Mapping) else set()
 
 
-def _report_conflict(given: list[tuple[str, Entry]], reading: Reading) -> None:
+def _report_conflict(given: list[tuple[str, Entry]], reading: DocumentReading) -> None:
     (name, kept), (other_name, other) = given[:2]
     message = f"`{other_name}` and `{name}` are two spellings of one key and differ"
     reading.report.add("T025", message, other.key, f"keep `{name}` (line {kept.key.line}) alone")

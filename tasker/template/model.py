@@ -18,7 +18,7 @@ from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES
 from tasker.template.idle import BATCH_SIZE, PARALLELISM, SYSTEMS, WORKER_TEMPLATE
 from tasker.template.mapping import Key, Mapping
-from tasker.template.schema_shape import Schema
+from tasker.template.schema_shape import SchemaKey
 from tasker.template.shapes import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
 
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
@@ -94,7 +94,7 @@ HANDLER = Mapping(
 EVENT = (
     Key("name", NAME_TEXT, "The name of the event, for example `order.shipped`.", required=True),
     Key("description", PROSE, "What the event tells."),
-    Key("schema", Schema(), "JSON Schema of the payload."),
+    Key("schema", SchemaKey(), "JSON Schema of the payload."),
 )
 
 PUBLISHED_EVENT = Mapping(
@@ -208,7 +208,7 @@ STEP = Mapping(
         ),
         Key("publishes_events", ListOf(PUBLISHED_EVENT), "Events that the outcome of the step publishes."),
         Key("batch_config", BATCH, "Advice for batch workers, given to each instance."),
-        Key("result_schema", Schema(), "JSON Schema that the handler's result must fit."),
+        Key("result_schema", SchemaKey(), "JSON Schema that the handler's result must fit."),
         Key("composition", Free(), "Actions inside a step.", refused="write the actions as a handler in Python"),
     ),
     foreign=OF_STEPS,
@@ -282,7 +282,7 @@ TEMPLATE = Mapping(
             ListOf(Mapping("an event of `domain_events`", EVENT)),
             "What the events of this workflow are: description and schema of each, for the steps that publish it.",
         ),
-        Key("input_schema", Schema(), "JSON Schema that a task's context must fit when it is submitted."),
+        Key("input_schema", SchemaKey(), "JSON Schema that a task's context must fit when it is submitted."),
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
         Key(
             "identity_strategy",

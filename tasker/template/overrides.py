@@ -8,11 +8,11 @@ from typing import Any
 from tasker.contracts.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.drafts import EVERY_STEP, StepDraft
-from tasker.template.reading import Path, Reading
+from tasker.template.reading import Path, DocumentReading
 
 
 @dataclass(frozen=True)
-class Settings:
+class StepOverrides:
     """What an environment may override. `retry_path` tells where the `retry` block stands."""
 
     retry: Mapping[str, Any] | None
@@ -34,10 +34,10 @@ def overrides(document: Mapping[str, Any], environment: str | None) -> Overrides
     return found
 
 
-def settings(step: StepDraft, overridden: Overrides) -> Settings:
+def settings(step: StepDraft, overridden: Overrides) -> StepOverrides:
     """The step's own settings, below those of `ALL`, below those of the step's own entry."""
     handler = step.values.get("handler", {})
-    result = Settings(
+    result = StepOverrides(
         retry=step.values.get("retry"),
         retry_path=(*step.path, "retry"),
         retry_overridden=False,
@@ -50,7 +50,7 @@ def settings(step: StepDraft, overridden: Overrides) -> Settings:
     return result
 
 
-def check_overrides(steps: Sequence[StepDraft], document: Mapping[str, Any], reading: Reading) -> None:
+def check_overrides(steps: Sequence[StepDraft], document: Mapping[str, Any], reading: DocumentReading) -> None:
     """Report overrides of steps that do not exist, and two overrides of one step in one environment."""
     names = {step.name: step for step in steps}
     for environment in document.get("environments", {}):
@@ -72,10 +72,10 @@ def _entries(document: Mapping[str, Any], environment: str | None) -> Iterator[t
             yield ("environments", str(environment), "steps", index), override
 
 
-def _overlay(below: Settings, path: Path, override: Mapping[str, Any]) -> Settings:
+def _overlay(below: StepOverrides, path: Path, override: Mapping[str, Any]) -> StepOverrides:
     retried = "retry" in override
     handler = override.get("handler", {})
-    return Settings(
+    return StepOverrides(
         retry=override["retry"] if retried else below.retry,
         retry_path=(*path, "retry") if retried else below.retry_path,
         retry_overridden=retried or below.retry_overridden,

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from tasker.template.diagnostics import Place, Report
+from tasker.template.diagnostics import Position, Report
 
 Path = tuple[str | int, ...]
 """Canonical keys and list positions, from the root of the document."""
 
 
-class Reading:
+class DocumentReading:
     """The places of the values and keys of one document, by canonical path, and where to report problems."""
 
-    def __init__(self, report: Report, root: Place) -> None:
+    def __init__(self, report: Report, root: Position) -> None:
         self.report = report
-        self._values: dict[Path, Place] = {(): root}
-        self._keys: dict[Path, Place] = {}
+        self._values: dict[Path, Position] = {(): root}
+        self._keys: dict[Path, Position] = {}
 
-    def mark(self, path: Path, value: Place, key: Place | None = None) -> None:
+    def mark(self, path: Path, value: Position, key: Position | None = None) -> None:
         """Remember where the value, and its key if it has one, stands."""
         self._values[path] = value
         if key is not None:
             self._keys[path] = key
 
-    def value(self, *path: str | int) -> Place:
+    def value(self, *path: str | int) -> Position:
         """The place of the value, or of the nearest mapping or list around it."""
         while path not in self._values:
             path = path[:-1]
         return self._values[path]
 
-    def key(self, *path: str | int) -> Place:
+    def key(self, *path: str | int) -> Position:
         """The place of the key, or of the value where there is no key."""
         return self._keys.get(path) or self.value(*path)
 

@@ -10,7 +10,7 @@ from tasker.contracts.plan import RetryPolicy
 from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.drafts import StepDraft
-from tasker.template.overrides import Settings
+from tasker.template.overrides import StepOverrides
 
 OLDER_KEYS = frozenset({"max_retries", "backoff_multiplier"})
 """Keys of a retry that stand under `lifecycle`."""
@@ -21,7 +21,7 @@ INHERITED = ("delays_ms", "jitter", "max_backoff_ms", "multiplier")
 """What a step that says nothing about retries takes from a fleet's settings (D-82)."""
 
 
-def retry_policy(step: StepDraft, settings: Settings) -> RetryPolicy:
+def retry_policy(step: StepDraft, settings: StepOverrides) -> RetryPolicy:
     """The policy of a step: what is written wins over the profile, and the profile over the language's defaults."""
     written = _written(step, settings)
     base = _base(step, settings)
@@ -32,7 +32,7 @@ def retry_policy(step: StepDraft, settings: Settings) -> RetryPolicy:
     return policy
 
 
-def inherited(step: StepDraft, settings: Settings) -> tuple[str, ...]:
+def inherited(step: StepDraft, settings: StepOverrides) -> tuple[str, ...]:
     """The fields that a fleet's settings give: all that they can for a step without any key of a retry.
 
     Of the others those without a profile, which say how delays grow, inherit the multiplier unless it is written.
@@ -43,7 +43,7 @@ def inherited(step: StepDraft, settings: Settings) -> tuple[str, ...]:
     return () if "profile" in (retry or {}) or "backoff_multiplier" in lifecycle else ("multiplier",)
 
 
-def _base(step: StepDraft, settings: Settings) -> RetryPolicy:
+def _base(step: StepDraft, settings: StepOverrides) -> RetryPolicy:
     name: str | None = (settings.retry or {}).get("profile")
     if name is not None and name in RETRY_PROFILES:
         return RETRY_PROFILES[name]
@@ -54,7 +54,7 @@ def _base(step: StepDraft, settings: Settings) -> RetryPolicy:
     return ONCE if settings.retry is None and step.type is not None and step.type.traits.once else USUAL
 
 
-def _written(step: StepDraft, settings: Settings) -> dict[str, Any]:
+def _written(step: StepDraft, settings: StepOverrides) -> dict[str, Any]:
     retry, lifecycle = settings.retry or {}, step.values.get("lifecycle", {})
     keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms", "jitter")
     written = {key: retry[key] for key in keys if key in retry}
@@ -66,7 +66,7 @@ def _written(step: StepDraft, settings: Settings) -> dict[str, Any]:
     return written
 
 
-def _add_seconds(step: StepDraft, settings: Settings, written: dict[str, Any], older: str, key: str) -> None:
+def _add_seconds(step: StepDraft, settings: StepOverrides, written: dict[str, Any], older: str, key: str) -> None:
     seconds = (settings.retry or {}).get(older)
     if seconds is None:
         return
@@ -77,7 +77,7 @@ def _add_seconds(step: StepDraft, settings: Settings, written: dict[str, Any], o
 
 
 def _add_max_retries(
-    step: StepDraft, settings: Settings, lifecycle: Mapping[str, Any], written: dict[str, Any]
+    step: StepDraft, settings: StepOverrides, lifecycle: Mapping[str, Any], written: dict[str, Any]
 ) -> None:
     attempts = lifecycle.get("max_retries")
     if attempts is None or (settings.retry_overridden and "max_attempts" in written):
@@ -88,7 +88,7 @@ def _add_max_retries(
         step.report("T025", message, place, "keep `retry.max_attempts` alone")
 
 
-def _warn(step: StepDraft, settings: Settings, policy: RetryPolicy, written: Mapping[str, Any]) -> None:
+def _warn(step: StepDraft, settings: StepOverrides, policy: RetryPolicy, written: Mapping[str, Any]) -> None:
     if written.get("max_attempts") == 0:
         message = "`max_attempts: 0` runs once, likely a configuration error"
         step.report("T080", message, _attempts_place(step, settings), "write 1 to run once, 2 for one repetition")
@@ -101,12 +101,12 @@ def _warn(step: StepDraft, settings: Settings, policy: RetryPolicy, written: Map
         step.report("T082", message, place, "raise `max_backoff_ms` as well")
 
 
-def _attempts_place(step: StepDraft, settings: Settings) -> Any:
+def _attempts_place(step: StepDraft, settings: StepOverrides) -> Any:
     if "max_attempts" in (settings.retry or {}):
         return step.reading.value(*settings.retry_path, "max_attempts")
     return step.place("lifecycle", "max_retries")
 
 
-def _first_written(settings: Settings) -> str:
+def _first_written(settings: StepOverrides) -> str:
     keys = ("backoff_base_ms", "initial_delay", "max_backoff_ms", "max_delay")
     return next((key for key in keys if key in (settings.retry or {})), "profile")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.template.reading import Path, Reading
+from tasker.template.reading import Path, DocumentReading
 from tasker.template.schema.check import schema_problems
 from tasker.template.shapes import wrong_type
 from tasker.template.yaml.nodes import Node
 
 
 @dataclass(frozen=True)
-class Schema:
+class SchemaKey:
     """A JSON Schema, checked to be one; an error points into it."""
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The schema as plain data."""
         if not isinstance(node.value, dict):
             return wrong_type("a JSON Schema, which is a mapping", node, reading)

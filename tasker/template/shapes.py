@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean, listed
-from tasker.template.reading import Path, Reading
+from tasker.template.reading import Path, DocumentReading
 from tasker.template.yaml.nodes import Node, describe
 
 INVALID = object()
@@ -22,10 +22,10 @@ JITTERS: Mapping[Any, float | str] = {"none": 0.0, "full": "full"}
 """The words for a jitter."""
 
 
-class Shape(Protocol):
+class ValueKind(Protocol):
     """A kind of value."""
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The plain value, or `INVALID` after a report."""
 
     def json_schema(self) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class Text:
     max_length: int | None = None
     may_be_empty: bool = False
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The text; a malformed name is reported and still returned, so that the graph can be checked."""
         value = node.value
         if not isinstance(value, str):
@@ -53,7 +53,7 @@ class Text:
         self._check_name(value, node, reading)
         return value
 
-    def _check_name(self, value: str, node: Node, reading: Reading) -> None:
+    def _check_name(self, value: str, node: Node, reading: DocumentReading) -> None:
         if self.pattern and not re.fullmatch(self.pattern, value):
             reading.report.add("T026", f"`{value}` is not a valid name here", node.place, self.rule)
         elif self.max_length and len(value) > self.max_length:
@@ -76,7 +76,7 @@ class Text:
 class Version(Text):
     """Text, or a number that is taken as it is written: `1.10` is "1.10" (C-2)."""
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The version as text."""
         if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             node = Node(node.text, node.place, node.text)
@@ -91,7 +91,7 @@ class Version(Text):
 class Boolean:
     """`true` or `false`."""
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The truth value; words that YAML 1.1 took for one get a hint."""
         if isinstance(node.value, bool):
             return node.value
@@ -113,7 +113,7 @@ class Number:
     above: float | None = None
     maximum: float | None = None
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The number."""
         value = node.value
         kinds = int if self.whole else (int, float)
@@ -146,7 +146,7 @@ class Choice:
     values: tuple[str, ...]
     aliases: tuple[tuple[str, str], ...] = ()
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The canonical word."""
         value = dict(self.aliases).get(node.value, node.value) if isinstance(node.value, str) else node.value
         if value in self.values and isinstance(value, str):
@@ -171,7 +171,7 @@ class Fraction:
 
     when_true: float
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The share."""
         if isinstance(node.value, bool):
             return self.when_true if node.value else 0.0
@@ -192,10 +192,10 @@ class Fraction:
 class ListOf:
     """A list of values of one shape."""
 
-    item: Shape
+    item: ValueKind
     at_least_one: bool = False
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The items that can be used."""
         if not isinstance(node.value, list):
             return wrong_type("a list", node, reading, _as_list(node))
@@ -204,7 +204,7 @@ class ListOf:
             return INVALID
         return [self._read_item(item, (*path, index), reading) for index, item in enumerate(node.value)]
 
-    def _read_item(self, item: Node, path: Path, reading: Reading) -> Any:
+    def _read_item(self, item: Node, path: Path, reading: DocumentReading) -> Any:
         reading.mark(path, item.place)
         return self.item.read(item, path, reading)
 
@@ -217,7 +217,7 @@ class ListOf:
 class Free:
     """A mapping that Tasker keeps as it is."""
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The mapping as plain data."""
         if not isinstance(node.value, dict):
             return wrong_type("a mapping", node, reading)
@@ -232,7 +232,7 @@ class Free:
 class Verbatim(Free):
     """A mapping that a handler gets as it is written; what looks like a variable is pointed out, for it stays."""
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The mapping as plain data."""
         for text in node.texts():
             for name in dict.fromkeys(VARIABLE.findall(text.value)):
@@ -246,9 +246,9 @@ class Verbatim(Free):
 class MapOf:
     """A mapping from names that the author chooses to values of one shape."""
 
-    item: Shape
+    item: ValueKind
 
-    def read(self, node: Node, path: Path, reading: Reading) -> Any:
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The entries that can be used, by name."""
         if not isinstance(node.value, dict):
             return wrong_type("a mapping", node, reading)
@@ -265,7 +265,7 @@ class MapOf:
         return {"type": "object", "additionalProperties": self.item.json_schema()}
 
 
-def wrong_type(expected: str, node: Node, reading: Reading, hint: str | None = None) -> Any:
+def wrong_type(expected: str, node: Node, reading: DocumentReading, hint: str | None = None) -> Any:
     """Report that something else was expected, once per value, and return `INVALID`."""
     if not node.broken:
         reading.report.add("T022", f"expected {expected}, found {describe(node)}", node.place, hint)

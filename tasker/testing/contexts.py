@@ -59,7 +59,7 @@ def step_context(
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedEvent:
+class RecordedEvent:
     """What a handler has published itself; `withheld` says why it would not be published, and has no payload then."""
 
     name: str
@@ -70,11 +70,11 @@ class PublishedEvent:
 
 
 @contextmanager
-def published_events() -> Iterator[list[PublishedEvent]]:
+def published_events() -> Iterator[list[RecordedEvent]]:
     """What handlers publish themselves in this block, in their order; the list is filled at its end (X-3)."""
     from tasker.execution.publishing.from_handler import EventBuffer
 
-    buffer, found = EventBuffer(), list[PublishedEvent]()
+    buffer, found = EventBuffer(), list[RecordedEvent]()
     token = publishing.set(buffer)
     try:
         yield found
@@ -83,9 +83,9 @@ def published_events() -> Iterator[list[PublishedEvent]]:
         found += map(_published, buffer.taken())
 
 
-def _published(event: HandlerEvent) -> PublishedEvent:
+def _published(event: HandlerEvent) -> RecordedEvent:
     payload = json.loads(event.payload.text) if event.payload else None
-    return PublishedEvent(event.name, payload, event.condition, event.delivery_mode, event.withheld)
+    return RecordedEvent(event.name, payload, event.condition, event.delivery_mode, event.withheld)
 
 
 def _batch_inputs(start: Any, end: Any) -> dict[str, Any]:

@@ -23,14 +23,14 @@ Subclass it in a test file, give it an open backend and a way to move its time, 
 from __future__ import annotations
 
 from tasker.testing.messaging.push import Push
-from tasker.testing.messaging.queues import Queues
+from tasker.testing.messaging.queues import QueueContract
 from tasker.testing.messaging.receipts import Receipts
 from tasker.testing.messaging.restarts import Restarts
 from tasker.testing.messaging.rivals import Rivals
 from tasker.testing.messaging.sending import Sending
 
 
-class MessagingContract(Queues, Sending, Receipts, Rivals, Push, Restarts):
+class MessagingContract(QueueContract, Sending, Receipts, Rivals, Push, Restarts):
     """What every backend does alike. A capability that is claimed is tested, one that is not is skipped.
 
     The subclass brings a fixture `backend`, an open backend without queues, and `advance`; with `another` and `restart`

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from pydantic import ConfigDict, Field
 
-from tasker.contracts.own_copy import CopiedWhenRead
+from tasker.contracts.own_copy import CopyOnRead
 from tasker.contracts.readable import yes_or_no
 from tasker.errors import ValidationError
 from tasker.types.cursor import CursorConfig, RustCursorConfig
@@ -159,7 +159,7 @@ class BatchWorkerContext(Model):
 def _count_batches(above: Mapping[str, Any]) -> int:
     """Looked for in the results as they are kept: each of n workers would copy what cut n batches."""
     for name in above:
-        result = above.original(name) if isinstance(above, CopiedWhenRead) else above[name]
+        result = above.original(name) if isinstance(above, CopyOnRead) else above[name]
         outcome = result.get("batch_processing_outcome") if isinstance(result, Mapping) else None
         if isinstance(outcome, Mapping) and "worker_count" in outcome:
             return int(outcome["worker_count"])

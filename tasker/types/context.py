@@ -14,14 +14,14 @@ from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_se
 from tasker.contracts.defaults.retries import MAX_ATTEMPTS
 from tasker.contracts.events.publishing import HandlerEvents
 from tasker.contracts.execution import Claim
-from tasker.contracts.own_copy import CopiedWhenRead, own_copy
+from tasker.contracts.own_copy import CopyOnRead, deep_copy
 from tasker.contracts.plan import Plan, StepPlan
 from tasker.contracts.readable import yes_or_no
 from tasker.types.dependency_results import dig, names_with_prefix, unwrap, unwrap_all
 from tasker.types.legacy_event import FfiStepEvent, event_for, task_fields
 from tasker.types.model import Model
 from tasker.types.resuming import Resuming
-from tasker.types.telling import Telling
+from tasker.types.telling import ProgressReporting
 
 if TYPE_CHECKING:
     from tasker.models import TaskSequenceStepWrapper, TaskWrapper
@@ -40,7 +40,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(Telling, Resuming, Model):
+class StepContext(ProgressReporting, Resuming, Model):
     """Everything a handler may read. No accessor raises for something that is not there (F-1).
 
     `input_data` is the task's context, `step_inputs` the inputs of this step instance (a batch worker's cursor),
@@ -65,8 +65,8 @@ class StepContext(Telling, Resuming, Model):
     _step: StepPlan | None = PrivateAttr(None)
     _cancel_flag: CancelFlag | None = PrivateAttr(None)
     _events: HandlerEvents | None = PrivateAttr(None)
-    _inputs: CopiedWhenRead | None = PrivateAttr(None)
-    _results: CopiedWhenRead | None = PrivateAttr(None)
+    _inputs: CopyOnRead | None = PrivateAttr(None)
+    _results: CopyOnRead | None = PrivateAttr(None)
 
     @classmethod
     def build(
@@ -92,8 +92,8 @@ class StepContext(Telling, Resuming, Model):
             "__dict__",
             {
                 "handler_name": step.handler.callable,
-                "step_config": own_copy(dict(step.handler.initialization)),
-                "step_inputs": own_copy(dict(claim.inputs)) if claim.inputs else {},
+                "step_config": deep_copy(dict(step.handler.initialization)),
+                "step_inputs": deep_copy(dict(claim.inputs)) if claim.inputs else {},
                 "retry_count": claim.attempt - 1,
                 "max_retries": claim.max_attempts,
             },
@@ -109,8 +109,8 @@ class StepContext(Telling, Resuming, Model):
                 "_step": step,
                 "_cancel_flag": cancel_flag,
                 "_events": events,
-                "_inputs": CopiedWhenRead.of(task_context),
-                "_results": CopiedWhenRead.of(dependency_results),
+                "_inputs": CopyOnRead.of(task_context),
+                "_results": CopyOnRead.of(dependency_results),
             },
         )
         return self

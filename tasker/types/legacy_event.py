@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.contracts.execution import Claim
-from tasker.contracts.own_copy import own_copy
+from tasker.contracts.own_copy import deep_copy
 from tasker.contracts.plan import StepPlan
 from tasker.types.model import Model
 
@@ -85,7 +85,7 @@ def _definition(step: StepPlan) -> dict[str, Any]:
             "callable": handler.callable,
             "handler_method": handler.method,
             "resolver": handler.resolver,
-            "initialization": own_copy(dict(handler.initialization)),
+            "initialization": deep_copy(dict(handler.initialization)),
         },
         "dependencies": list(step.depends_on),
         "retry": {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tasker.step_handler.step_log import StepLog
 
 
-class Telling:
+class ProgressReporting:
     """The part of a `StepContext` that takes what its handler tells."""
 
     if TYPE_CHECKING:

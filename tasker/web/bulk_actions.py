@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from tasker.api.program import Program
+from tasker.api.program import ServerServices
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.rules.permissions import Permission
 from tasker.errors import StateMachineError
@@ -29,7 +29,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BulkRequest:
     """An action with its words; `suits` says for which tasks it means something."""
 
     action: Action
@@ -37,7 +37,7 @@ class Wanted:
     effect: str
     permission: Permission
     suits: Callable[[Mapping[str, Any]], bool]
-    act: Callable[[Program, str, str, str], Awaitable[str]]
+    act: Callable[[ServerServices, str, str, str], Awaitable[str]]
     danger: bool = False
 
     def command(self, tasks: Iterable[str]) -> str:
@@ -55,7 +55,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BulkProgress:
     """How far it is; `latest` are the outcomes of the last portion, `left` the tasks to come."""
 
     total: int
@@ -65,13 +65,13 @@ class Progress:
     latest: Sequence[Outcome]
     left: Sequence[str]
 
-    def plus(self, outcomes: Sequence[Outcome], left: Sequence[str]) -> Progress:
+    def plus(self, outcomes: Sequence[Outcome], left: Sequence[str]) -> BulkProgress:
         """With one portion more."""
         refused = [each for each in outcomes if not each.done]
         told = f"{refused[-1].task}: {refused[-1].words}" if refused else self.last_refused
         done = len(outcomes) - len(refused)
         total = self.total or len(outcomes) + len(left)
-        return Progress(total, self.succeeded + done, self.refused + len(refused), told, outcomes, left)
+        return BulkProgress(total, self.succeeded + done, self.refused + len(refused), told, outcomes, left)
 
     @property
     def dealt_with(self) -> int:
@@ -79,7 +79,7 @@ class Progress:
         return self.succeeded + self.refused
 
 
-async def retry(program: Program, task: str, actor: str, reason: str) -> str:
+async def retry(program: ServerServices, task: str, actor: str, reason: str) -> str:
     """Let every failed step of a task run again."""
     found = await program.steps.retry(task, actor=actor, reason=reason)
     if not found.reset:
@@ -87,13 +87,13 @@ async def retry(program: Program, task: str, actor: str, reason: str) -> str:
     return f"{counted(len(found.reset), 'step')} will run again"
 
 
-async def cancel(program: Program, task: str, actor: str, reason: str) -> str:
+async def cancel(program: ServerServices, task: str, actor: str, reason: str) -> str:
     """Cancel a task."""
     await program.tasks.cancel(task, actor=actor, reason=reason)
     return "cancelled"
 
 
-async def rerun(program: Program, task: str, actor: str, reason: str) -> str:
+async def rerun(program: ServerServices, task: str, actor: str, reason: str) -> str:
     """Run a task again as a new one, from what failed; from its first step where nothing has."""
     first = where_to_begin(await program.tasks.report(task))
     found = await program.reruns.start(task, first, actor=actor, reason=reason)
@@ -109,7 +109,7 @@ def _has_ended(task: Mapping[str, Any]) -> bool:
 
 
 ACTIONS = {
-    Action.RETRY: Wanted(
+    Action.RETRY: BulkRequest(
         Action.RETRY,
         "Retry what failed",
         "Every failed step of these tasks runs again, its attempts counted from zero.",
@@ -117,7 +117,7 @@ ACTIONS = {
         _has_failed,
         retry,
     ),
-    Action.RERUN: Wanted(
+    Action.RERUN: BulkRequest(
         Action.RERUN,
         "Run again as new tasks",
         "A new task for each of these runs what failed and what is below it; where nothing failed, everything. "
@@ -126,7 +126,7 @@ ACTIONS = {
         _has_ended,
         rerun,
     ),
-    Action.CANCEL: Wanted(
+    Action.CANCEL: BulkRequest(
         Action.CANCEL,
         "Cancel",
         "Every step of these tasks that has not ended is cancelled. This cannot be undone.",

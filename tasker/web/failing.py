@@ -15,7 +15,7 @@ from starlette.types import Scope
 from tasker.api.problems import Answering, answer
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import TaskerError
-from tasker.web.forgery import FIELD, require_own
+from tasker.web.forgery import FIELD, require_same_site
 from tasker.web.forms import Form, form_of
 from tasker.web.rendering import ROOT, environment, page
 
@@ -81,7 +81,7 @@ async def own_form(request: Request) -> Form | None:
     if not hasattr(request.state, "form"):
         with suppress(TaskerError):
             form = await form_of(request)
-            require_own(request, form)
+            require_same_site(request, form)
             request.state.form = form
     found: Form | None = getattr(request.state, "form", None)
     return found

@@ -37,7 +37,7 @@ def keep(request: Request, answer: Response) -> None:
         set_cookie(request, answer, COOKIE, token_of(request))
 
 
-def require_own(request: Request, form: Form) -> None:
+def require_same_site(request: Request, form: Form) -> None:
     """Raises `NotPermitted` for a form that was not opened here."""
     came_from = request.headers.get("sec-fetch-site", "same-origin")
     kept = request.cookies.get(COOKIE, "")

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from tasker.api.application import Options
 from tasker.contracts.rules.permissions import Permission
-from tasker.services.authentication.caller import ANYBODY, Caller
+from tasker.services.authentication.caller import ANYBODY, AuthenticatedCaller
 from tasker.services.wording import counted, duration, number, one_line
 from tasker.version import __version__
 from tasker.web import flash, forgery
@@ -100,7 +100,7 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
     return answer
 
 
-def leads_to(request: Request, path: str = "", message: str | None = None, **query: Any) -> RedirectResponse:
+def redirect(request: Request, path: str = "", message: str | None = None, **query: Any) -> RedirectResponse:
     """The way to another page, behind something that was done; the message is shown there once."""
     answer = RedirectResponse(url(request, path, **query), 303)
     if message:
@@ -108,9 +108,9 @@ def leads_to(request: Request, path: str = "", message: str | None = None, **que
     return answer
 
 
-def caller_on(request: Request) -> Caller | None:
+def caller_on(request: Request) -> AuthenticatedCaller | None:
     """Who sees the page; None before anybody has signed in."""
-    found: Caller | None = getattr(request.state, "caller", None)
+    found: AuthenticatedCaller | None = getattr(request.state, "caller", None)
     return found
 
 

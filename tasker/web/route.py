@@ -19,9 +19,9 @@ from tasker.api.problems import problem, problem_of, tell
 from tasker.api.routes.route import GuardedRoute, Handler
 from tasker.errors import NotAuthenticated, NotPermitted, TaskerError
 from tasker.web.failing import failed, form_again, own_form
-from tasker.web.forgery import require_own
+from tasker.web.forgery import require_same_site
 from tasker.web.forms import Form, form_of
-from tasker.web.rendering import ROOT, caller_on, leads_to
+from tasker.web.rendering import ROOT, caller_on, redirect
 from tasker.web.signing_in import with_session
 from tasker.web.site import sections_of
 
@@ -87,7 +87,7 @@ def _elsewhere(request: Request) -> Response | None:
     caller = caller_on(request)
     sections = [each for each in sections_of(caller) if each.path] if caller else []
     first = request.url.path.partition(ROOT)[2] in ("", "/") and request.method == "GET"
-    return leads_to(request, sections[0].path) if first and sections else None
+    return redirect(request, sections[0].path) if first and sections else None
 
 
 async def _asked_to_sign_in(request: Request) -> Response:
@@ -95,7 +95,7 @@ async def _asked_to_sign_in(request: Request) -> Response:
     again = await own_form(request) if request.method == "POST" and "hx-request" not in request.headers else None
     if again is not None:
         return failed(request, problem(401, "you are not signed in any more"), again)
-    return leads_to(request, "sign-in", next=_place(request) if request.method == "GET" else None)
+    return redirect(request, "sign-in", next=_place(request) if request.method == "GET" else None)
 
 
 def _late(request: Request) -> dict[str, Any]:
@@ -119,7 +119,7 @@ async def checked_form(request: Request) -> None:
     """Read the form of a request that changes something. Raises `NotPermitted` for one that was not opened here."""
     if request.method == "POST":
         form = await form_of(request)
-        require_own(request, form)
+        require_same_site(request, form)
         request.state.form = form
 
 

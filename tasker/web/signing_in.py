@@ -15,7 +15,7 @@ from tasker.api.application import Options
 from tasker.api.permissions import open_gate
 from tasker.api.program import program_of
 from tasker.errors import UsageError
-from tasker.services.authentication.caller import Caller
+from tasker.services.authentication.caller import AuthenticatedCaller
 from tasker.services.authentication.tokens import LONGEST_BYTES
 from tasker.web.cookies import drop_cookie, set_cookie
 
@@ -25,7 +25,7 @@ _WRITTEN = re.compile(r"[\x21-\x7e]+")
 _TOKEN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+")
 
 
-async def sign_in(request: Request, answer: Response, credential: str, caller: Caller) -> None:
+async def sign_in(request: Request, answer: Response, credential: str, caller: AuthenticatedCaller) -> None:
     """Begin a session in place of the one that the browser has."""
     sessions, former = program_of(request).page_sessions, _identifier(request)
     identifier = await sessions.begin(credential, until=caller.known_until)

@@ -6,7 +6,7 @@ from fastapi import FastAPI
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.rules.permissions import Permission
-from tasker.services.authentication.caller import Caller
+from tasker.services.authentication.caller import AuthenticatedCaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ SECTIONS = (
 )
 
 
-def sections_of(caller: Caller) -> list[Section]:
+def sections_of(caller: AuthenticatedCaller) -> list[Section]:
     """Those that a caller may see."""
     return [each for each in SECTIONS if caller.may(each.permission)]
 

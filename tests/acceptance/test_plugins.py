@@ -16,7 +16,7 @@ import pytest
 import tasker
 from tasker.hookspecs import ASKED, Hooks
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.strangers import install_plugin, write_distribution
@@ -52,7 +52,7 @@ def doing(statement: str, hooks: Iterable[str]) -> str:
 
 RAISES, SLEEPS = "raise RuntimeError('no')", "time.sleep(60)"
 WORST = {
-    "watcher": doing(RAISES, [hook for hook in HOOKS if hook not in (*MAKING, "tasker_written")]),
+    "watcher": doing(RAISES, [hook for hook in HOOKS if hook not in (*MAKING, "tasker_write_committed")]),
     "blocker": doing(SLEEPS, NOTED),
     "dumb": doing(SLEEPS, [hook for hook in ASKED if hook not in MAKING]),
     **{hook.removeprefix("tasker_"): doing(RAISES, [hook]) for hook in MAKING},
@@ -62,8 +62,8 @@ WORST = {
 def submit(url: str) -> list[str]:
     async def create() -> list[str]:
         async with tasker.App(url, work=False) as app:
-            answers = await app.submit_many(DIAMOND, [Request({"seconds": 0, "n": n}) for n in range(TASKS)])
-            return [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+            answers = await app.submit_many(DIAMOND, [Submission({"seconds": 0, "n": n}) for n in range(TASKS)])
+            return [answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult)]
 
     return asyncio.run(create())
 
@@ -155,9 +155,9 @@ def test_a_plugin_that_raises_in_every_hook_and_one_that_blocks_for_a_minute_har
     asked = ("tasker_template_rules", "tasker_domain_events", "tasker_metrics")
     for hook in (*asked, "tasker_process_started", "tasker_attempt_started", "tasker_attempt_ended"):
         assert log.count(f"plugin_failed plugin=watcher hook={hook} ") == 1
-    assert log.count("plugin_switched_off plugin=watcher reason=tasker_") == 1
+    assert log.count("plugin_disabled plugin=watcher reason=tasker_") == 1
     assert "plugin_behind plugin=blocker dropped=0 waiting=" in log
-    (off,) = [line for line in log.splitlines() if "plugin_switched_off plugin=dumb " in line]
+    (off,) = [line for line in log.splitlines() if "plugin_disabled plugin=dumb " in line]
     assert "has not answered within 5 seconds" in off
     assert {hook for hook in MAKING if f"plugin_refused plugin={hook.removeprefix('tasker_')} " in log} == {*MAKING}
 
@@ -193,7 +193,7 @@ def test_repairs_are_told_as_they_are_counted(
 
     asyncio.run(work())
     told = Counter[str]()
-    for each in heard(tmp_path)["tasker_repaired"]:
+    for each in heard(tmp_path)["tasker_sweep_repaired"]:
         told += Counter(dict(each["counts"]))
     assert told == +oracle.repairs()
     assert told["hint_lost"] >= TASKS

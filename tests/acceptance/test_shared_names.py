@@ -12,9 +12,9 @@ import tasker
 from tasker.errors import HandlerLoadError, HandlerNotFound
 from tasker.handler import HandlerRegistry
 from tasker.registry import resolve_for
-from tasker.services.authoring.handlers import add_handlers_beside, load_handlers
+from tasker.services.authoring.handlers import load_neighbouring_handlers, load_handlers
 from tasker.services.authoring.templates import load_plans, load_workflows
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tasker.step_handler import StepHandler
 from tasker.template import compile_text
 from tasker.types import StepContext, StepHandlerResult
@@ -97,7 +97,7 @@ def origin(registry: HandlerRegistry, path: Path) -> str:
 def loaded(*paths: Path, sources: tuple[Path, ...] = ()) -> HandlerRegistry:
     registry = load_handlers(sources)
     for path in paths:
-        add_handlers_beside(registry, load_workflows(path))
+        load_neighbouring_handlers(registry, load_workflows(path))
     return registry
 
 
@@ -127,7 +127,7 @@ def test_a_process_that_serves_two_folders_runs_each_with_its_own_code(
 
     async def run() -> list[Any]:
         async with tasker.App(database_url, work=False) as app:
-            tasks = [await app.submit_request(load_plans(path)[0], Request()) for path in twins]
+            tasks = [await app.submit_request(load_plans(path)[0], Submission()) for path in twins]
             return [await app.wait(task.task_uuid, timeout=60) for task in tasks]
 
     assert [report.results["only"] for report in asyncio.run(run())] == [{"from": "c1"}, {"from": "c2"}]

@@ -10,7 +10,7 @@ from typing import Any
 
 import tasker
 from tasker.contracts.plan import Plan
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.benchmarks.conditions import Conditions, Figure, require_complete
 from tests.benchmarks.cpu import Spent, seconds_of
 from tests.benchmarks.one_process import RUNS, latency
@@ -83,8 +83,8 @@ async def _at_once(app: tasker.App, conditions: Conditions, bench: Bench, name: 
     plan, tasks = SHAPES[f"linear4{READS}"](), conditions.fewer(TASKS, 20)
 
     async def run(number: int) -> None:
-        requests = [Request({"n": each}, idempotency_key=f"{time.time_ns()}-{each}") for each in range(number)]
-        submitted = [item for item in await app.submit_many(plan, requests) if isinstance(item, Submitted)]
+        requests = [Submission({"n": each}, idempotency_key=f"{time.time_ns()}-{each}") for each in range(number)]
+        submitted = [item for item in await app.submit_many(plan, requests) if isinstance(item, SubmissionResult)]
         await asyncio.gather(*(app.finished(item.task_uuid, timeout=120) for item in submitted))
         ids.extend(item.task_uuid for item in submitted)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import tasker
 from tasker.contracts.plan import Plan
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.one_process import latency
 from tests.benchmarks.over_http import CREATES, READINGS, Client, of_the_server, serve
@@ -88,9 +88,9 @@ class _Row:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _submitted(self, plan: Plan, number: int) -> list[str]:
-        requests = [Request({"n": each}, idempotency_key=f"{time.time_ns()} {each}") for each in range(number)]
+        requests = [Submission({"n": each}, idempotency_key=f"{time.time_ns()} {each}") for each in range(number)]
         answers = await self._app.submit_many(plan, requests)
-        return [each.task_uuid for each in answers if isinstance(each, Submitted)]
+        return [each.task_uuid for each in answers if isinstance(each, SubmissionResult)]
 
     async def _ended(self) -> str:
         (task,) = await self._submitted(self._plan, 1)

@@ -13,7 +13,7 @@ from typing import Any
 import tasker
 from tasker.contracts.plan import Plan
 from tasker.execution.settings import WorkerSettings
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tests.benchmarks.conditions import Conditions, Figure, require_complete
 from tests.benchmarks.cpu import Spent
 from tests.benchmarks.shapes import READS, SHAPES, adopt
@@ -118,7 +118,7 @@ async def throughput_of(
 ) -> Figure:
     """The same for a plan; `then` is waited for, and counts, behind the last completion."""
     stamp = time.time_ns()
-    requests = [Request({"n": number}, idempotency_key=f"{stamp}-{number}") for number in range(tasks)]
+    requests = [Submission({"n": number}, idempotency_key=f"{stamp}-{number}") for number in range(tasks)]
     spent, started, steps = Spent(conditions.url), time.perf_counter(), tasks * len(plan.steps)
     submitted = [item for item in await app.submit_many(plan, requests) if hasattr(item, "task_uuid")]
     await asyncio.gather(*(app.finished(item.task_uuid, timeout=300) for item in submitted))

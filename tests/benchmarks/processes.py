@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 import tasker
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.benchmarks.conditions import ROOT, Conditions
 from tests.benchmarks.cpu import seconds_of, server_of
 from tests.support.fleets.fleet import Fleet
@@ -51,9 +51,9 @@ class Bench:
         async def create() -> list[str]:
             async with tasker.App(self.url, work=False, backend=self.backend, backend_settings=settings) as app:
                 stamp = time.time_ns()
-                requests = [Request(context, idempotency_key=f"{stamp}-{number}") for number in range(count)]
+                requests = [Submission(context, idempotency_key=f"{stamp}-{number}") for number in range(count)]
                 answers = await app.submit_many(WORKFLOWS / workflow, requests)
-                return [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+                return [answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult)]
 
         return asyncio.run(create())
 

@@ -16,7 +16,7 @@ from tasker.messaging.service import MessagingService
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.submission import Request, Submitter
+from tasker.services.submitting.submission import Submission, Submitter
 from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.shapes import SHAPES
 
@@ -55,7 +55,7 @@ async def _rate(url: str, tasks: int, asleep: bool) -> float:
 
     async def work(submitter: Submitter, times: int) -> None:
         for _ in range(times):
-            await submitter.submit(plan, Request({}, idempotency_key=new_task_uuid()))
+            await submitter.submit(plan, Submission({}, idempotency_key=new_task_uuid()))
 
     with psycopg.connect(url) as database:
         (created,) = database.execute("select count(*) from tasker.tasks").fetchone() or (0,)

@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 import pytest_asyncio
 
-from tasker.contracts.messaging import Available, Backend
+from tasker.contracts.messaging import MessageAvailable, Backend
 from tasker.errors import MessagingError
 from tasker.testing.messaging_contract import MessagingContract
 from tasker_memory import MemoryBackend, create
@@ -82,7 +82,7 @@ async def test_a_delayed_message_is_announced_when_it_is_due() -> None:
     async with aclosing(backend.subscribe_many(["q"])) as notifications:
         await anext(notifications)
         await backend.send_message_with_delay("q", b"later", 0.02)
-        assert await asyncio.wait_for(anext(notifications), 60) == Available("q")
+        assert await asyncio.wait_for(anext(notifications), 60) == MessageAvailable("q")
     (message,) = await backend.receive_messages("q", 1, 30)
     assert message.payload == b"later"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.messaging import Available, QueuedMessage
+from tasker.contracts.messaging import MessageAvailable, QueuedMessage
 from tasker.errors import MessagingError
 from tasker.messaging import MessagingService
 from tasker.messaging.service import BROUGHT_LIMIT
@@ -23,7 +23,7 @@ class Bringing(MemoryBackend):
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[Any, None]:
         async with aclosing(super().subscribe_many(queues)) as notifications:
             async for notification in notifications:
-                yield Available(notification.queue)
+                yield MessageAvailable(notification.queue)
                 while messages := await self.receive_messages(notification.queue, 1, 30):
                     yield messages[0]
 

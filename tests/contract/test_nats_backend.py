@@ -11,7 +11,7 @@ import nats
 import pytest
 import pytest_asyncio
 
-from tasker.contracts.messaging import Available
+from tasker.contracts.messaging import MessageAvailable
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker_nats import create
 from tasker_nats.backend import NatsBackend
@@ -209,7 +209,7 @@ async def test_many_messages_are_one_notification(backend: NatsBackend) -> None:
         await anext(notifications)
         for _ in range(50):
             await backend.send_message("q", b"{}")
-        assert await asyncio.wait_for(anext(notifications), 60) == Available("q")
+        assert await asyncio.wait_for(anext(notifications), 60) == MessageAvailable("q")
         assert len(await backend.receive_messages("q", 50, 60.0)) == 50
 
 
@@ -223,7 +223,7 @@ async def test_what_came_back_is_notified_after_a_quiet_time(
     async with asyncio.timeout(60), aclosing(rival.subscribe_many(["q"])) as notifications:
         await anext(notifications)
         await backend.nack_message("q", message.message_id)
-        assert await anext(notifications) == Available("q")
+        assert await anext(notifications) == MessageAvailable("q")
 
 
 async def test_a_queue_that_another_process_deleted_is_missed(

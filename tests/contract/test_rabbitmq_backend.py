@@ -9,7 +9,7 @@ import aio_pika
 import pytest
 import pytest_asyncio
 
-from tasker.contracts.messaging import Available
+from tasker.contracts.messaging import MessageAvailable
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker_rabbitmq import create, link
 from tasker_rabbitmq.backend import RabbitmqBackend
@@ -51,7 +51,7 @@ async def test_a_delayed_message_is_pushed_when_it_is_due(rabbitmq: RabbitmqBack
     async with aclosing(rabbitmq.subscribe_many(["q"])) as notifications:
         await anext(notifications)
         await rabbitmq.send_message_with_delay("q", b"later", 0.05)
-        assert await asyncio.wait_for(anext(notifications), 60) == Available("q")
+        assert await asyncio.wait_for(anext(notifications), 60) == MessageAvailable("q")
     (message,) = await rabbitmq.receive_messages("q", 1, 30)
     assert message.payload == b"later"
 
@@ -107,7 +107,7 @@ async def test_a_neglected_subscription_is_fed_again_when_it_asks(rig: Rig) -> N
         while feed.running or feed.waiting:
             await asyncio.sleep(0.05)
         while not (again := await rig.backend.receive_messages("q", 1, 30)):
-            assert await anext(news) == Available("q")
+            assert await anext(news) == MessageAvailable("q")
         assert [message.payload for message in again] == [b"1"]
 
 

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 import redis.asyncio
 
-from tasker.contracts.messaging import Available, Backend, QueueStats
+from tasker.contracts.messaging import MessageAvailable, Backend, QueueStats
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker_redis import create
 from tasker_redis.backend import RedisBackend
@@ -159,7 +159,7 @@ async def test_a_delayed_message_is_pushed_when_it_is_due_and_keeps_its_id(backe
     async with aclosing(backend.subscribe_many(["q"])) as notifications:
         await anext(notifications)
         message_id = await backend.send_message_with_delay("q", b"later:\x00", 0.05)
-        assert await asyncio.wait_for(anext(notifications), 60) == Available("q")
+        assert await asyncio.wait_for(anext(notifications), 60) == MessageAvailable("q")
     (message,) = await backend.receive_messages("q", 1, 30)
     assert (message.message_id, message.payload, message.read_count) == (message_id, b"later:\x00", 1)
 
@@ -174,7 +174,7 @@ async def test_a_message_that_was_given_back_is_pushed(
     async with aclosing(rival.subscribe_many(["q"])) as notifications:
         await anext(notifications)
         await backend.nack_message("q", message.message_id, 0.05)
-        assert await asyncio.wait_for(anext(notifications), 60) == Available("q")
+        assert await asyncio.wait_for(anext(notifications), 60) == MessageAvailable("q")
 
 
 async def test_many_messages_are_one_notification(backend: RedisBackend) -> None:
@@ -188,7 +188,7 @@ async def test_many_messages_are_one_notification(backend: RedisBackend) -> None
         await backend.create_queue("other")
         assert not again.done()
         await backend.send_message("q", b"{}")
-        assert await asyncio.wait_for(again, 60) == Available("q")
+        assert await asyncio.wait_for(again, 60) == MessageAvailable("q")
 
 
 async def test_consumers_of_dead_processes_are_removed_once_they_hold_nothing(

@@ -10,7 +10,7 @@ import aio_pika
 import pytest
 import pytest_asyncio
 
-from tasker.contracts.messaging import Available
+from tasker.contracts.messaging import MessageAvailable
 from tasker.errors import MessagingError
 from tasker_memory.backend import MemoryBackend
 from tasker_rabbitmq.backend import RabbitmqBackend
@@ -95,12 +95,12 @@ async def test_a_message_that_is_given_back_is_announced_to_those_who_wait() -> 
     await backend.send_message(QUEUE, b"work")
     (message,) = await backend.receive_messages(QUEUE, 1, 30)
     news = backend.subscribe_many([QUEUE])
-    assert await anext(news) == Available(QUEUE), "it begins with every queue"
+    assert await anext(news) == MessageAvailable(QUEUE), "it begins with every queue"
     hearing = asyncio.ensure_future(anext(news))
     await asyncio.sleep(0)
     await backend.nack_message(QUEUE, message.message_id)
 
-    assert await asyncio.wait_for(hearing, 60) == Available(QUEUE)
+    assert await asyncio.wait_for(hearing, 60) == MessageAvailable(QUEUE)
     await news.aclose()
 
 

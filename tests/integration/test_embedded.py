@@ -136,7 +136,7 @@ def test_a_server_whose_only_user_is_killed_is_stopped(folder: Path) -> None:
 
 
 def cluster_url(folder: Path) -> str:
-    return f"postgresql://postgres@/tasker?host={cluster.Layout(folder).socket_dir}"
+    return f"postgresql://postgres@/tasker?host={cluster.ClusterLayout(folder).socket_dir}"
 
 
 def test_a_killed_server_starts_again_with_its_data(folder: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_path_too_long_for_a_socket_gets_a_short_one(tmp_path: Path) -> None:
 
     with started(folder) as server:
         assert value(server.url, "select 1") == 1
-        short = cluster.Layout(folder).socket_dir
+        short = cluster.ClusterLayout(folder).socket_dir
         assert short.parent == Path("/tmp")
     shutil.rmtree(short)
 
@@ -227,7 +227,7 @@ async def test_a_folder_that_is_removed_under_a_running_process_ends_no_guard_an
     kept = folder.rename(tmp_path / "kept")
     try:
         os.kill(server_pid(kept) or 0, signal.SIGKILL)
-        guard = asyncio.create_task(server_guard.keep_running(server))
+        guard = asyncio.create_task(server_guard.restart_embedded_server(server))
         async with asyncio.timeout(60):
             while "cannot use the data folder" not in caplog.text and not guard.done():
                 await asyncio.sleep(0.01)
@@ -279,12 +279,12 @@ def test_whoever_waits_for_a_lock_is_told_whom_for(
 def test_the_folder_of_its_own_stays_out_of_version_control(tmp_path: Path) -> None:
     own, named = tmp_path / ".tasker", tmp_path / "named"
     for folder in (own, named):
-        cluster.make_root(cluster.Layout(folder / "postgres"))
+        cluster.make_root(cluster.ClusterLayout(folder / "postgres"))
     assert (own / ".gitignore").read_text() == "*\n"
     assert not (named / ".gitignore").exists()
 
     (own / ".gitignore").write_text("!kept\n")
-    cluster.make_root(cluster.Layout(own / "postgres"))
+    cluster.make_root(cluster.ClusterLayout(own / "postgres"))
     assert (own / ".gitignore").read_text() == "!kept\n"
 
 

@@ -17,10 +17,10 @@ from tasker.db.connection import Connection
 from tasker.errors import DatabaseUnavailable
 from tasker.messaging import MessagingService
 from tasker.messaging.registry import load_backend
-from tasker.orchestration.parking import ParkedResults
-from tasker.orchestration.results import Processor
+from tasker.orchestration.parking import ParkedResultConsumer
+from tasker.orchestration.results import ResultProcessor
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import CompletingWorker
 from tasker.services.engine.plans import PlanStore
 from tests.integration.test_hints_after_the_commit import PLAN, QUEUE
 from tests.support.servers import brokers
@@ -90,10 +90,10 @@ async def test_a_result_message_of_another_fleet_is_kept_and_said(
 ) -> None:
     await engine.messaging.ensure_orchestration_queues()
     await engine.messaging.send_step_results([{**STRANGER, "token": 1}])
-    parked = ParkedResults(engine, Processor(engine, random.Random(1)), PlanStore(engine.connection))
+    parked = ParkedResultConsumer(engine, ResultProcessor(engine, random.Random(1)), PlanStore(engine.connection))
 
     with caplog.at_level(logging.WARNING):
-        count = await parked.receive(Caller(claim_args()["worker"]), 10)
+        count = await parked.receive(CompletingWorker(claim_args()["worker"]), 10)
 
     assert count == 1
     queue = engine.messaging.names.step_results

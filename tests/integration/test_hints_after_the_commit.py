@@ -13,14 +13,14 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.contracts.hook_arguments import Written
+from tasker.contracts.hook_arguments import WriteCommitted
 from tasker.contracts.messaging import QueueStats
 from tasker.db.connection import Connection
 from tasker.errors import DatabaseUnavailable, InvalidQueueName, MessagingError
 from tasker.messaging import MessagingService
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.listeners import Listeners
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.engine.listeners import WriteListeners
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tasker.template import compile_text
 from tasker_memory import create
 from tests.support.servers.brokers import free_port
@@ -71,9 +71,9 @@ async def test_a_waking_that_fails_does_not_hide_that_the_task_exists(
     monkeypatch.setattr(MessagingService, "capabilities", silent)
     await engine.connection.execute("drop function tasker.wake_v1")
 
-    (submitted,) = await app.submit_many(PLAN, [Request({})])
+    (submitted,) = await app.submit_many(PLAN, [Submission({})])
 
-    assert isinstance(submitted, Submitted)
+    assert isinstance(submitted, SubmissionResult)
     assert len(await steps_of(engine)) == 2
 
 
@@ -85,8 +85,8 @@ async def test_a_send_that_fails_does_not_hide_that_the_task_exists(
     async def refuse(queue: str, payloads: Sequence[bytes]) -> list[int]:
         raise MessagingError("the broker is away")
 
-    heard: list[Written] = []
-    engine.listeners = Listeners(on_written=heard.append)
+    heard: list[WriteCommitted] = []
+    engine.listeners = WriteListeners(on_written=heard.append)
     with monkeypatch.context() as away:
         away.setattr(engine.messaging.backend, "send_messages", refuse)
         submitted = await app.submit(PLAN)

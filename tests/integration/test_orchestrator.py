@@ -23,7 +23,7 @@ from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.orchestrator import Orchestrator
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.plans import PlanStore
-from tasker.services.engine.rules import DEFAULT_RULES, Rules
+from tasker.services.engine.rules import DEFAULT_RULES, FleetRules
 from tasker.services.fleet.workers import Workers
 from tests.support.command_line import invoke
 from tests.support.random_plans import Spec, build_plan
@@ -36,7 +36,7 @@ BROKERS = [name for name in brokers.ENGINE_BACKENDS if name not in ("pgmq", "mem
 
 @asynccontextmanager
 async def orchestrating(
-    url: str, backend: str = "pgmq", settings: Any = None, *, rules: Rules = DEFAULT_RULES, **options: Any
+    url: str, backend: str = "pgmq", settings: Any = None, *, rules: FleetRules = DEFAULT_RULES, **options: Any
 ) -> AsyncIterator[Orchestrator]:
     resources = prepare(url, backend=backend, backend_settings=settings)
     await resources.messaging.open()
@@ -214,7 +214,7 @@ async def test_without_any_poll_a_request_that_becomes_visible_later_is_met(data
     task = new_task_uuid()
     message = json.dumps({"request_id": task, "namespace": "asked", "template": "for_it", "context": {}})
 
-    async with orchestrating(database_url, rules=Rules(hidden_seconds=1), events=events) as orchestrator:
+    async with orchestrating(database_url, rules=FleetRules(hidden_seconds=1), events=events) as orchestrator:
 
         async def hears() -> bool:
             return orchestrator.events.longest_pause() is None

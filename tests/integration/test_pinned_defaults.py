@@ -18,7 +18,7 @@ from tasker.process.system import new_task_uuid
 from tasker.services.authoring.served import register_served
 from tasker.services.authoring.templates import load_plans
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tasker.template import compile_text
 
 TEMPLATE = """
@@ -54,7 +54,7 @@ async def submitted(url: str, configuration: Configured, target: str | Path) -> 
     """The plan that a task is pinned to which this process submits."""
     async with tasker.App(url, work=False, configuration=configuration) as app:
         plan = await app.plan(target)
-        task = await app.submit_request(plan, Request(idempotency_key=new_task_uuid()))
+        task = await app.submit_request(plan, Submission(idempotency_key=new_task_uuid()))
         return await app.plans.get(await app.tasks.template_id(task.task_uuid))
 
 
@@ -90,7 +90,7 @@ async def test_a_process_without_a_configuration_takes_the_defaults_of_the_fleet
 
 async def test_a_task_in_flight_keeps_its_defaults_when_the_setting_changes(database_url: str, file: Path) -> None:
     async with tasker.App(database_url, work=False, configuration=SHORT) as app:
-        task = (await app.submit_request(await app.plan(file), Request())).task_uuid
+        task = (await app.submit_request(await app.plan(file), Submission())).task_uuid
     await serve(database_url, LONG, file)
     async with tasker.App(database_url, work=False, configuration=LONG) as app:
         assert limits(await app.plan_of(task))["silent"] == (60_000, 3.0)

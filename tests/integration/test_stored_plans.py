@@ -56,9 +56,9 @@ async def test_a_worker_leaves_such_steps_to_newer_ones_and_runs_all_others(
             assert old.runtime is not None
             assert old.runtime.supervisor.crashes == {}
             await reached(program, waiting, "pending", "it takes no room in the queue")
-        left = [message for message in caplog.messages if message.startswith("step_left_to_newer ")]
+        left = [message for message in caplog.messages if message.startswith("step_needs_newer_release ")]
         whose = f"correlation_id={waiting} task_uuid={waiting} step_uuid="
-        assert left[0].startswith(f"step_left_to_newer {whose}")
+        assert left[0].startswith(f"step_needs_newer_release {whose}")
         assert " namespace=stored error=" in left[0]
         await make_unreadable(database_url, "later", back=True)
         async with App(database_url, registry=handlers(), configuration=UNCONFIGURED) as new:

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.services.submitting.task_requests import TaskRequest
+from tasker.services.submitting.task_requests import TaskRequestMessage
 from tests.integration.api.conftest import app, client, registry
 from tests.integration.api.program import order
 from tests.integration.api.test_access import CONFINED, by, guarded
@@ -20,10 +20,10 @@ QUEUED = "select message::text from pgmq.q_orchestration_task_requests order by 
 KNOWN = "0195c8f0-1d2e-7000-8000-00000a000000"
 
 
-def queued(app: tasker.App) -> list[TaskRequest]:
+def queued(app: tasker.App) -> list[TaskRequestMessage]:
     """The requests in the queue."""
     with psycopg.connect(app.database_url) as connection:
-        return [TaskRequest.decode(text.encode()) for (text,) in connection.execute(QUEUED)]
+        return [TaskRequestMessage.decode(text.encode()) for (text,) in connection.execute(QUEUED)]
 
 
 async def test_a_request_is_put_on_the_queue_as_it_was_described(client: httpx.AsyncClient, app: tasker.App) -> None:

@@ -13,8 +13,8 @@ import pytest
 import tasker
 from tasker.app.embedded.options import RunOptions, SubmitOptions
 from tasker.errors import UsageError
-from tasker.services.pauses import PauseOptions, Target
-from tasker.services.submitting.submission import Request, RequestOptions
+from tasker.services.pauses import PauseOptions, PauseTarget
+from tasker.services.submitting.submission import Submission, SubmissionOptions
 
 ROOT = Path(__file__).parents[2]
 SERVICES = ["tasks", "steps", "pauses", "plans", "workers", "views"]
@@ -29,9 +29,9 @@ def test_type_checkers_look_at_programs_with_wrong_options() -> None:
 
 
 def test_a_request_takes_what_its_options_name() -> None:
-    assert set(get_type_hints(RequestOptions)) | {"context"} == {field.name for field in fields(Request)}
+    assert set(get_type_hints(SubmissionOptions)) | {"context"} == {field.name for field in fields(Submission)}
     assert set(get_type_hints(SubmitOptions)) | {"on_duplicate"} == set(get_type_hints(RunOptions))
-    assert set(get_type_hints(PauseOptions)) | {"namespace"} == set(inspect.signature(Target.of).parameters)
+    assert set(get_type_hints(PauseOptions)) | {"namespace"} == set(inspect.signature(PauseTarget.of).parameters)
 
 
 def test_the_synchronous_app_shows_the_parameters_of_the_other_one() -> None:

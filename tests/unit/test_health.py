@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.lifecycle.breaker import Health as BreakersHealth
-from tasker.lifecycle.deployment import Health, HealthStatus
+from tasker.lifecycle.breaker import BreakerHealth as BreakersHealth
+from tasker.lifecycle.deployment import ListeningHealth, HealthStatus
 from tasker.process.health import process_health
 
-FINE, CLOSED = Health(), BreakersHealth("healthy", "3 circuit breakers: 3 closed")
+FINE, CLOSED = ListeningHealth(), BreakersHealth("healthy", "3 circuit breakers: 3 closed")
 OPEN, HALF = BreakersHealth("unhealthy", "payments is open"), BreakersHealth("degraded", "payments is half-open")
-LOST = Health(HealthStatus.DEGRADED, "the listener is lost")
-STOPPED = Health(HealthStatus.CRITICAL, "it does not run")
+LOST = ListeningHealth(HealthStatus.DEGRADED, "the listener is lost")
+STOPPED = ListeningHealth(HealthStatus.CRITICAL, "it does not run")
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ STOPPED = Health(HealthStatus.CRITICAL, "it does not run")
     ],
 )
 def test_the_worst_area_counts_and_all_say_why(
-    ears: Health, breakers: BreakersHealth, crashes: dict[str, int], held: list[str], status: HealthStatus, reason: str
+    ears: ListeningHealth, breakers: BreakersHealth, crashes: dict[str, int], held: list[str], status: HealthStatus, reason: str
 ) -> None:
     health = process_health(ears, breakers, crashes, held)
     assert health.status is status

@@ -28,26 +28,26 @@ from tasker.hookspecs import (
     AttemptEnded,
     AttemptStarted,
     BreakerChanged,
-    CaughtUp,
-    ClaimsHeld,
-    ClosedTask,
+    BatchDelivered,
+    ClaimsThrottled,
+    TaskClosed,
     EventPublished,
-    Looked,
+    QueuePolled,
     ProcessInfo,
-    Repaired,
+    SweepRepaired,
     RequestAnswered,
     StoredAttempt,
-    SubmittedTask,
+    TaskSubmitted,
     TaskFinished,
     TasksSubmitted,
-    Transition,
-    Written,
+    StateTransition,
+    WriteCommitted,
 )
 from tasker.messaging import MessagingService, load_backend
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.offers import metrics_of
-from tasker.plugins.plugin_thread import Limits, PluginThread
-from tasker.plugins.process import Plugins, plugins_of
+from tasker.plugins.plugin_thread import PluginQueueLimits, PluginThread
+from tasker.plugins.process import PluginHost, plugins_of
 from tasker.resilience.registry import Breakers
 from tests.support.strangers import install_plugin
 from tests.support.waiting import until
@@ -63,7 +63,7 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def test_without_plugins_nobody_listens_and_nothing_is_imported() -> None:
-    assert Plugins().listener("tasker_attempt_started") is None
+    assert PluginHost().listener("tasker_attempt_started") is None
     code = "import sys; from tasker.plugins.process import *; plugins_of(PluginChoice()); "
     code += "import tasker.app.assembly.worker; "
     code += "print([name for name in ('pluggy', 'tasker.hookspecs') if name in sys.modules])"
@@ -87,7 +87,7 @@ async def test_a_plugin_is_a_module_a_class_or_an_object(
     plugins.tell("tasker_task_finished", TASK)
     await plugins.settle()
     assert sys.modules["counter_plugin"].heard == [TASK]
-    assert plugins_of(PluginChoice()).listener("tasker_repaired") is None
+    assert plugins_of(PluginChoice()).listener("tasker_sweep_repaired") is None
 
 
 async def test_a_plugin_hears_nothing_of_the_hooks_that_its_settings_leave_out(
@@ -95,7 +95,7 @@ async def test_a_plugin_hears_nothing_of_the_hooks_that_its_settings_leave_out(
 ) -> None:
     hears = "@hookimpl\ndef tasker_task_finished(task): heard.append(task)\n"
     hears += "@hookimpl\ndef tasker_attempt_started(attempt): heard.append(attempt)\n"
-    answers = {"some": "['tasker_attempt_started']", "all": "None", "wrong": "['tasker_repaired']", "odd": "True"}
+    answers = {"some": "['tasker_attempt_started']", "all": "None", "wrong": "['tasker_sweep_repaired']", "odd": "True"}
     for name, left_out in answers.items():
         source = f"{HEAD}{hears}@hookimpl\ndef tasker_configured(settings): return {left_out}\n"
         install_plugin(tmp_path, monkeypatch, name, source)
@@ -107,7 +107,7 @@ async def test_a_plugin_hears_nothing_of_the_hooks_that_its_settings_leave_out(
     assert sys.modules["some_plugin"].heard == [TASK]
     reasons = {" ".join(record.getMessage().split("reason=")[1:]) for record in log.records}
     assert reasons == {
-        "tasker_configured() leaves out 'tasker_repaired', which is no hook of the plugin",
+        "tasker_configured() leaves out 'tasker_sweep_repaired', which is no hook of the plugin",
         "tasker_configured() gives True, and must give the names of hooks to leave out, or None",
     }
 
@@ -149,10 +149,10 @@ def test_a_plugin_that_cannot_work_is_named_and_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture, source: str, reason: str
 ) -> None:
     install_plugin(tmp_path, monkeypatch, "wrong", HEAD + source)
-    good = f"{HEAD}@hookimpl\ndef tasker_repaired(): pass\n"
+    good = f"{HEAD}@hookimpl\ndef tasker_sweep_repaired(): pass\n"
     install_plugin(tmp_path, monkeypatch, "zealous", good)
     assert plugins_of(PluginChoice()).listener("tasker_task_finished") is None
-    assert plugins_of(PluginChoice()).listener("tasker_repaired") is not None
+    assert plugins_of(PluginChoice()).listener("tasker_sweep_repaired") is not None
     (line,) = [record.getMessage() for record in log.records]
     assert line.startswith("plugin_refused plugin=wrong (wrong_plugin) reason=")
     assert reason in line
@@ -164,13 +164,13 @@ def test_what_plugins_are_told_is_frozen() -> None:
 
 
 async def test_holds_of_claims_are_told_with_their_end() -> None:
-    heard: list[ClaimsHeld] = []
+    heard: list[ClaimsThrottled] = []
     slots = Slots(4, heard.append)
     slots.hold("breaker")
     slots.hold("breaker", at_most=1)
     slots.lift("breaker")
     slots.lift("breaker")
-    assert heard == [ClaimsHeld("breaker", 0), ClaimsHeld("breaker", 1), ClaimsHeld("breaker", None)]
+    assert heard == [ClaimsThrottled("breaker", 0), ClaimsThrottled("breaker", 1), ClaimsThrottled("breaker", None)]
 
 
 class HandClock:
@@ -229,9 +229,9 @@ def tasker_commands(): return [greet, mine, 7]
 
 async def test_a_plugin_hears_in_a_thread_of_its_own_in_order() -> None:
     heard: list[tuple[int, int]] = []
-    plugins = Plugins({"one": {"tasker_repaired": lambda value: heard.append((value, threading.get_ident()))}})
+    plugins = PluginHost({"one": {"tasker_sweep_repaired": lambda value: heard.append((value, threading.get_ident()))}})
     for number in range(100):
-        plugins.tell("tasker_repaired", number)
+        plugins.tell("tasker_sweep_repaired", number)
     await plugins.settle()
     assert [number for number, _ in heard] == list(range(100))
     (thread,) = {thread for _, thread in heard}
@@ -242,12 +242,12 @@ async def test_a_plugin_that_does_not_return_keeps_nobody_waiting_and_what_does_
     log: pytest.LogCaptureFixture,
 ) -> None:
     stuck, heard = threading.Event(), list[int]()
-    hooks = {"slow": {"tasker_repaired": lambda value: stuck.wait()}, "good": {"tasker_repaired": heard.append}}
-    plugins = Plugins(hooks, Limits(waiting=3))
-    plugins.tell("tasker_repaired", 0)
+    hooks = {"slow": {"tasker_sweep_repaired": lambda value: stuck.wait()}, "good": {"tasker_sweep_repaired": heard.append}}
+    plugins = PluginHost(hooks, PluginQueueLimits(waiting=3))
+    plugins.tell("tasker_sweep_repaired", 0)
     until(lambda: plugins.states()[0].waiting == 0, "it was told")
     for number in range(1, 7):
-        plugins.tell("tasker_repaired", number)
+        plugins.tell("tasker_sweep_repaired", number)
         until(lambda: plugins.states()[1].waiting == 0, "it was told")
     await plugins.settle(0.01)
     slow, good = plugins.states()
@@ -262,21 +262,21 @@ async def test_a_plugin_that_does_not_return_keeps_nobody_waiting_and_what_does_
 async def test_a_plugin_whose_call_takes_too_long_is_switched_off(log: pytest.LogCaptureFixture) -> None:
     stuck, clock = threading.Event(), HandClock()
     thread = PluginThread(
-        "slow", {"tasker_repaired": lambda value: stuck.wait()}, Limits(hang_seconds=30), clock.monotonic
+        "slow", {"tasker_sweep_repaired": lambda value: stuck.wait()}, PluginQueueLimits(hang_seconds=30), clock.monotonic
     )
-    thread.tell("tasker_repaired", 1)
+    thread.tell("tasker_sweep_repaired", 1)
     until(lambda: thread.waiting == 0, "it was told")
     clock.now = 30
-    thread.tell("tasker_repaired", 2)
+    thread.tell("tasker_sweep_repaired", 2)
     assert (thread.account.off, thread.waiting) == ("", 1)
     clock.now = 31
-    thread.tell("tasker_repaired", 3)
+    thread.tell("tasker_sweep_repaired", 3)
     assert (thread.account.off, thread.waiting) == ("a call has not returned for 30 seconds", 1)
     stuck.set()
     await asyncio.wrap_future(thread.settled())
     assert thread.account.told == 1
     assert log.messages == [
-        "plugin_switched_off plugin=slow reason=a call has not returned for 30 seconds; it is tried again in 60 s"
+        "plugin_disabled plugin=slow reason=a call has not returned for 30 seconds; it is tried again in 60 s"
     ]
 
 
@@ -285,18 +285,18 @@ async def test_a_hook_that_keeps_failing_switches_its_plugin_off_and_one_that_re
         if value != 5:
             raise ValueError("no")
 
-    plugins = Plugins({"bad": {"tasker_repaired": bad, "tasker_task_finished": print}}, Limits(failures=10))
+    plugins = PluginHost({"bad": {"tasker_sweep_repaired": bad, "tasker_task_finished": print}}, PluginQueueLimits(failures=10))
     for number in range(20):
-        plugins.tell("tasker_repaired", number)
+        plugins.tell("tasker_sweep_repaired", number)
     await plugins.settle()
     (state,) = plugins.states()
-    assert (state.failures, state.told) == ({"tasker_repaired": 15}, 1)
-    assert state.off == "tasker_repaired has failed 10 times in a row"
+    assert (state.failures, state.told) == ({"tasker_sweep_repaired": 15}, 1)
+    assert state.off == "tasker_sweep_repaired has failed 10 times in a row"
 
 
 def test_a_metric_of_a_plugin_takes_no_name_of_ours(log: pytest.LogCaptureFixture) -> None:
     rings = Counter("bell_rings_total", "Rings.")
-    plugins = Plugins(
+    plugins = PluginHost(
         {
             "bell": {"tasker_metrics": lambda: [rings, Counter("tasker_info", "Mine."), 7]},
             "copy": {"tasker_metrics": lambda: [Counter("bell_rings_total", "Rings.")]},
@@ -319,7 +319,7 @@ def test_a_hook_that_is_asked_and_does_not_answer_is_waited_for_once_and_a_raisi
         stuck.wait()
 
     hooks = {"blocks": {hook: block}, "raises": {hook: lambda *values: exit(3)}, "works": {hook: lambda *values: ["x"]}}
-    plugins = Plugins(hooks, Limits(answer_seconds=0.01))
+    plugins = PluginHost(hooks, PluginQueueLimits(answer_seconds=0.01))
     for _ in range(2):
         assert plugins.answers(hook) == [("works", ["x"])]
     assert calls == ["blocks"]
@@ -339,20 +339,20 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
         started,
         AttemptEnded(started, "succeeded", 12),
         TASK,
-        Transition("task", "step", "error", "worker", 7, "timeout", "no answer"),
+        StateTransition("task", "step", "error", "worker", 7, "timeout", "no answer"),
         BreakerChanged("messaging", "closed", "open", ""),
-        CaughtUp(3),
-        ClaimsHeld("fenced", None),
-        ClosedTask("task", "cancelled", "shop", "order", "correlation", datetime.now(UTC)),
-        Repaired((("hint_lost", 2),)),
+        BatchDelivered(3),
+        ClaimsThrottled("fenced", None),
+        TaskClosed("task", "cancelled", "shop", "order", "correlation", datetime.now(UTC)),
+        SweepRepaired((("hint_lost", 2),)),
         ProcessInfo("worker", "uuid", ("shop",)),
         EventPublished("order.paid", "shop", "durable", False, 0.5),
         RequestAnswered("GET", "/v1/tasks", 200, None, 2.5),
         StoredAttempt("shop", None, 5, True),
-        SubmittedTask("task", "correlation"),
-        TasksSubmitted("shop", "order", 1, 2.5, (SubmittedTask("task", "correlation"),)),
-        Written("advance", 2.5, (("shop", 1),), 1, (("success", 1),), 1, (("complete", 1),), (("complete", 4.5),)),
-        Looked(2, True, False, 2.5),
+        TaskSubmitted("task", "correlation"),
+        TasksSubmitted("shop", "order", 1, 2.5, (TaskSubmitted("task", "correlation"),)),
+        WriteCommitted("advance", 2.5, (("shop", 1),), 1, (("success", 1),), 1, (("complete", 1),), (("complete", 4.5),)),
+        QueuePolled(2, True, False, 2.5),
     ]
     assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {
         "ASKED",
@@ -369,7 +369,7 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
 
 def test_a_process_tells_of_its_breakers_and_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = f"{HEAD}@hookimpl\ndef tasker_breaker_changed(breaker): heard.append(breaker.name)\n"
-    source += "@hookimpl\ndef tasker_claims_held(claims): heard.append(claims.reason)\n"
+    source += "@hookimpl\ndef tasker_claims_throttled(claims): heard.append(claims.reason)\n"
     install_plugin(tmp_path, monkeypatch, "assembled", source)
 
     async def assemble() -> None:
@@ -385,10 +385,10 @@ def test_a_process_tells_of_its_breakers_and_holds(tmp_path: Path, monkeypatch: 
 
 async def test_a_plugin_that_has_heard_everything_is_told_so_once() -> None:
     heard, counts = list[object](), list[int]()
-    hooks = {"tasker_repaired": heard.append, "tasker_caught_up": lambda told: counts.append(told.calls)}
-    plugins = Plugins({"one": hooks})
+    hooks = {"tasker_sweep_repaired": heard.append, "tasker_batch_delivered": lambda told: counts.append(told.calls)}
+    plugins = PluginHost({"one": hooks})
     for number in range(3):
-        plugins.tell("tasker_repaired", number)
+        plugins.tell("tasker_sweep_repaired", number)
     await plugins.settle()
     assert (heard, sum(counts), 0 in counts) == ([0, 1, 2], 3, False)
     told = len(counts)

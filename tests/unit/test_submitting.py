@@ -13,8 +13,8 @@ import tasker
 from tasker.errors import NotStorable, UsageError
 from tasker.handler import HandlerRegistry
 from tasker.services.authoring.target_plans import TargetPlans
-from tasker.services.submitting.submission import Drafts, Request
-from tasker.services.submitting.task_requests import TaskRequest
+from tasker.services.submitting.submission import DraftFactory, Submission
+from tasker.services.submitting.task_requests import TaskRequestMessage
 from tests.unit.handlers.support import TASK, plan_of, step_plan
 
 OUT_OF_RANGE = [2**31, -(2**31) - 1, "high", 1.5, True, None]
@@ -23,14 +23,14 @@ OUT_OF_RANGE = [2**31, -(2**31) - 1, "high", 1.5, True, None]
 @pytest.mark.parametrize("priority", OUT_OF_RANGE)
 def test_a_priority_that_cannot_be_kept_is_refused(priority: Any) -> None:
     with pytest.raises(UsageError, match="priority: expected a whole number from -2147483648 to 2147483647"):
-        Drafts(lambda: TASK).draft(plan_of(step_plan()), Request({}, priority=priority))
+        DraftFactory(lambda: TASK).draft(plan_of(step_plan()), Submission({}, priority=priority))
 
 
 @pytest.mark.parametrize("priority", [priority for priority in OUT_OF_RANGE if priority is not None])
 def test_a_request_by_message_with_such_a_priority_is_refused(priority: Any) -> None:
     message = {"request_id": TASK, "namespace": "a", "template": "b", "options": {"priority": priority}}
     with pytest.raises(UsageError, match="priority: expected a whole number"):
-        TaskRequest.decode(json.dumps(message).encode())
+        TaskRequestMessage.decode(json.dumps(message).encode())
 
 
 WRONG_KIND = [
@@ -61,7 +61,7 @@ UNSTORABLE = [
 @pytest.mark.parametrize("option", WRONG_KIND, ids=repr)
 def test_an_option_of_another_kind_is_the_mistake_of_who_gave_it(option: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="expected a ") as caught:
-        Drafts(lambda: TASK).draft(plan_of(step_plan()), Request({}, **option))
+        DraftFactory(lambda: TASK).draft(plan_of(step_plan()), Submission({}, **option))
     assert caught.value.message.startswith(next(iter(option)))
     assert caught.value.hint
 
@@ -71,7 +71,7 @@ def test_an_option_that_no_column_takes_is_refused_with_its_place(
     option: dict[str, Any], path: str, reason: str
 ) -> None:
     with pytest.raises(NotStorable) as caught:
-        Drafts(lambda: TASK, context_limit_bytes=100).draft(plan_of(step_plan()), Request({}, **option))
+        DraftFactory(lambda: TASK, context_limit_bytes=100).draft(plan_of(step_plan()), Submission({}, **option))
     assert caught.value.path == path
     assert reason in caught.value.reason
     assert caught.value.hint
@@ -84,15 +84,15 @@ def test_options_are_written_down_as_their_columns_hold_them() -> None:
         "tags": ("b", "\u20ac"),
         "reason": "x" * 5_000,
     }
-    request = Request({}, correlation_id=correlation, initiator="x" * 2_600, **options)
-    item = Drafts(lambda: TASK).draft(plan_of(step_plan()), request).item
+    request = Submission({}, correlation_id=correlation, initiator="x" * 2_600, **options)
+    item = DraftFactory(lambda: TASK).draft(plan_of(step_plan()), request).item
     assert (item["correlation"], item["parent_correlation"]) == (correlation.lower(),) * 2
     assert (item["initiator"], item["reason"], item["tags"]) == ("x" * 2_600, "x" * 5_000, ["b", "\u20ac"])
 
 
 def test_the_greatest_and_the_least_priority_are_taken() -> None:
     for priority in (2**31 - 1, -(2**31)):
-        Drafts(lambda: TASK).draft(plan_of(step_plan()), Request({}, priority=priority))
+        DraftFactory(lambda: TASK).draft(plan_of(step_plan()), Submission({}, priority=priority))
 
 
 @pytest.mark.parametrize("made", [tasker.App, tasker.SyncApp])

@@ -14,7 +14,7 @@ from tasker.api.extending.route import PluginRoute
 from tasker.api.permissions import REQUIRED
 from tasker.contracts.dataclasses import dataclass
 from tasker.plugins.offers import routers_of
-from tasker.plugins.process import Plugins
+from tasker.plugins.process import PluginHost
 
 BELOW = "/plugins"
 _log = logging.getLogger("tasker.plugins")
@@ -25,17 +25,17 @@ class _Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class OfferedRouters:
     """A router, and what comes before its own paths."""
 
     prefix: str
     router: APIRouter
 
 
-def offered_routers(plugins: Plugins, taken: Collection[str]) -> list[Offered]:
+def offered_routers(plugins: PluginHost, taken: Collection[str]) -> list[OfferedRouters]:
     """The routers of plugins; one that cannot be offered is named in the log. `taken` are the server's paths."""
     owners = {_head(path): "the server" for path in (*taken, BELOW)}
-    found: list[Offered] = []
+    found: list[OfferedRouters] = []
     for plugin, router in routers_of(plugins):
         try:
             found.append(_offered(plugin, router, owners))
@@ -45,10 +45,10 @@ def offered_routers(plugins: Plugins, taken: Collection[str]) -> list[Offered]:
     return found
 
 
-def _offered(plugin: str, router: Any, owners: dict[str, str]) -> Offered:
+def _offered(plugin: str, router: Any, owners: dict[str, str]) -> OfferedRouters:
     if not isinstance(router, APIRouter):
         raise _Refused("it is no fastapi.APIRouter: make it with tasker.api.extending.plugin_router")
-    offered = Offered("" if router.prefix else f"{BELOW}/{plugin}", router)
+    offered = OfferedRouters("" if router.prefix else f"{BELOW}/{plugin}", router)
     head = _head(router.prefix)
     if router.prefix and owners.setdefault(head, plugin) != plugin:
         raise _Refused(f"/{head} is taken by {owners[head]}: leave the prefix out, or choose another one")

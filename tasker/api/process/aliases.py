@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasker.api.process.observed import Buffer, Load
-from tasker.lifecycle.breaker import Reading
+from tasker.api.process.observed import Buffer, WorkerLoad
+from tasker.lifecycle.breaker import BreakerReading
 from tasker.lifecycle.deployment import Tally
 from tasker.resilience.registry import Breakers
 from tasker.services.server.exposition import Catalogue, Described, Sample
@@ -44,14 +44,14 @@ CATALOGUE: Catalogue = {
 
 def of_breakers(breakers: Breakers) -> Iterator[Sample]:
     """Those of the breakers that have names of their own."""
-    found: dict[str, Reading] = {reading.name: reading for reading in breakers.readings()}
+    found: dict[str, BreakerReading] = {reading.name: reading for reading in breakers.readings()}
     messaging, completion = found.get("messaging"), found.get("completion")
     yield Sample("messaging_circuit_breaker_state", BREAKER_STATES[messaging.state] if messaging else 0)
     yield Sample("messaging_circuit_breaker_rejections_total", messaging.counts.refused if messaging else 0)
     yield Sample("ffi_completion_circuit_open_rejections_total", completion.counts.refused if completion else 0)
 
 
-def of_load(load: Load) -> Iterator[Sample]:
+def of_load(load: WorkerLoad) -> Iterator[Sample]:
     """Those of what a worker has to do."""
     yield Sample("worker_handler_semaphore_permits_available", max(0, load.slots - load.busy))
     yield Sample("tasker_ffi_pending_events", load.waiting)

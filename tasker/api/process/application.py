@@ -8,12 +8,12 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from tasker.api.envelope import Envelope, Limits
+from tasker.api.envelope import Envelope, RequestLimits
 from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate
-from tasker.api.process.observed import Observed
+from tasker.api.process.observed import ProcessSnapshot
 from tasker.api.process.routes import configuration_routes, routes
-from tasker.api.process.telling import Telling
+from tasker.api.process.telling import ProcessStatus
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.metrics import Metric
@@ -26,7 +26,7 @@ from tasker.version import __version__
 class PortOptions:
     """How the port is offered. `connections` are those of the process to its database, at most."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
     environment: str = ENVIRONMENT
     connections: int = 0
     metrics: Sequence[Metric] = ()
@@ -35,7 +35,7 @@ class PortOptions:
     """What `/config` answers; None: there is no such path."""
 
 
-def port_application(observed: Observed, options: PortOptions, gate: Gate = open_gate) -> Envelope:
+def port_application(observed: ProcessSnapshot, options: PortOptions, gate: Gate = open_gate) -> Envelope:
     """What a process answers of itself, as an ASGI application."""
     app = FastAPI(title=f"Tasker {observed.kind}", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.router.routes.extend(routes.routes)
@@ -43,7 +43,7 @@ def port_application(observed: Observed, options: PortOptions, gate: Gate = open
         app.router.routes.extend(configuration_routes.routes)
     answer_failures(app)
     state = app.state
-    state.telling = Telling(observed, options.environment, options.connections, options.metrics)
+    state.telling = ProcessStatus(observed, options.environment, options.connections, options.metrics)
     state.gate, state.rate_limit = gate, None
     state.configuration, state.access = options.configuration, AccessCounts()
     state.refused = refused = RefusedCallers()

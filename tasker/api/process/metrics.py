@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tasker.api.process.aliases import CATALOGUE as ALIASES
 from tasker.api.process.aliases import of_breakers, of_load, of_looks
-from tasker.api.process.observed import Buffer, Observed
+from tasker.api.process.observed import Buffer, ProcessSnapshot
 from tasker.contracts.metrics import Metric
 from tasker.lifecycle.deployment import DeploymentMode, HealthStatus
 from tasker.orchestration.dead_letters.staleness import StalenessSearch
@@ -99,7 +99,7 @@ CATALOGUE: Catalogue = {
 }
 
 
-def samples(observed: Observed) -> Iterator[Sample]:
+def samples(observed: ProcessSnapshot) -> Iterator[Sample]:
     """The numbers of now."""
     yield Sample("tasker_info", 1, {"version": __version__, "kind": observed.kind})
     yield Sample("tasker_process_up", int(observed.running))
@@ -131,7 +131,7 @@ def samples(observed: Observed) -> Iterator[Sample]:
             yield from _of_buffer(buffer)
 
 
-def histograms(observed: Observed) -> Sequence[Metric]:
+def histograms(observed: ProcessSnapshot) -> Sequence[Metric]:
     """Those that the process keeps itself."""
     waits = observed.load().waits
     return [observed.process.upkeep.staleness.durations, *([waits] if waits else [])]

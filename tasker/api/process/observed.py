@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple, Protocol
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.metrics import Histogram
 from tasker.contracts.plan import Plan
-from tasker.lifecycle.breaker import Health as BreakersHealth
-from tasker.lifecycle.deployment import Health, HealthStatus
+from tasker.lifecycle.breaker import BreakerHealth as BreakersHealth
+from tasker.lifecycle.deployment import ListeningHealth, HealthStatus
 from tasker.orchestration.upkeep import Upkeep
-from tasker.plugins.process import Plugins
+from tasker.plugins.process import PluginHost
 from tasker.process.health import OF_BREAKERS
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.supervision.supervisor import Supervisor
@@ -28,10 +28,10 @@ class Observable(Protocol):
     supervisor: Supervisor
     events: EventSystem
     breakers: Breakers
-    plugins: Plugins
+    plugins: PluginHost
     upkeep: Upkeep
 
-    def health(self) -> Health:
+    def health(self) -> ListeningHealth:
         """How it does."""
         ...
 
@@ -46,7 +46,7 @@ class Buffer(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class WorkerLoad:
     """Steps that a worker can run at the same time, that it has in hand, that it gave back, and why it takes none.
 
     `refusals` are how often it took on nothing, by reason. `waiting` are the steps that wait for a thread or a child
@@ -79,7 +79,7 @@ class EventCounts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ProcessSnapshot:
     """The process, and what it serves: `namespaces` and `handlers` of now, `plans` as they were found at its start."""
 
     kind: Literal["worker", "orchestrator"]
@@ -90,7 +90,7 @@ class Observed:
     plans: Sequence[Plan] = ()
     missing: Callable[[Plan], Sequence[str]] = lambda plan: ()
     """The callables of a plan that nobody here resolves."""
-    load: Callable[[], Load] = Load
+    load: Callable[[], WorkerLoad] = WorkerLoad
     events: Callable[[], EventCounts] = EventCounts
     cache: PlanCache | None = None
     """The templates in its memory; None for an orchestrator."""
@@ -101,7 +101,7 @@ class Observed:
         """It works: between its start and its stop."""
         return self.process.supervisor.running
 
-    def areas(self) -> Mapping[str, Health]:
+    def areas(self) -> Mapping[str, ListeningHealth]:
         """How each part of it does."""
         held, crashes = sorted(self.load().held_by), self.process.supervisor.recent_crashes()
         off = [state.name for state in self.process.plugins.states() if state.off]
@@ -114,9 +114,9 @@ class Observed:
         }
 
 
-def _of_breakers(found: BreakersHealth) -> Health:
-    return Health(OF_BREAKERS[found.status], found.message)
+def _of_breakers(found: BreakersHealth) -> ListeningHealth:
+    return ListeningHealth(OF_BREAKERS[found.status], found.message)
 
 
-def _degraded(reason: str) -> Health:
-    return Health(HealthStatus.DEGRADED, reason) if reason else Health()
+def _degraded(reason: str) -> ListeningHealth:
+    return ListeningHealth(HealthStatus.DEGRADED, reason) if reason else ListeningHealth()

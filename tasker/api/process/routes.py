@@ -11,7 +11,7 @@ from tasker.api.json_response import Json
 from tasker.api.permissions import needs, require_namespace
 from tasker.api.problems import answer, problem
 from tasker.api.process import shapes
-from tasker.api.process.telling import Telling
+from tasker.api.process.telling import ProcessStatus
 from tasker.api.routes.route import router
 from tasker.api.shapes.problems import refusals
 from tasker.contracts.rules.permissions import Permission
@@ -23,9 +23,9 @@ configuration_routes = router("configuration")
 TEMPLATES = needs(Permission.WORKER_TEMPLATES_READ)
 
 
-def telling(request: Request) -> Telling:
+def telling(request: Request) -> ProcessStatus:
     """The process that answers."""
-    found: Telling = request.app.state.telling
+    found: ProcessStatus = request.app.state.telling
     return found
 
 
@@ -42,8 +42,8 @@ async def live(request: Request) -> Json:
     return Json(telling(request).basic("alive"))
 
 
-@routes.get("/health/ready", response_model=shapes.ReadinessResponse, responses={503: {"description": "not ready"}})
-@routes.get("/ready", response_model=shapes.ReadinessResponse, include_in_schema=False)
+@routes.get("/health/ready", response_model=shapes.WorkerReadinessResponse, responses={503: {"description": "not ready"}})
+@routes.get("/ready", response_model=shapes.WorkerReadinessResponse, include_in_schema=False)
 async def ready(request: Request) -> Response:
     """Whether it works: 503 while it starts, stops, or cannot learn of work."""
     told, reason = telling(request).ready()
@@ -53,7 +53,7 @@ async def ready(request: Request) -> Response:
     return Json(told)
 
 
-@routes.get("/health/detailed", response_model=shapes.DetailedHealthResponse)
+@routes.get("/health/detailed", response_model=shapes.WorkerDetailedHealthResponse)
 async def detailed(request: Request) -> Json:
     """Every part, and why it does not do better."""
     return Json(telling(request).detailed())
@@ -72,8 +72,8 @@ async def domain_event_stats(request: Request) -> Json:
     return Json(telling(request).events())
 
 
-@routes.get("/v1/templates", response_model=shapes.TemplateListResponse, responses=refusals(), **TEMPLATES)
-@routes.get("/templates", response_model=shapes.TemplateListResponse, include_in_schema=False, **TEMPLATES)
+@routes.get("/v1/templates", response_model=shapes.ServedTemplatesResponse, responses=refusals(), **TEMPLATES)
+@routes.get("/templates", response_model=shapes.ServedTemplatesResponse, include_in_schema=False, **TEMPLATES)
 async def templates(request: Request, namespace: str | None = None, include_cache_stats: bool = False) -> Json:
     """The namespaces that it serves, the templates that it found at its start, and its handlers."""
     return Json(telling(request).templates(namespace, include_cache_stats=include_cache_stats))
@@ -93,7 +93,7 @@ async def template(request: Request, namespace: str, name: str, version: str) ->
 
 @routes.post(
     "/v1/templates/{namespace}/{name}/{version}/validate",
-    response_model=shapes.TemplateValidationResponse,
+    response_model=shapes.ServedTemplateValidation,
     responses=refusals(404),
     **TEMPLATES,
 )
@@ -116,7 +116,7 @@ async def handlers(request: Request) -> Json:
 
 
 @configuration_routes.get(
-    "/config", response_model=shapes.ConfigResponse, responses=refusals(), **needs(Permission.WORKER_CONFIG_READ)
+    "/config", response_model=shapes.WorkerConfigResponse, responses=refusals(), **needs(Permission.WORKER_CONFIG_READ)
 )
 async def config(request: Request) -> Json:
     """What it was configured with. Never a secret."""

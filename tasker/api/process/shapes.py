@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 
-class HealthCheck(BaseModel):
+class WorkerHealthCheck(BaseModel):
     """One part of the process."""
 
     status: str
@@ -25,20 +25,20 @@ class BasicHealthResponse(BaseModel):
     worker_id: str
 
 
-class ReadinessChecks(BaseModel):
+class WorkerReadinessChecks(BaseModel):
     """What must hold before it can work."""
 
-    database: HealthCheck
-    command_processor: HealthCheck
-    queue_processing: HealthCheck
+    database: WorkerHealthCheck
+    command_processor: WorkerHealthCheck
+    queue_processing: WorkerHealthCheck
 
 
-class DetailedChecks(ReadinessChecks):
+class DetailedChecks(WorkerReadinessChecks):
     """Everything that is looked at."""
 
-    event_system: HealthCheck
-    step_processing: HealthCheck
-    circuit_breakers: HealthCheck
+    event_system: WorkerHealthCheck
+    step_processing: WorkerHealthCheck
+    circuit_breakers: WorkerHealthCheck
 
 
 class SystemInfo(BaseModel):
@@ -55,14 +55,14 @@ class SystemInfo(BaseModel):
     """A process has a fixed few connections, and no pool of them."""
 
 
-class ReadinessResponse(BasicHealthResponse):
+class WorkerReadinessResponse(BasicHealthResponse):
     """Whether it works."""
 
-    checks: ReadinessChecks
+    checks: WorkerReadinessChecks
     system_info: SystemInfo
 
 
-class DetailedHealthResponse(BasicHealthResponse):
+class WorkerDetailedHealthResponse(BasicHealthResponse):
     """Everything that it knows of how it does."""
 
     checks: DetailedChecks
@@ -71,7 +71,7 @@ class DetailedHealthResponse(BasicHealthResponse):
     """There is none."""
 
 
-class CacheStats(BaseModel):
+class PlanCacheStatus(BaseModel):
     """How the templates in its memory fare."""
 
     total_cached: int
@@ -113,14 +113,14 @@ class DomainEventStats(BaseModel):
     worker_id: str
 
 
-class TemplateListResponse(BaseModel):
+class ServedTemplatesResponse(BaseModel):
     """What it serves."""
 
     supported_namespaces: list[str]
     template_count: int
     worker_capabilities: list[str]
     templates: list[str]
-    cache_stats: CacheStats | None = None
+    cache_stats: PlanCacheStatus | None = None
 
 
 class HandlerMetadata(BaseModel):
@@ -145,7 +145,7 @@ class TemplateResponse(BaseModel):
     cache_age_seconds: int | None = None
 
 
-class TemplateValidationResponse(BaseModel):
+class ServedTemplateValidation(BaseModel):
     """Whether every step of it has a handler here."""
 
     valid: bool
@@ -189,7 +189,7 @@ class SafeMessagingConfig(BaseModel):
     queues: list[str]
 
 
-class ConfigResponse(BaseModel):
+class WorkerConfigResponse(BaseModel):
     """What the process was configured with, without secrets."""
 
     metadata: ConfigMetadata

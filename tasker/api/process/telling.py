@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasker.api.process.metrics import CATALOGUE, histograms, samples
-from tasker.api.process.observed import Observed
+from tasker.api.process.observed import ProcessSnapshot
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.metrics import Metric
 from tasker.contracts.plan import Plan
 from tasker.errors import TemplateNotFound
-from tasker.lifecycle.deployment import Health, HealthStatus
+from tasker.lifecycle.deployment import ListeningHealth, HealthStatus
 from tasker.services.server.exposition import exposition, families
 from tasker.services.server.metrics import AccessCounts
 from tasker.version import __version__
@@ -35,10 +35,10 @@ Told = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class ProcessStatus:
     """One process. `connections` are those to its database, at most; `metrics` are those of plugins."""
 
-    observed: Observed
+    observed: ProcessSnapshot
     environment: str = ENVIRONMENT
     connections: int = 0
     metrics: Sequence[Metric] = ()
@@ -165,6 +165,6 @@ class Telling:
         return {name: _check(areas[CHECKED[name]], now, took_ms) for name in names}
 
 
-def _check(health: Health, now: datetime, took_ms: int) -> Told:
+def _check(health: ListeningHealth, now: datetime, took_ms: int) -> Told:
     status = "healthy" if health.status is HealthStatus.HEALTHY else str(health.status).lower()
     return {"status": status, "message": health.reason or None, "duration_ms": took_ms, "last_checked": now}

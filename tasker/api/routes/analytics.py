@@ -13,7 +13,7 @@ from tasker.api.routes.route import program_of, router
 from tasker.api.shapes.analytics import BottleneckAnalysis, PerformanceMetrics, ScalingAdvice, TemplateVersion
 from tasker.api.shapes.problems import refusals
 from tasker.lifecycle.scaling import BY_DEFAULT, ScalingSettings
-from tasker.services.fleet.analytics import Slow
+from tasker.services.fleet.analytics import SlowItem
 
 routes = router("analytics")
 Workers = Annotated[int, Query(ge=0, le=10_000)]
@@ -118,7 +118,7 @@ async def get_scaling(
     return Json([each.to_dict() for each in await program_of(request).analytics.scaling(settings)])
 
 
-def _slow(each: Slow) -> dict[str, Any]:
+def _slow(each: SlowItem) -> dict[str, Any]:
     return {
         "namespace_name": each.namespace,
         "task_name": each.template,

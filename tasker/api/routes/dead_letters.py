@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
 
-from tasker.api.covering import covered_failures
+from tasker.api.covering import redact_failures
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, caller_of, namespaces_of, needs
 from tasker.api.routes.route import program_of, require_task, router
@@ -26,7 +26,7 @@ from tasker.api.shapes.observed import RetryRequest
 from tasker.api.shapes.problems import refusals
 from tasker.services.dead_letters.entries import missing
 from tasker.services.dead_letters.records import DeadLetter, FailureGroup
-from tasker.services.operators.steps import Retried
+from tasker.services.operators.steps import RetriedSteps
 
 routes = router("dlq")
 READ = needs(Permission.DLQ_READ, confines=True)
@@ -99,7 +99,7 @@ async def get_groups(request: Request, limit: Limit = 50) -> Json:
     """Pending entries by what failed, the largest group first."""
     found = await program_of(request).dead_letters.groups(limit=limit, namespaces=namespaces_of(request))
     groups = [asdict(each) for each in found]
-    return Json(await covered_failures(request, groups, lambda group: group["namespaces"]))
+    return Json(await redact_failures(request, groups, lambda group: group["namespaces"]))
 
 
 @routes.post(
@@ -149,7 +149,7 @@ async def update_entry(
 
 @routes.post(
     "/v1/dlq/entry/{dlq_entry_uuid}/retry",
-    response_model=Retried,
+    response_model=RetriedSteps,
     responses=refusals(404),
     **needs(Permission.STEPS_RESOLVE, confines=True, operates=True),
 )
@@ -180,7 +180,7 @@ async def own_entry(request: Request, entry_uuid: str) -> DeadLetter:
 async def covered_entries(request: Request, found: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:
     """As they are published, without what their caller may not read."""
     entries = [_entry(each) for each in found]
-    return await covered_failures(request, entries, lambda entry: [(entry["task_snapshot"] or {}).get("namespace", "")])
+    return await redact_failures(request, entries, lambda entry: [(entry["task_snapshot"] or {}).get("namespace", "")])
 
 
 def _entry(each: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tasker.api.shapes.texts import Moment
 from tasker.api.streams import Streams
 from tasker.contracts.rules.limits import MAX_POSITION
 from tasker.errors import UsageError
-from tasker.services.domain_events.values import EventFilter, PublishedEvent, Rewound, SubscriberStatus
+from tasker.services.domain_events.values import EventFilter, PublishedEvent, RewindResult, SubscriberStatus
 
 routes = router("events")
 READS = needs(Permission.TASKS_LIST, confines=True)
@@ -95,7 +95,7 @@ async def list_event_subscribers(request: Request) -> Json:
 
 @routes.post(
     "/v1/events/subscribers/{name}/replay",
-    response_model=Rewound,
+    response_model=RewindResult,
     responses=refusals(),
     **needs(Permission.STEPS_RESOLVE, operates=True),
 )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Query, Request
 
-from tasker.api.covering import covered
+from tasker.api.covering import redact_answer
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, needs
 from tasker.api.routes.route import program_of, router
@@ -34,4 +34,4 @@ async def explain_task(request: Request, uuid: TaskUuid, step: StepName = None, 
     """For each step that has not ended why it does not run now, and what would change it."""
     found = await program_of(request).tasks.explain(uuid, step, names=names)
     reasons = [{**each.to_dict(UTC), "template_steps": each.of} for each in found.reasons]
-    return Json(await covered(request, uuid, {**found.to_dict(UTC), "reasons": reasons}))
+    return Json(await redact_answer(request, uuid, {**found.to_dict(UTC), "reasons": reasons}))

@@ -24,8 +24,8 @@ from tasker.api.shapes.fleet import (
 )
 from tasker.api.shapes.problems import refusals
 from tasker.api.shapes.texts import AwareMoment
-from tasker.services.listings import RegisteredProcess
-from tasker.services.pauses import Target
+from tasker.services.listings import ProcessRow
+from tasker.services.pauses import PauseTarget
 
 routes = router("fleet")
 Name = Annotated[str | None, Query(max_length=255)]
@@ -63,8 +63,8 @@ async def get_handler(
     return Json({"handlers": [each for each in found if each["name"] == name]})
 
 
-def _handlers(processes: Iterable[RegisteredProcess]) -> list[dict[str, Any]]:
-    by_name: defaultdict[str, list[RegisteredProcess]] = defaultdict(list)
+def _handlers(processes: Iterable[ProcessRow]) -> list[dict[str, Any]]:
+    by_name: defaultdict[str, list[ProcessRow]] = defaultdict(list)
     for each in processes:
         for name in each.callables if each.state == "live" else ():
             by_name[name].append(each)
@@ -119,7 +119,7 @@ async def list_operator_actions(
 )
 async def pause(request: Request, body: PauseRequest) -> Json:
     """Let nothing more start of one thing. `paused` is false when it is paused already."""
-    target = Target.of(body.namespace, template=body.template, step=body.step, task=body.task, queue=body.queue)
+    target = PauseTarget.of(body.namespace, template=body.template, step=body.step, task=body.task, queue=body.queue)
     await _require_within(request, target)
     actor = actor_of(request, body.actor)
     paused = await program_of(request).pauses.pause(target, actor=actor, reason=body.reason)
@@ -143,13 +143,13 @@ async def resume(
     actor: Name = None,
 ) -> Json:
     """End a pause. `held` is how many ready steps, or messages, go on; null when it was not paused."""
-    target = Target.of(namespace, template=template, step=step, task=task, queue=queue)
+    target = PauseTarget.of(namespace, template=template, step=step, task=task, queue=queue)
     await _require_within(request, target)
     held = await program_of(request).pauses.resume(target, actor=actor_of(request, actor), reason=reason)
     return Json({"target": str(target), "resumed": held is not None, "held": held})
 
 
-async def _require_within(request: Request, target: Target) -> None:
+async def _require_within(request: Request, target: PauseTarget) -> None:
     """Raises `NotPermitted` for a target outside of the caller's namespaces; a queue belongs to all of them."""
     if target.task is None:
         require_namespace(request, target.namespace or "*")

@@ -8,7 +8,7 @@ from uuid import UUID
 import orjson
 from fastapi import Query, Request
 
-from tasker.api.covering import covered, may_search_inputs
+from tasker.api.covering import redact_answer, may_search_inputs
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, namespaces_of, needs
 from tasker.api.routes.route import location_of, program_of, router
@@ -19,9 +19,9 @@ from tasker.api.shapes.steps import StepAuditResponse
 from tasker.api.shapes.texts import Moment
 from tasker.services.fleet.doctor import to_dict
 from tasker.services.fleet.overview import Overview
-from tasker.services.listings import ListedTask, RefusedMessage
-from tasker.services.operators.reruns import Rerunning, where_to_begin
-from tasker.services.operators.steps import Retried
+from tasker.services.listings import TaskSummary, RefusedMessage
+from tasker.services.operators.reruns import StartedRerun, where_to_begin
+from tasker.services.operators.steps import RetriedSteps
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
 from tasker.services.step_logs import StepLogLine
@@ -34,7 +34,7 @@ FLEET = needs(Permission.SYSTEM_ANALYTICS_READ)
 Hexadecimal = Annotated[str, Query(pattern=r"^[0-9a-fA-F-]{1,36}$", description="How the identifiers begin.")]
 
 
-@routes.get("/v1/listings/tasks", response_model=list[ListedTask], responses=refusals(), **LISTED)
+@routes.get("/v1/listings/tasks", response_model=list[TaskSummary], responses=refusals(), **LISTED)
 async def list_tasks_briefly(
     request: Request,
     namespace: Filter = None,
@@ -87,7 +87,7 @@ async def get_report(
     `more_steps` says how many follow.
     """
     report = await program_of(request).tasks.report(uuid, limit=limit, offset=offset)
-    return Json(await covered(request, uuid, report))
+    return Json(await redact_answer(request, uuid, report))
 
 
 @routes.get("/v1/tasks/{uuid}/history", response_model=list[HistoryEntry], responses=refusals(404), **TASKS)
@@ -99,7 +99,7 @@ async def get_history(
 ) -> Json:
     """Transitions of a task and its steps in order, with who made each and why: a page of them."""
     history = await program_of(request).tasks.history(uuid, limit=limit, offset=offset)
-    return Json(await covered(request, uuid, history))
+    return Json(await redact_answer(request, uuid, history))
 
 
 @routes.get("/v1/tasks/{uuid}/progress", response_model=TaskProgress, responses=refusals(404), **TASKS)
@@ -109,7 +109,7 @@ async def get_progress(
     since: Annotated[Moment | None, Query(description="Only steps that changed since then, or run.")] = None,
 ) -> Json:
     """How far a task is, for views that ask again and again."""
-    return Json(await covered(request, uuid, await program_of(request).tasks.progress(uuid, since)))
+    return Json(await redact_answer(request, uuid, await program_of(request).tasks.progress(uuid, since)))
 
 
 @routes.get("/v1/tasks/{uuid}/logs", response_model=list[StepLogLine], responses=refusals(404), **TASKS)
@@ -128,7 +128,7 @@ async def get_logs(
     """What the handlers of a task have logged and printed, in the order of time; a line is stored within seconds."""
     which: dict[str, Any] = {"step": step, "attempt": attempt, "level": level, "since": since, "after": after}
     lines = await program_of(request).tasks.logs(uuid, **which, limit=limit)
-    return Json(await covered(request, uuid, lines))
+    return Json(await redact_answer(request, uuid, lines))
 
 
 @routes.get("/v1/tasks/{uuid}/template", response_model=dict[str, Any], responses=refusals(404), **TASKS)
@@ -145,12 +145,12 @@ async def get_template_of_task(request: Request, uuid: TaskUuid) -> Json:
 )
 async def get_audit_of_task(request: Request, uuid: TaskUuid) -> Json:
     """Who stored which result of every step of a task, the newest first."""
-    return Json(await covered(request, uuid, await program_of(request).views.audit(uuid)))
+    return Json(await redact_answer(request, uuid, await program_of(request).views.audit(uuid)))
 
 
 @routes.post(
     "/v1/tasks/{uuid}/retry",
-    response_model=Retried,
+    response_model=RetriedSteps,
     responses=refusals(404),
     **needs(Permission.STEPS_RESOLVE, operates=True),
 )
@@ -163,7 +163,7 @@ async def retry_task(request: Request, uuid: TaskUuid, body: RetryRequest) -> Js
 @routes.post(
     "/v1/tasks/{uuid}/rerun",
     status_code=201,
-    response_model=Rerunning,
+    response_model=StartedRerun,
     responses=refusals(404, 422),
     **needs(Permission.TASKS_CREATE, operates=True),
 )

@@ -12,7 +12,7 @@ from tasker.api.routes.route import program_of, router
 from tasker.api.shapes.dead_letters import BeginReplayRequest, SteerReplayRequest
 from tasker.api.shapes.problems import refusals
 from tasker.errors import UsageError
-from tasker.services.dead_letters.replays import Group, Replay, ReplayPlan
+from tasker.services.dead_letters.replays import FailureSelection, Replay, ReplayPlan
 
 routes = router("dlq")
 READS = needs(Permission.DLQ_READ)
@@ -44,7 +44,7 @@ async def begin_replay(request: Request, body: BeginReplayRequest) -> Json:
     if not body.all and not any(which.values()):
         hint = f"one of {', '.join(WHICH)}, or all: true"
         raise UsageError("say which entries are meant", hint=hint)
-    service, group = program_of(request).replays, Group(**which, limit=body.limit)
+    service, group = program_of(request).replays, FailureSelection(**which, limit=body.limit)
     if body.dry_run:
         return Json(await service.plan(group))
     actor = actor_of(request, body.actor)

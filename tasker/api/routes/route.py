@@ -12,13 +12,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from tasker.api.json_request import read_json
-from tasker.api.operating import only_tells, recorded
+from tasker.api.operating import is_read_only, audit_request
 from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, SEVERAL, UNLESS, namespaces_of, require_namespace
 from tasker.api.program import program_of as program_of  # offered to the routes
 from tasker.api.rate_limit import RateLimit
 from tasker.contracts.rules.permissions import Permission
 from tasker.errors import NotAuthenticated, NotPermitted
-from tasker.services.authentication.caller import Caller
+from tasker.services.authentication.caller import AuthenticatedCaller
 from tasker.services.server.metrics import AccessCounts
 from tasker.services.tasks import not_found
 from tasker.template.diagnostics import did_you_mean, listed
@@ -53,9 +53,9 @@ class GuardedRoute(APIRoute):
             await admit(request, permission, confines)
             if parameters is not None:
                 _refuse_unknown(request, parameters)
-            if not operates or (unless and await only_tells(request, unless)):
+            if not operates or (unless and await is_read_only(request, unless)):
                 return await handle(request)
-            return await recorded(request, self.offered_at or self.path, handle, done=done, several=several)
+            return await audit_request(request, self.offered_at or self.path, handle, done=done, several=several)
 
         return guarded
 
@@ -104,19 +104,19 @@ def _unknown(name: str, parameters: Collection[str]) -> dict[str, Any]:
     return {"type": "extra_forbidden", "loc": ("query", name), "msg": f"unknown parameter; {expected}"}
 
 
-async def _require(request: Request, caller: Caller, permission: Permission, confines: bool) -> None:
+async def _require(request: Request, caller: AuthenticatedCaller, permission: Permission, confines: bool) -> None:
     caller.require(permission)
     request.state.namespaces = where = caller.namespaces(permission)
     if where is not None and not await _named_by_its_path(request) and not confines:
         raise NotPermitted(f"Missing required permission: {permission} in every namespace")
 
 
-async def _caller(request: Request) -> Caller:
+async def _caller(request: Request) -> AuthenticatedCaller:
     """Who calls, as long as they may. Who shows nothing that is known counts by their address."""
     limit: RateLimit | None = request.app.state.rate_limit
     address = request.client.host if request.client else "unknown"
     try:
-        caller: Caller = await request.app.state.gate(request)
+        caller: AuthenticatedCaller = await request.app.state.gate(request)
     except NotAuthenticated:
         if limit:
             limit.spend(f"address {address}")

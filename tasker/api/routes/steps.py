@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request
 
-from tasker.api.covering import covered
+from tasker.api.covering import redact_answer
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, needs
 from tasker.api.rendering import step_view
@@ -38,14 +38,14 @@ async def list_steps(
     """The steps of a task with their results, in topological order: a page of them."""
     page = await program_of(request).views.steps(uuid, limit=limit, offset=offset)
     found = [step_view(step) for step in page]
-    return Json(await covered(request, uuid, found))
+    return Json(await redact_answer(request, uuid, found))
 
 
 @routes.get(ONE, response_model=StepResponse, responses=refusals(404), **needs(Permission.STEPS_READ))
 async def get_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Json:
     """One step with its result."""
     found = step_view(await program_of(request).views.step(uuid, step_uuid))
-    return Json(await covered(request, uuid, found))
+    return Json(await redact_answer(request, uuid, found))
 
 
 @routes.patch(
@@ -56,7 +56,7 @@ async def mend_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid, body:
     program = program_of(request)
     step = await program.views.step(uuid, step_uuid)
     await _act(request, uuid, step["name"], body)
-    return Json(await covered(request, uuid, step_view(await program.views.step(uuid, step_uuid))))
+    return Json(await redact_answer(request, uuid, step_view(await program.views.step(uuid, step_uuid))))
 
 
 def _act(request: Request, task: str, step: str, body: StepManualAction) -> Awaitable[None]:
@@ -74,4 +74,4 @@ def _act(request: Request, task: str, step: str, body: StepManualAction) -> Awai
 )
 async def get_audit(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Json:
     """Who stored which result of a step, the newest first (B-87)."""
-    return Json(await covered(request, uuid, await program_of(request).views.audit(uuid, step_uuid)))
+    return Json(await redact_answer(request, uuid, await program_of(request).views.audit(uuid, step_uuid)))

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from fastapi import Query, Request
 
-from tasker.api.covering import covered, covered_tasks
-from tasker.api.cursors import cursor_after, place_of
+from tasker.api.covering import redact_answer, redact_tasks
+from tasker.api.cursors import cursor_after, cursor_of
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, namespaces_of, needs
 from tasker.api.rendering import task_context, task_details, task_view
@@ -75,7 +75,7 @@ async def list_tasks(
         namespaces=names(namespaces_of(request)),
     )
     views = program_of(request).views
-    after = place_of(cursor, sort) if cursor else None
+    after = cursor_of(cursor, sort) if cursor else None
     found, read_to = await views.part(
         which, limit=per_page + 1, offset=0 if after else page * per_page, after=after, oldest_first=sort[0] != "-"
     )
@@ -95,7 +95,7 @@ async def list_tasks(
             "total_pages": -(-count.number // per_page),
             "has_previous": page > 0,
         }
-    tasks = await covered_tasks(request, [task_view(task) for task in shown])
+    tasks = await redact_tasks(request, [task_view(task) for task in shown])
     return Json({"tasks": tasks, "pagination": pagination})
 
 
@@ -107,7 +107,7 @@ async def list_tasks(
 )
 async def get_task_context(request: Request, uuid: TaskUuid) -> Json:
     """What a task was given, and how its execution stands."""
-    return Json(await covered(request, uuid, task_context(await program_of(request).views.task(uuid, limit=1))))
+    return Json(await redact_answer(request, uuid, task_context(await program_of(request).views.task(uuid, limit=1))))
 
 
 @routes.get(
@@ -125,4 +125,4 @@ async def get_task_details(request: Request, uuid: TaskUuid) -> Json:
     task = await program.views.task(uuid, limit=MOST_STEPS)
     report = await program.tasks.report(uuid, limit=MOST_STEPS)
     found = task_details(task, report, await program.tasks.history(uuid, limit=MOST_TRANSITIONS))
-    return Json(await covered(request, uuid, found))
+    return Json(await redact_answer(request, uuid, found))

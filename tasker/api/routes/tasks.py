@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Header, Path, Query, Request
 from starlette.responses import Response
 
-from tasker.api.covering import covered
+from tasker.api.covering import redact_answer
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, caller_of, known_caller, needs, require_namespace
 from tasker.api.problems import problem_of
@@ -27,10 +27,10 @@ from tasker.api.shapes.tasks import (
     TaskResponse,
 )
 from tasker.api.shapes.tracing import SubmissionHeaders, TraceHeaders
-from tasker.api.waiting import Wait, ended_or_late, seconds_of
+from tasker.api.waiting import Wait, wait_for_end, seconds_of
 from tasker.errors import NotPermitted, TaskerError
-from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import Submitted
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import SubmissionResult
 
 routes = router("tasks")
 TaskUuid = Annotated[str, Path(description="The task's identifier.")]
@@ -56,9 +56,9 @@ async def create_task(
     order = body.order(known_caller(request), headers.context, headers.idempotency_key)
     _permit(request, order, body.on_duplicate)
     submitted = await program.submit_order(order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds))
-    await ended_or_late(request, program, submitted.task_uuid, seconds)
+    await wait_for_end(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid, limit=MOST_STEPS)
-    created = await covered(request, submitted.task_uuid, task_created(task, submitted))
+    created = await redact_answer(request, submitted.task_uuid, task_created(task, submitted))
     return Json(created, 201 if submitted.created else 200, location_of(request, submitted.task_uuid))
 
 
@@ -97,14 +97,14 @@ async def request_task(request: Request, body: QueuedRequest, headers: Annotated
     return Json({"task_uuid": asked, "status": "requested"}, 202, location_of(request, asked))
 
 
-def _permit(request: Request, order: Order, on_duplicate: str) -> None:
+def _permit(request: Request, order: TemplateSubmission, on_duplicate: str) -> None:
     """Raises `NotPermitted`. Who wants the task that exists must be allowed to read it."""
     require_namespace(request, order.namespace)
     if on_duplicate != "refuse":
         caller_of(request).require_in(Permission.TASKS_READ, order.namespace)
 
 
-def _refusal(request: Request, order: Order, body: TaskBatch) -> NotPermitted | None:
+def _refusal(request: Request, order: TemplateSubmission, body: TaskBatch) -> NotPermitted | None:
     try:
         _permit(request, order, body.on_duplicate)
     except NotPermitted as error:
@@ -112,7 +112,7 @@ def _refusal(request: Request, order: Order, body: TaskBatch) -> NotPermitted | 
     return None
 
 
-def _batch(answers: Sequence[Submitted | TaskerError]) -> dict[str, Any]:
+def _batch(answers: Sequence[SubmissionResult | TaskerError]) -> dict[str, Any]:
     results = [{"index": index, **_answer(each)} for index, each in enumerate(answers)]
     statuses = [result["status"] for result in results]
     created, existing = statuses.count(201), statuses.count(200)
@@ -130,8 +130,8 @@ def _retry_after(batch: Mapping[str, Any]) -> dict[str, str]:
     return {"Retry-After": str(max(waits))} if all(waits) else {}
 
 
-def _answer(each: Submitted | TaskerError) -> dict[str, Any]:
-    if isinstance(each, Submitted):
+def _answer(each: SubmissionResult | TaskerError) -> dict[str, Any]:
+    if isinstance(each, SubmissionResult):
         status = 201 if each.created else 200
         return {"status": status, "task_uuid": each.task_uuid, "step_count": each.step_count, "created": each.created}
     found = problem_of(each, within=True)
@@ -153,9 +153,9 @@ async def get_task(
 ) -> Json:
     """A task with a page of its steps; `more_steps` says how many follow."""
     program = program_of(request)
-    await ended_or_late(request, program, uuid, seconds_of(wait))
+    await wait_for_end(request, program, uuid, seconds_of(wait))
     task = await program.views.task(uuid, limit=steps_limit, offset=steps_offset)
-    return Json(await covered(request, uuid, task_view(task)))
+    return Json(await redact_answer(request, uuid, task_view(task)))
 
 
 @routes.delete(
@@ -174,4 +174,4 @@ async def cancel_task(
     program = program_of(request)
     before = await program.tasks.cancel(uuid, reason=reason, actor=actor_of(request, actor))
     found = {**task_view(await program.views.task(uuid, limit=MOST_STEPS)), "previous_status": before}
-    return Json(await covered(request, uuid, found))
+    return Json(await redact_answer(request, uuid, found))

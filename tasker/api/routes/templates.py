@@ -25,7 +25,7 @@ from tasker.api.shapes.templates import (
 )
 from tasker.contracts.plan import Plan
 from tasker.services.engine.plans import TemplateFilter
-from tasker.services.server.template_texts import Compiled
+from tasker.services.server.template_texts import CompiledTexts
 from tasker.services.tasks import names
 
 routes = router("templates")
@@ -194,7 +194,7 @@ def _detail(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _registration(found: Compiled, *, registered: bool) -> dict[str, Any]:
+def _registration(found: CompiledTexts, *, registered: bool) -> dict[str, Any]:
     templates = [
         {"namespace": plan.namespace, "name": plan.name, "version": plan.version, "step_count": len(plan.steps)}
         for plan in found.plans

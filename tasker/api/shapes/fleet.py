@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from tasker.api.shapes.texts import Name, Text
-from tasker.services.server.operator_log import KeptAction
+from tasker.services.server.operator_log import RecordedAction
 
 
 class WorkerInfo(BaseModel):
@@ -34,7 +34,7 @@ class WorkerInfo(BaseModel):
 class OperatorActionListResponse(BaseModel):
     """The actions, the newest first."""
 
-    actions: list[KeptAction]
+    actions: list[RecordedAction]
 
 
 class WorkerListResponse(BaseModel):

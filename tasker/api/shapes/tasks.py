@@ -13,8 +13,8 @@ from tasker.api.shapes.texts import Moment, Name, Text
 from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.contracts.tracing import TraceContext
 from tasker.errors import UsageError
-from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import OnDuplicate, Request
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import OnDuplicate, Submission
 
 MOST_ORDERS = 1000
 ON_DUPLICATE: dict[str, OnDuplicate] = {"refuse": "refuse", "return_existing": "return"}
@@ -67,7 +67,7 @@ class DescribedTask(BaseModel):
 
     def order(
         self, caller: str | None = None, trace: TraceContext | None = None, idempotency_key: str | None = None
-    ) -> Order:
+    ) -> TemplateSubmission:
         """As the services take it. The known `caller` is the initiator where the request names none.
 
         `idempotency_key` is that of the request's header. Raises `UsageError` where the body has another one.
@@ -77,7 +77,7 @@ class DescribedTask(BaseModel):
                 "the header Idempotency-Key and the body's idempotency_key differ",
                 hint="send one of them, or the same text in both",
             )
-        request = Request(
+        request = Submission(
             self.input,
             priority=self.priority or 0,
             idempotency_key=self.idempotency_key if idempotency_key is None else idempotency_key,
@@ -90,7 +90,7 @@ class DescribedTask(BaseModel):
             traceparent=trace.traceparent if trace else None,
             tracestate=trace.tracestate if trace else None,
         )
-        return Order(self.namespace, self.template, self.version, request)
+        return TemplateSubmission(self.namespace, self.template, self.version, request)
 
 
 class TaskRequest(DescribedTask):

@@ -9,25 +9,25 @@ from tasker.contracts.hook_arguments import TaskFinished
 from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import EventSettings
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.schedule import Schedule
+from tasker.orchestration.schedule import PendingWork
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.plugins.choice import PluginChoice
-from tasker.plugins.process import Plugins, plugins_of
+from tasker.plugins.process import PluginHost, plugins_of
 from tasker.process.connections.engines import Engines
 from tasker.process.context import ProcessContext
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tasker.services.engine.calls import OnFinished
-from tasker.services.engine.listeners import Listeners
+from tasker.services.engine.listeners import WriteListeners
 
 BREAKER_CHANGED = "tasker_breaker_changed"
 
 
-def listeners_of(plugins: Plugins) -> Listeners:
+def listeners_of(plugins: PluginHost) -> WriteListeners:
     """The plugins that hear of the engine's writes."""
-    hooks = ("tasker_transitions", "tasker_written", "tasker_tasks_submitted", "tasker_tasks_closed")
-    return Listeners(*map(plugins.listener, hooks))
+    hooks = ("tasker_transitions", "tasker_write_committed", "tasker_tasks_submitted", "tasker_tasks_closed")
+    return WriteListeners(*map(plugins.listener, hooks))
 
 
 def breakers_of(policies: BreakerPolicies, choice: PluginChoice) -> Breakers:
@@ -35,7 +35,7 @@ def breakers_of(policies: BreakerPolicies, choice: PluginChoice) -> Breakers:
     return Breakers(SystemClock(), policies, lambda changed: plugins_of(choice).tell(BREAKER_CHANGED, changed))
 
 
-def told_of_ends(plugins: Plugins, then: OnFinished) -> OnFinished:
+def end_listener_of(plugins: PluginHost, then: OnFinished) -> OnFinished:
     """What tells the plugins that listen of a task that ended, and then calls `then`."""
     tell = plugins.listener("tasker_task_finished")
     if tell is None:
@@ -56,7 +56,7 @@ def process_context(
     breakers: Breakers | None,
     events: EventSettings | None = None,
     waiter: str | None = None,
-    plugins: Plugins | None = None,
+    plugins: PluginHost | None = None,
 ) -> ProcessContext:
     """The context of a process; what is not given is as without a configuration, `events` as for a worker.
 
@@ -76,8 +76,8 @@ def process_context(
         engines,
         engines.upkeep,
         EventSystem(
-            events or settings.events, messaging.capabilities, clock, random, plugins.listener("tasker_looked")
+            events or settings.events, messaging.capabilities, clock, random, plugins.listener("tasker_queue_polled")
         ),
-        Schedule(clock),
+        PendingWork(clock),
         plugins,
     )

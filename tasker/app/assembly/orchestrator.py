@@ -14,25 +14,25 @@ from tasker.execution.settings import WorkerSettings
 from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.consuming import Inbox
-from tasker.orchestration.executor import NoExecutor
-from tasker.orchestration.finalizing import Finalizations
-from tasker.orchestration.parking import ParkedResults
-from tasker.orchestration.requests import TaskRequests
-from tasker.orchestration.results import Processor
+from tasker.orchestration.consuming import MessageInbox
+from tasker.orchestration.executor import NoStepExecutor
+from tasker.orchestration.finalizing import FinalizationConsumer
+from tasker.orchestration.parking import ParkedResultConsumer
+from tasker.orchestration.requests import TaskRequestConsumer
+from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.plugins.process import Plugins
+from tasker.plugins.process import PluginHost
 from tasker.process.context import ProcessContext
 from tasker.process.orchestrator import Orchestrator
-from tasker.process.presence.heartbeat import Heartbeat
+from tasker.process.presence.heartbeat import ProcessHeartbeat
 from tasker.process.system import new_task_uuid, new_uuid
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import CompletingWorker
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import Registration
-from tasker.services.submitting.pressure import Admission
-from tasker.services.submitting.submission import Drafts
+from tasker.services.submitting.pressure import SubmissionAdmission
+from tasker.services.submitting.submission import DraftFactory
 
 
 def orchestrator_process(
@@ -46,7 +46,7 @@ def orchestrator_process(
     context_limit_bytes: int = VALUE_LIMIT_BYTES,
     depth_limits: DepthLimits | None = None,
     retry: RetryPolicy | None = None,
-    plugins: Plugins | None = None,
+    plugins: PluginHost | None = None,
 ) -> Orchestrator:
     """An orchestrator that is not started yet. `retry` is what steps inherit whose template names no retries.
 
@@ -73,18 +73,18 @@ class OrchestratorAssembly(Assembly):
         self._context_limit_bytes, self._depth_limits, self._retry = context_limit_bytes, depth_limits, retry
 
     @cached_property
-    def executor(self) -> NoExecutor:
+    def executor(self) -> NoStepExecutor:
         """Nobody runs steps here."""
         limits = self.context.settings
-        return NoExecutor(
-            Caller(self.identity, window=limits.window, timeout_ms=limits.timeout_ms, grace_ms=limits.grace_ms)
+        return NoStepExecutor(
+            CompletingWorker(self.identity, window=limits.window, timeout_ms=limits.timeout_ms, grace_ms=limits.grace_ms)
         )
 
     @cached_property
-    def heartbeat(self) -> Heartbeat:
+    def heartbeat(self) -> ProcessHeartbeat:
         """The orchestrator's entry in the registry."""
         backend, lease_ms = self.context.messaging.provider_name(), self.context.settings.lease_ms
-        return Heartbeat(self.registry, Registration(self.identity, lease_ms, "orchestrator", backend=backend))
+        return ProcessHeartbeat(self.registry, Registration(self.identity, lease_ms, "orchestrator", backend=backend))
 
     @cached_property
     def result_engine(self) -> Engine:
@@ -92,24 +92,24 @@ class OrchestratorAssembly(Assembly):
         return self.context.engines.make("results")
 
     @cached_property
-    def inboxes(self) -> Mapping[str, Inbox]:
+    def inboxes(self) -> Mapping[str, MessageInbox]:
         """All three orchestration queues."""
         names, engine, told = self.context.messaging.names, self.result_engine, self.follow_up.advanced
         plans = PlanStore(engine.connection, self._retry)
         return {
-            names.step_results: ParkedResults(engine, Processor(engine, random), plans, told),
-            names.task_requests: TaskRequests(engine, plans, self.drafts, self.context.clock, self.admission, told),
-            names.task_finalizations: Finalizations(engine, told),
+            names.step_results: ParkedResultConsumer(engine, ResultProcessor(engine, random), plans, told),
+            names.task_requests: TaskRequestConsumer(engine, plans, self.drafts, self.context.clock, self.admission, told),
+            names.task_finalizations: FinalizationConsumer(engine, told),
         }
 
     @cached_property
-    def drafts(self) -> Drafts:
+    def drafts(self) -> DraftFactory:
         """How requests become tasks."""
         window = self.context.settings.window
-        return Drafts(new_task_uuid, window=window, context_limit_bytes=self._context_limit_bytes)
+        return DraftFactory(new_task_uuid, window=window, context_limit_bytes=self._context_limit_bytes)
 
     @cached_property
-    def admission(self) -> Admission | None:
+    def admission(self) -> SubmissionAdmission | None:
         """Which requests have to wait; None: none."""
         limits = self._depth_limits
-        return Admission(self.result_engine, self.context.clock, limits) if limits else None
+        return SubmissionAdmission(self.result_engine, self.context.clock, limits) if limits else None

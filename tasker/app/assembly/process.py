@@ -11,14 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 
-from tasker.app.assembly.context import told_of_ends
-from tasker.orchestration.consuming import Inbox
-from tasker.orchestration.executor import Executor
+from tasker.app.assembly.context import end_listener_of
+from tasker.orchestration.consuming import MessageInbox
+from tasker.orchestration.executor import StepExecutor
 from tasker.orchestration.queue_actors import QueueActors
-from tasker.orchestration.results import Processor
+from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.schedule import FollowUp
 from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.orchestration.turns import Turns
+from tasker.orchestration.turns import ExclusiveTurns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.process.context import ProcessContext
 from tasker.services.engine.calls import OnFinished
@@ -34,12 +34,12 @@ class Assembly(ABC):
 
     @property
     @abstractmethod
-    def executor(self) -> Executor:
+    def executor(self) -> StepExecutor:
         """Who runs the steps of this process, if anybody."""
 
     @property
     @abstractmethod
-    def inboxes(self) -> Mapping[str, Inbox]:
+    def inboxes(self) -> Mapping[str, MessageInbox]:
         """What is done with the messages of the orchestration queues that this process consumes, by their names."""
 
     @cached_property
@@ -49,7 +49,7 @@ class Assembly(ABC):
 
     def on_finished(self, then: OnFinished = lambda task, state: None) -> OnFinished:
         """What is called for each task that ended by a write of this process: the plugins that listen, and `then`."""
-        return told_of_ends(self.context.plugins, then)
+        return end_listener_of(self.context.plugins, then)
 
     @cached_property
     def registry(self) -> ProcessRegistry:
@@ -68,16 +68,16 @@ class Assembly(ABC):
         return QueueActors(self.inboxes, context.engine, self.executor.caller, context.events, random)
 
     @cached_property
-    def turns(self) -> Turns:
+    def turns(self) -> ExclusiveTurns:
         """Whose turn it is to sweep; the answers say which queues are paused."""
         seconds = self.context.sweeps.interval_ms / 1000
-        return Turns(self.context.engine, "sweep", self.context.clock, random, seconds, self.actors.pauses.told)
+        return ExclusiveTurns(self.context.engine, "sweep", self.context.clock, random, seconds, self.actors.pauses.told)
 
     @cached_property
     def sweeper(self) -> Sweeper:
         """What finds and repairs."""
         engine, settings = self.context.engine, self.context.sweeps
-        return Sweeper(engine, Processor(engine, random), self.plans, random, settings, self.follow_up.advanced)
+        return Sweeper(engine, ResultProcessor(engine, random), self.plans, random, settings, self.follow_up.advanced)
 
     @cached_property
     def upkeep(self) -> Upkeep:
@@ -92,5 +92,5 @@ class Assembly(ABC):
             random,
             breaker=self.context.breakers.task_readiness,
             on_advanced=self.follow_up.advanced,
-            on_repaired=self.context.plugins.listener("tasker_repaired"),
+            on_repaired=self.context.plugins.listener("tasker_sweep_repaired"),
         )

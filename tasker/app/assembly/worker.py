@@ -8,15 +8,15 @@ from functools import cached_property
 
 from tasker.app.assembly.context import process_context
 from tasker.app.assembly.process import Assembly
-from tasker.execution.attempt.placing import Waits
+from tasker.execution.attempt.placing import CapacityWaits
 from tasker.execution.attempt.runner import AttemptRunner
-from tasker.execution.attempt.told import AttemptTeller
+from tasker.execution.attempt.told import AttemptListener
 from tasker.execution.claiming import Claimer
-from tasker.execution.collecting import Collector
+from tasker.execution.collecting import Completer
 from tasker.execution.completion_buffer import CompletionBuffer
-from tasker.execution.publishing.bus import Bus, OnPublished
+from tasker.execution.publishing.bus import AcceptedEventBus, OnPublished
 from tasker.execution.publishing.custom import CustomPublishers
-from tasker.execution.publishing.making import EventMaker
+from tasker.execution.publishing.making import EventFactory
 from tasker.execution.publishing.plugged import register_plugins
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.reporting.writer import ReportWriter
@@ -26,22 +26,22 @@ from tasker.execution.step_execution import StepExecution
 from tasker.execution.worker import Worker
 from tasker.handler import HandlerRegistry
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.consuming import Inbox
-from tasker.orchestration.parking import ParkedResults, Parking
-from tasker.orchestration.results import Processor
+from tasker.orchestration.consuming import MessageInbox
+from tasker.orchestration.parking import ParkedResultConsumer, ParkingProcessor
+from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.schedule import FollowUp
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.plugins.process import Plugins
+from tasker.plugins.process import PluginHost
 from tasker.plugins.tracing import trace_of
 from tasker.process.context import ProcessContext
-from tasker.process.presence.membership import Membership
-from tasker.process.releasing import Releases
+from tasker.process.presence.membership import WorkerRegistration
+from tasker.process.releasing import ClaimReleaser
 from tasker.process.runtime import Runtime
 from tasker.process.system import new_uuid
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import ResultSink
-from tasker.services.engine.polling import Poller
+from tasker.services.engine.polling import QueuePoller
 
 
 def worker_process(
@@ -58,7 +58,7 @@ def worker_process(
     on_finished: Callable[[str, str], None] = lambda task, state: None,
     on_elsewhere: Callable[[Sequence[str]], None] = lambda tasks: None,
     waiter: str | None = None,
-    plugins: Plugins | None = None,
+    plugins: PluginHost | None = None,
 ) -> Runtime:
     """A worker that is not started yet.
 
@@ -100,10 +100,10 @@ class WorkerAssembly(Assembly):
         )
 
     @cached_property
-    def membership(self) -> Membership:
+    def membership(self) -> WorkerRegistration:
         """The worker's entry in the registry, and its lease."""
         context = self.context
-        return Membership(
+        return WorkerRegistration(
             self.executor,
             self.registry,
             self._handlers,
@@ -124,7 +124,7 @@ class WorkerAssembly(Assembly):
             plans=self.plans,
             runner=self.runner,
             settings=self.context.settings,
-            events=EventMaker(self.custom_publishers, new_uuid, self.on_published),
+            events=EventFactory(self.custom_publishers, new_uuid, self.on_published),
             reports=self.reports,
             teller=self.teller,
             trace_of=trace_of(self.context.plugins),
@@ -136,11 +136,11 @@ class WorkerAssembly(Assembly):
         return CustomPublishers(self.context.settings.publisher_timeout_ms / 1000)
 
     @cached_property
-    def bus(self) -> Bus:
+    def bus(self) -> AcceptedEventBus:
         """What tells this process of events."""
         register_plugins(self.context.plugins)
         settings = self.context.settings
-        return Bus(
+        return AcceptedEventBus(
             self.custom_publishers,
             settings.event_drain_ms / 1000,
             capacity=settings.event_buffer,
@@ -161,19 +161,19 @@ class WorkerAssembly(Assembly):
         return ReportBuffer(self.context.settings.kept_log_level, self.context.settings.kept_log_lines)
 
     @cached_property
-    def teller(self) -> AttemptTeller | None:
+    def teller(self) -> AttemptListener | None:
         """What tells plugins of attempts; None where nobody listens."""
         hooks = ("tasker_attempt_started", "tasker_attempt_ended")
         started, ended = map(self.context.plugins.listener, hooks)
-        return AttemptTeller(started, ended, self.context.clock.now) if started or ended else None
+        return AttemptListener(started, ended, self.context.clock.now) if started or ended else None
 
     @cached_property
-    def inboxes(self) -> Mapping[str, Inbox]:
+    def inboxes(self) -> Mapping[str, MessageInbox]:
         """Parked results, where this process ends them."""
         if not self._consumes:
             return {}
         engine = self.context.engine
-        parked = ParkedResults(engine, Processor(engine, random), self.plans, self.follow_up.advanced)
+        parked = ParkedResultConsumer(engine, ResultProcessor(engine, random), self.plans, self.follow_up.advanced)
         return {self.context.messaging.names.step_results: parked}
 
     @cached_property
@@ -192,19 +192,19 @@ class WorkerAssembly(Assembly):
         return self.context.engines.make("result")
 
     @cached_property
-    def processor(self) -> Processor:
+    def processor(self) -> ResultProcessor:
         """What moves tasks on by the results of their steps."""
-        return Processor(self.result_engine, random)
+        return ResultProcessor(self.result_engine, random)
 
     @cached_property
-    def poller(self) -> Poller:
+    def poller(self) -> QueuePoller:
         """When the worker looks for steps."""
-        return Poller(self.context.events, random)
+        return QueuePoller(self.context.events, random)
 
     @cached_property
     def slots(self) -> Slots:
         """How many steps may run."""
-        return Slots(self.context.settings.concurrency, self.context.plugins.listener("tasker_claims_held"))
+        return Slots(self.context.settings.concurrency, self.context.plugins.listener("tasker_claims_throttled"))
 
     @cached_property
     def buffer(self) -> CompletionBuffer:
@@ -221,13 +221,13 @@ class WorkerAssembly(Assembly):
             breakers=self.context.breakers,
             default_timeout=settings.timeout_ms / 1000,
             threads=settings.threads,
-            waits=Waits(settings.grace_ms / 1000, settings.starvation_ms / 1000),
+            waits=CapacityWaits(settings.grace_ms / 1000, settings.starvation_ms / 1000),
         )
 
     @cached_property
-    def releases(self) -> Releases:
+    def releases(self) -> ClaimReleaser:
         """What gives claims back, and releases held steps."""
-        return Releases(
+        return ClaimReleaser(
             self.processor, self.context.engine, self.executor.caller, self.context.schedule, self.follow_up
         )
 
@@ -247,13 +247,13 @@ class WorkerAssembly(Assembly):
     @cached_property
     def sink(self) -> ResultSink:
         """Where results go: into their tasks, or to an orchestrator."""
-        return Parking(self.result_engine, random) if self._parks else self.processor
+        return ParkingProcessor(self.result_engine, random) if self._parks else self.processor
 
     @cached_property
-    def collector(self) -> Collector:
+    def collector(self) -> Completer:
         """What brings results, and hears of its breaker."""
         breaker = self.context.breakers.completion
-        collector = Collector(
+        collector = Completer(
             self.buffer,
             self.executor,
             self.sink,

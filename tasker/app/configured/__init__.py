@@ -32,7 +32,7 @@ from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.queues import QueueNames
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.plugins.choice import PluginChoice
-from tasker.plugins.found import installed, leave_out, load
+from tasker.plugins.found import installed, exclude_plugins, load
 from tasker.process.http import HttpSettings, PortSettings
 from tasker.resilience.registry import BreakerPolicies
 
@@ -129,7 +129,7 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
 
 def _plugins_have_settings() -> bool:
     """Of those that are on by themselves: a variable may give them values."""
-    leave_out(())
+    exclude_plugins(())
     return any("tasker_settings" in load(each).hooks for each in installed() if not each.optional)
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from tasker.app.configured.resilience import storm_settings
 from tasker.contracts.plan import RetryPolicy
 from tasker.contracts.retention import LIMITS, RetentionRule
-from tasker.lifecycle.choices import Limits
+from tasker.lifecycle.choices import ExpansionLimits
 from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
 from tasker.orchestration.pruning.retention import RetentionSettings
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.services.engine.calls import Rules
+from tasker.services.engine.calls import FleetRules
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
@@ -66,9 +66,9 @@ def retention_settings(settings: Settings) -> RetentionSettings:
     return RetentionSettings(rules, found.interval_seconds * 1000, found.batch_size, events_ms)
 
 
-def rules(settings: Settings) -> Rules:
+def rules(settings: Settings) -> FleetRules:
     """What every process that moves tasks must agree on."""
-    return Rules(
+    return FleetRules(
         on_blocked=settings.common.execution.on_blocked,
         limits=growth_limits(settings),
         hidden_seconds=float(settings.common.queues.default_visibility_timeout_seconds),
@@ -77,10 +77,10 @@ def rules(settings: Settings) -> Rules:
     )
 
 
-def growth_limits(settings: Settings) -> Limits:
+def growth_limits(settings: Settings) -> ExpansionLimits:
     """How far decisions and batches may go."""
     decisions, batches = settings.orchestration.decision_points, settings.orchestration.batch_processing
-    return Limits(
+    return ExpansionLimits(
         max_decision_depth=decisions.max_decision_depth,
         warn_decision_depth=decisions.warn_threshold_depth,
         max_steps_per_decision=decisions.max_steps_per_decision,

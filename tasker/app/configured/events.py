@@ -8,7 +8,7 @@ from tasker.lifecycle.deployment import DeploymentMode, EventSettings
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
-    from tasker.settings.tables.event_systems import Health
+    from tasker.settings.tables.event_systems import HealthReporting
 
 
 def worker_events(settings: Settings) -> EventSettings:
@@ -40,7 +40,7 @@ def orchestrator_events(settings: Settings) -> EventSettings:
     )
 
 
-def _common(settings: Settings, health: Health) -> dict[str, Any]:
+def _common(settings: Settings, health: HealthReporting) -> dict[str, Any]:
     return {
         "lost_poll_ms": settings.common.queues.poll_interval_ms,
         "listen_url": settings.common.database.listen_url or None,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from tasker.contracts.defaults.single_process import SINGLE_PROCESS_CRITICAL_DEPTH, SINGLE_PROCESS_OVERFLOW_DEPTH
 from tasker.contracts.plan import BreakerPolicy
 from tasker.lifecycle.pressure import BufferLimits, DepthLimits
-from tasker.orchestration.sweeping.storms import StormSettings
+from tasker.orchestration.sweeping.storms import FailureBurstSettings
 from tasker.resilience.registry import BreakerPolicies
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
-    from tasker.settings.tables.breakers import ReadinessThresholds, Thresholds
+    from tasker.settings.tables.breakers import ReadinessThresholds, BreakerThresholds
 
 SINGLE_PROCESS_DEPTH = DepthLimits(SINGLE_PROCESS_CRITICAL_DEPTH, SINGLE_PROCESS_OVERFLOW_DEPTH)
 """One process that submits and works: the database holds what waits, and nobody else is kept from working."""
@@ -34,7 +34,7 @@ def breaker_policies(settings: Settings) -> BreakerPolicies:
     )
 
 
-def _policy(own: Thresholds | ReadinessThresholds) -> BreakerPolicy:
+def _policy(own: BreakerThresholds | ReadinessThresholds) -> BreakerPolicy:
     """What is set for a component, else what is set for all, else the component's default (A-66, X-6)."""
     return BreakerPolicy(own.failure_threshold, own.timeout_seconds, own.success_threshold)
 
@@ -51,7 +51,7 @@ def completion_buffer(settings: Settings) -> BufferLimits:
     return BufferLimits(size, settings.common.mpsc_channels.overflow_policy.log_warning_threshold)
 
 
-def storm_settings(settings: Settings) -> StormSettings:
+def storm_settings(settings: Settings) -> FailureBurstSettings:
     """When failures are too many, and what is done then."""
     storm = settings.common.failure_storm
-    return StormSettings(storm.failures, storm.window_seconds, storm.pauses, storm.resume_seconds)
+    return FailureBurstSettings(storm.failures, storm.window_seconds, storm.pauses, storm.resume_seconds)

@@ -14,18 +14,18 @@ from tasker.db.caller_transaction import CallerTransaction, in_caller_transactio
 from tasker.db.own_loop import require_loop
 from tasker.errors import DuplicateTask, TaskerError
 from tasker.process.system import new_task_uuid
-from tasker.services.engine.starting import Starter
-from tasker.services.pauses import PauseOptions, Target
+from tasker.services.engine.starting import EagerStarter
+from tasker.services.pauses import PauseOptions, PauseTarget
 from tasker.services.reports import TaskReport
-from tasker.services.server.bulk_submission import Order
+from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.submitting.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
 from tasker.services.submitting.fitting import check_priority
-from tasker.services.submitting.submission import OnDuplicate, Request, RequestOptions, Submitted
+from tasker.services.submitting.submission import OnDuplicate, Submission, SubmissionOptions, SubmissionResult
 from tasker.services.tasks import checked
-from tasker.services.waiting.deadlines import left_of, submitted_within
+from tasker.services.waiting.deadlines import remaining_seconds, submission_deadline
 
 if TYPE_CHECKING:
-    from tasker.execution.whole_runs import WholeRun
+    from tasker.execution.whole_runs import LocalTask
 
 
 class App(AppLifecycle):
@@ -49,12 +49,12 @@ class App(AppLifecycle):
         environment: str | None = None,
         on_duplicate: OnDuplicate = "refuse",
         awaited: bool = False,
-        **options: Unpack[RequestOptions],
-    ) -> Submitted:
+        **options: Unpack[SubmissionOptions],
+    ) -> SubmissionResult:
         """Create a task and return at once.
 
         `target` is a template file, a folder with `workflow.yaml`, a compiled plan, or `namespace/name[:version]` of a
-        registered template; `options` are those of `Request` (priority, tags ...). Handlers beside a template
+        registered template; `options` are those of `Submission` (priority, tags ...). Handlers beside a template
         file are loaded. A task of the same identity is refused, or the answer (`on_duplicate="return"`). `awaited`:
         this program is going to wait for it, and whoever ends it notifies it. Raises `TemplateError`,
         `HandlerNotFound`, `InputInvalid`, `DuplicateTask` with the `task_uuid` of the existing one.
@@ -67,19 +67,19 @@ class App(AppLifecycle):
         self,
         target: str | Path | Plan,
         context: Mapping[str, Any] | None,
-        starter: Starter | None,
+        starter: EagerStarter | None,
         on_duplicate: OnDuplicate = "refuse",
         *,
         template: str | None = None,
         environment: str | None = None,
         awaited: bool = True,
-        **options: Unpack[RequestOptions],
-    ) -> Submitted:
+        **options: Unpack[SubmissionOptions],
+    ) -> SubmissionResult:
         require_loop(self._loop)
         if self._runtime is not None:
             self._runtime.worker.slots.leave_room()  # before the namespace of a first task is looked into
         plan = await self.plan(target, template=template, environment=environment)
-        request, telling = Request({} if context is None else context, **options), self._waiters.telling(awaited)
+        request, telling = Submission({} if context is None else context, **options), self._waiters.telling(awaited)
         submitted = await self._submitter.submit(
             plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
         )
@@ -87,8 +87,8 @@ class App(AppLifecycle):
         return submitted
 
     async def submit_request(
-        self, plan: Plan, request: Request, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
-    ) -> Submitted:
+        self, plan: Plan, request: Submission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
+    ) -> SubmissionResult:
         """Create a task of a registered template, whoever will run it: nothing is loaded or served for it here.
 
         `awaited` as of `submit`.
@@ -100,15 +100,15 @@ class App(AppLifecycle):
         return submitted
 
     async def submit_order(
-        self, order: Order, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
-    ) -> Submitted:
+        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
+    ) -> SubmissionResult:
         """As `submit_request`, of the template that the order names. Raises `TemplateNotFound` as well."""
         plan = (await self.plans.find(order.namespace, order.template, order.version)).plan
         return await self.submit_request(plan, order.request, on_duplicate=on_duplicate, awaited=awaited)
 
     async def submit_orders(
-        self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[Submitted | TaskerError]:
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[SubmissionResult | TaskerError]:
         """Create tasks of any registered templates, with an answer for each; those of one template in one transaction.
 
         Whoever serves them runs them. What is wrong with one task is its answer, and holds up none.
@@ -120,20 +120,20 @@ class App(AppLifecycle):
     async def submit_many(
         self,
         target: str | Path | Plan,
-        requests: Sequence[Request | Mapping[str, Any]],
+        requests: Sequence[Submission | Mapping[str, Any]],
         *,
         awaited: bool = False,
         **options: Unpack[PlanOptions],
-    ) -> list[Submitted | DuplicateTask]:
+    ) -> list[SubmissionResult | DuplicateTask]:
         """Create many tasks of one template in one transaction; the answers are in the order of the requests.
 
-        Each request is an input, or a `Request` where more than the input is to be said. A duplicate is answered with
+        Each request is an input, or a `Submission` where more than the input is to be said. A duplicate is answered with
         `DuplicateTask` and holds up nothing else. `awaited` as of `submit`. Raises `InputInvalid`, which names the
         request, before anything is created.
         """
         plan = await self.plan(target, **options)
         telling = self._waiters.telling(awaited)
-        wanted = [each if isinstance(each, Request) else Request(each) for each in requests]
+        wanted = [each if isinstance(each, Submission) else Submission(each) for each in requests]
         submitted = await self._submitter.submit_many(plan, wanted, force=True, waiter=telling.waiter)
         self._waiters.submitted(telling, submitted)
         self._wake()
@@ -147,7 +147,7 @@ class App(AppLifecycle):
         *,
         lock_timeout: float = LOCK_TIMEOUT_SECONDS,
         **options: Unpack[SubmitOptions],
-    ) -> Submitted:
+    ) -> SubmissionResult:
         """Create a task in the caller's own transaction: it exists if, and only if, the caller commits (rule 23).
 
         `connection` is a SQLAlchemy AsyncConnection, AsyncSession, Connection or Session on this app's database, or a
@@ -165,11 +165,11 @@ class App(AppLifecycle):
         *,
         template: str | None = None,
         environment: str | None = None,
-        **options: Unpack[RequestOptions],
-    ) -> Callable[[CallerTransaction, float], Submitted]:
+        **options: Unpack[SubmissionOptions],
+    ) -> Callable[[CallerTransaction, float], SubmissionResult]:
         """All of `submit_in` but the writing: the template is registered, in a transaction of its own."""
         plan = await self.plan(target, template=template, environment=environment)
-        request = Request({} if context is None else context, **options)
+        request = Submission({} if context is None else context, **options)
         await self.admission.require(plan, priority=check_priority(request.priority))
         plan = (await self.plans.pinned(plan, force=True)).plan
         if self._engine.transactional:  # made in the caller's transaction, others would wait for the queue
@@ -197,15 +197,15 @@ class App(AppLifecycle):
         key = options.get("idempotency_key")
         options["idempotency_key"] = key = new_task_uuid() if key is None else key
         with nullcontext() if self._runtime is None else self._runtime.whole_run() as seen:
-            async with submitted_within(timeout, key) as limit:
+            async with submission_deadline(timeout, key) as limit:
                 submitted = await self._create(target, context, seen, **options)
-            return await self._wait(submitted.task_uuid, left_of(limit), seen)
+            return await self._wait(submitted.task_uuid, remaining_seconds(limit), seen)
 
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
         """The report once the task has ended. Raises `TaskNotFound`, `UsageError`; after `timeout` s `TimeoutError`."""
         return await self._wait(checked(task_uuid), timeout)
 
-    async def _wait(self, task_uuid: str, timeout: float | None, seen: WholeRun | None = None) -> TaskReport:
+    async def _wait(self, task_uuid: str, timeout: float | None, seen: LocalTask | None = None) -> TaskReport:
         async def report() -> TaskReport:
             known = None if seen is None else seen.report(task_uuid)
             return known or await self.tasks.report(task_uuid)
@@ -227,13 +227,13 @@ class App(AppLifecycle):
         queue of the orchestration. False when it is paused already. Raises `UsageError`, `TaskNotFound`, and
         `StateMachineError` for a task that has ended. `pauses` has the list.
         """
-        return await self.pauses.pause(Target.of(namespace, **which), actor=actor, reason=reason)
+        return await self.pauses.pause(PauseTarget.of(namespace, **which), actor=actor, reason=reason)
 
     async def resume(
         self, namespace: str | None = None, *, reason: str = "", actor: str = "", **which: Unpack[PauseOptions]
     ) -> int | None:
         """End a pause, named as in `pause`; how many ready steps, or messages, go on; None when it was not paused."""
-        return await self.pauses.resume(Target.of(namespace, **which), actor=actor, reason=reason)
+        return await self.pauses.resume(PauseTarget.of(namespace, **which), actor=actor, reason=reason)
 
     async def plan(
         self, target: str | Path | Plan, *, template: str | None = None, environment: str | None = None

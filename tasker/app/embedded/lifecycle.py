@@ -9,13 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from tasker.app.assembly.context import breakers_of, listeners_of, told_of_ends
+from tasker.app.assembly.context import breakers_of, listeners_of, end_listener_of
 from tasker.app.assembly.waiting import program_waiters
 from tasker.app.bootstrap import prepare
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
 from tasker.app.embedded.options import listed
-from tasker.app.embedded.started import Offered, Started, already_started, forget, is_started, opened_whole
+from tasker.app.embedded.started import service, requires_start, already_started, forget, is_started, opened_whole
 from tasker.app.services import Services, guarded_connection
 from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.messaging import BackendSettings
@@ -32,17 +32,17 @@ from tasker.process.supervision.stopping import to_its_end
 from tasker.process.system import new_task_uuid, new_uuid
 from tasker.services.checks import Checks
 from tasker.services.client_views import ClientViews
-from tasker.services.database.retention import Retention
+from tasker.services.database.retention import RetentionService
 from tasker.services.database.sizes import DatabaseSizes
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.dead_letters.replays import Replays
-from tasker.services.domain_events.log import DomainEvents
+from tasker.services.domain_events.log import DomainEventLog
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.guarded_connection import GuardedConnection
 from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
-from tasker.services.fleet.overview import Fleet
+from tasker.services.fleet.overview import FleetOverview
 from tasker.services.fleet.workers import Workers
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
@@ -50,7 +50,7 @@ from tasker.services.pauses import Pauses
 from tasker.services.server.bulk_submission import BulkSubmitter
 from tasker.services.server.health import ServerHealth
 from tasker.services.server.metrics import ServerMetrics
-from tasker.services.server.operator_log import OperatorLog
+from tasker.services.server.operator_log import AuditLog
 from tasker.services.server.page_sessions import PageSessions
 from tasker.services.server.queues import Queues
 from tasker.services.server.saved_views import SavedViews
@@ -58,8 +58,8 @@ from tasker.services.server.sensitive_values import SensitiveValues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.submitting.after_commit import AfterCommit
-from tasker.services.submitting.pressure import Admission
-from tasker.services.submitting.requesting import Requesting
+from tasker.services.submitting.pressure import SubmissionAdmission
+from tasker.services.submitting.requesting import TaskRequestSender
 from tasker.services.submitting.submission import Submitter
 from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
@@ -77,47 +77,47 @@ class AppLifecycle:
 
     opened_by = "async with tasker.App() as app:"
 
-    tasks = Offered[Tasks]()
-    search = Offered[TaskSearch]()
-    steps = Offered[Steps]()
-    pauses = Offered[Pauses]()
-    dead_letters = Offered[DeadLetters]()
-    replays = Offered[Replays]()
-    reruns = Offered[Reruns]()
-    plans = Offered[PlanStore]()
-    workers = Offered[Workers]()
-    views = Offered[ClientViews]()
-    checks = Offered[Checks]()
-    fleet = Offered[Fleet]()
-    analytics = Offered[Analytics]()
-    retention = Offered[Retention]()
-    sizes = Offered[DatabaseSizes]()
-    doctor = Offered[Doctor]()
-    repairs = Offered[Repairs]()
-    admission = Offered[Admission]()
-    health = Offered[ServerHealth]()
-    metrics = Offered[ServerMetrics]()
-    events = Started[TaskEvents]()
-    domain_events = Offered[DomainEvents]()
-    template_texts = Started[TemplateTexts]()
-    queues = Started[Queues]()
-    requests = Started[Requesting]()
-    operator_log = Started[OperatorLog]()
-    saved_views = Started[SavedViews]()
-    page_sessions = Started[PageSessions]()
-    sensitive_values = Started[SensitiveValues]()
-    registry = Started["HandlerRegistry"]()
-    _changing = Started[asyncio.Lock]()
-    _loop = Started[asyncio.AbstractEventLoop]()
-    _resources = Started[Resources]()
-    _services = Started[Services]()
-    _connection = Started[GuardedConnection]()
-    _engine = Started[Engine]()
-    _submitter = Started[Submitter]()
-    _bulk = Started[BulkSubmitter]()
-    _targets = Started["TargetPlans"]()
-    _waiters = Started[Waiters]()
-    _after_commit = Started[AfterCommit]()
+    tasks = service[Tasks]()
+    search = service[TaskSearch]()
+    steps = service[Steps]()
+    pauses = service[Pauses]()
+    dead_letters = service[DeadLetters]()
+    replays = service[Replays]()
+    reruns = service[Reruns]()
+    plans = service[PlanStore]()
+    workers = service[Workers]()
+    views = service[ClientViews]()
+    checks = service[Checks]()
+    fleet = service[FleetOverview]()
+    analytics = service[Analytics]()
+    retention = service[RetentionService]()
+    sizes = service[DatabaseSizes]()
+    doctor = service[Doctor]()
+    repairs = service[Repairs]()
+    admission = service[SubmissionAdmission]()
+    health = service[ServerHealth]()
+    metrics = service[ServerMetrics]()
+    events = requires_start[TaskEvents]()
+    domain_events = service[DomainEventLog]()
+    template_texts = requires_start[TemplateTexts]()
+    queues = requires_start[Queues]()
+    requests = requires_start[TaskRequestSender]()
+    operator_log = requires_start[AuditLog]()
+    saved_views = requires_start[SavedViews]()
+    page_sessions = requires_start[PageSessions]()
+    sensitive_values = requires_start[SensitiveValues]()
+    registry = requires_start["HandlerRegistry"]()
+    _changing = requires_start[asyncio.Lock]()
+    _loop = requires_start[asyncio.AbstractEventLoop]()
+    _resources = requires_start[Resources]()
+    _services = requires_start[Services]()
+    _connection = requires_start[GuardedConnection]()
+    _engine = requires_start[Engine]()
+    _submitter = requires_start[Submitter]()
+    _bulk = requires_start[BulkSubmitter]()
+    _targets = requires_start["TargetPlans"]()
+    _waiters = requires_start[Waiters]()
+    _after_commit = requires_start[AfterCommit]()
     _runtime: Runtime | None = None
 
     def __init__(
@@ -180,8 +180,8 @@ class AppLifecycle:
         self._rules = rules_of(self._plugins)
         self._load()
         self.template_texts, self.queues = TemplateTexts(made.plans, self._rules), Queues(made.engine)
-        self.requests = Requesting(self.messaging, new_task_uuid, self._configuration.context_limit_bytes)
-        self.operator_log, self.saved_views = OperatorLog(made.connection), SavedViews(made.connection)
+        self.requests = TaskRequestSender(self.messaging, new_task_uuid, self._configuration.context_limit_bytes)
+        self.operator_log, self.saved_views = AuditLog(made.connection), SavedViews(made.connection)
         self.page_sessions = PageSessions(made.connection)
         self.sensitive_values = SensitiveValues(made.connection, made.plans, made.tasks)
         self._after_commit = AfterCommit(made.connection, self._resources.messaging, self._wake)
@@ -221,7 +221,7 @@ class AppLifecycle:
             connection,
             self._resources.messaging,
             self._settings.rules,
-            on_finished=told_of_ends(self._plugins, self._ended),
+            on_finished=end_listener_of(self._plugins, self._ended),
             listeners=listeners_of(self._plugins),
         )
         return Services(connection, engine, self._settings, self._sweeps, self._configuration, self._depth_limits)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
-from tasker.services.submitting.submission import OnDuplicate, RequestOptions
+from tasker.services.submitting.submission import OnDuplicate, SubmissionOptions
 
 
 class PlanOptions(TypedDict, total=False):
@@ -16,7 +16,7 @@ class PlanOptions(TypedDict, total=False):
     environment: str | None
 
 
-class SubmitOptions(PlanOptions, RequestOptions, total=False):
+class SubmitOptions(PlanOptions, SubmissionOptions, total=False):
     """All that a submission in a caller's transaction may say beside target and context."""
 
 

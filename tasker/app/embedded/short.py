@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from tasker.app.embedded.app import App
-from tasker.app.embedded.started import WhenAsked
+from tasker.app.embedded.started import lazy_value
 from tasker.step_handler.installed_classifier import installed_classifier
 
 
-class ShortApp(App):
+class CommandApp(App):
     """Loads handlers, and what reads templates, when they are first asked for: most commands never ask.
 
     They are a quarter of what such a command takes.
     """
 
-    registry = WhenAsked(App._loaded)
-    _targets = WhenAsked(App._targeted)
+    registry = lazy_value(App._loaded)
+    _targets = lazy_value(App._targeted)
 
     def _load(self) -> None:
         pass

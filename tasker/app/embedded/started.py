@@ -12,7 +12,7 @@ from tasker.process.supervision.stopping import to_its_end
 T = TypeVar("T")
 
 
-class Started(Generic[T]):
+class requires_start(Generic[T]):
     """An attribute that an app sets in `start`. While it has no value, reading it is a `UsageError` that says why.
 
     The app's `opened_by` is the line of code that starts one.
@@ -32,7 +32,7 @@ class Started(Generic[T]):
         app.__dict__[self._name] = value
 
 
-class WhenAsked(Started[T]):
+class lazy_value(requires_start[T]):
     """One that a started app makes when it is first asked for, by `make`."""
 
     def __init__(self, make: Callable[[Any], T]) -> None:
@@ -44,7 +44,7 @@ class WhenAsked(Started[T]):
         return super().__get__(app, owner)
 
 
-class Offered(Started[T]):
+class service(requires_start[T]):
     """One of the services of an app, which has them in `_services` while it is started, under its name there."""
 
     def __get__(self, app: Any, owner: type) -> T:
@@ -53,7 +53,7 @@ class Offered(Started[T]):
 
 
 def _names(app: object) -> list[str]:
-    return [name for kind in type(app).__mro__ for name, value in vars(kind).items() if isinstance(value, Started)]
+    return [name for kind in type(app).__mro__ for name, value in vars(kind).items() if isinstance(value, requires_start)]
 
 
 def is_started(app: object) -> bool:

@@ -11,17 +11,17 @@ from tasker.app.embedded import sync_services as sync
 from tasker.app.embedded.app import App
 from tasker.app.embedded.loop_thread import LoopThread
 from tasker.app.embedded.options import SubmitOptions
-from tasker.app.embedded.started import Started, forget
-from tasker.app.embedded.twin import Twin, waiting, with_parameters_of
+from tasker.app.embedded.started import requires_start, forget
+from tasker.app.embedded.twin import SyncWrapper, sync_method, with_parameters_of
 from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import caller_transaction
 from tasker.handler import HandlerRegistry
 from tasker.services.submitting.caller_submission import LOCK_TIMEOUT_SECONDS
-from tasker.services.submitting.submission import Submitted
+from tasker.services.submitting.submission import SubmissionResult
 
 T = TypeVar("T")
-SERVICES: dict[str, type[Twin[Any]]] = {
+SERVICES: dict[str, type[SyncWrapper[Any]]] = {
     "tasks": sync.SyncTasks,
     "search": sync.SyncTaskSearch,
     "steps": sync.SyncSteps,
@@ -48,7 +48,7 @@ SERVICES: dict[str, type[Twin[Any]]] = {
 """What stands for each service of an `App`."""
 
 
-class SyncApp(Twin[App]):
+class SyncApp(SyncWrapper[App]):
     """Submits tasks and works on them. Use it as `with tasker.SyncApp() as app:`; parameters as `App`.
 
     The engine runs in a thread of its own, so this works in a notebook as well, where a loop runs already. Ctrl-C ends
@@ -58,30 +58,30 @@ class SyncApp(Twin[App]):
 
     opened_by = "with tasker.SyncApp() as app:"
 
-    tasks = Started[sync.SyncTasks]()
-    search = Started[sync.SyncTaskSearch]()
-    steps = Started[sync.SyncSteps]()
-    pauses = Started[sync.SyncPauses]()
-    dead_letters = Started[sync.SyncDeadLetters]()
-    reruns = Started[sync.SyncReruns]()
-    replays = Started[sync.SyncReplays]()
-    plans = Started[sync.SyncPlans]()
-    workers = Started[sync.SyncWorkers]()
-    views = Started[sync.SyncViews]()
-    checks = Started[sync.SyncChecks]()
-    fleet = Started[sync.SyncFleet]()
-    analytics = Started[sync.SyncAnalytics]()
-    retention = Started[sync.SyncRetention]()
-    sizes = Started[sync.SyncSizes]()
-    doctor = Started[sync.SyncDoctor]()
-    repairs = Started[sync.SyncRepairs]()
-    events = Started[sync.SyncEvents]()
-    domain_events = Started[sync.SyncDomainEvents]()
-    template_texts = Started[sync.SyncTemplateTexts]()
-    queues = Started[sync.SyncQueues]()
-    requests = Started[sync.SyncRequesting]()
-    registry = Started[HandlerRegistry]()
-    database_url = Started[str]()
+    tasks = requires_start[sync.SyncTasks]()
+    search = requires_start[sync.SyncTaskSearch]()
+    steps = requires_start[sync.SyncSteps]()
+    pauses = requires_start[sync.SyncPauses]()
+    dead_letters = requires_start[sync.SyncDeadLetters]()
+    reruns = requires_start[sync.SyncReruns]()
+    replays = requires_start[sync.SyncReplays]()
+    plans = requires_start[sync.SyncPlans]()
+    workers = requires_start[sync.SyncWorkers]()
+    views = requires_start[sync.SyncViews]()
+    checks = requires_start[sync.SyncChecks]()
+    fleet = requires_start[sync.SyncFleet]()
+    analytics = requires_start[sync.SyncAnalytics]()
+    retention = requires_start[sync.SyncRetention]()
+    sizes = requires_start[sync.SyncSizes]()
+    doctor = requires_start[sync.SyncDoctor]()
+    repairs = requires_start[sync.SyncRepairs]()
+    events = requires_start[sync.SyncEvents]()
+    domain_events = requires_start[sync.SyncDomainEvents]()
+    template_texts = requires_start[sync.SyncTemplateTexts]()
+    queues = requires_start[sync.SyncQueues]()
+    requests = requires_start[sync.SyncRequesting]()
+    registry = requires_start[HandlerRegistry]()
+    database_url = requires_start[str]()
 
     @with_parameters_of(App)
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -132,7 +132,7 @@ class SyncApp(Twin[App]):
         *,
         lock_timeout: float = LOCK_TIMEOUT_SECONDS,
         **options: Unpack[SubmitOptions],
-    ) -> Submitted:
+    ) -> SubmissionResult:
         """As `App.submit_in`, for a synchronous connection or session; it is used in the caller's thread."""
         transaction = caller_transaction(connection)
         return self.prepare_submission(target, context, **options)(transaction, lock_timeout)
@@ -150,17 +150,17 @@ class SyncApp(Twin[App]):
         """What a coroutine of the asynchronous app returns."""
         return self._loop.wait(coroutine)
 
-    submit = waiting(App.submit)
-    submit_request = waiting(App.submit_request)
-    submit_order = waiting(App.submit_order)
-    submit_orders = waiting(App.submit_orders)
-    submit_many = waiting(App.submit_many)
-    prepare_submission = waiting(App.prepare_submission)
-    run = waiting(App.run)
-    wait = waiting(App.wait)
-    finished = waiting(App.finished)
-    pause = waiting(App.pause)
-    resume = waiting(App.resume)
-    plan = waiting(App.plan)
-    plan_of = waiting(App.plan_of)
-    pinned_plan = waiting(App.pinned_plan)
+    submit = sync_method(App.submit)
+    submit_request = sync_method(App.submit_request)
+    submit_order = sync_method(App.submit_order)
+    submit_orders = sync_method(App.submit_orders)
+    submit_many = sync_method(App.submit_many)
+    prepare_submission = sync_method(App.prepare_submission)
+    run = sync_method(App.run)
+    wait = sync_method(App.wait)
+    finished = sync_method(App.finished)
+    pause = sync_method(App.pause)
+    resume = sync_method(App.resume)
+    plan = sync_method(App.plan)
+    plan_of = sync_method(App.plan_of)
+    pinned_plan = sync_method(App.pinned_plan)

@@ -6,20 +6,20 @@ from collections.abc import AsyncGenerator, Collection, Generator
 from typing import Any, TypeVar
 
 from tasker.app.embedded.loop_thread import LoopThread
-from tasker.app.embedded.twin import Twin, waiting
+from tasker.app.embedded.twin import SyncWrapper, sync_method
 from tasker.process.repairing import Repairs
 from tasker.services.checks import Checks
 from tasker.services.client_views import ClientViews
-from tasker.services.database.retention import Retention
+from tasker.services.database.retention import RetentionService
 from tasker.services.database.sizes import DatabaseSizes
 from tasker.services.dead_letters.entries import DeadLetters
 from tasker.services.dead_letters.replays import Replays
-from tasker.services.domain_events.log import EVERY, DomainEvents
+from tasker.services.domain_events.log import EVERY, DomainEventLog
 from tasker.services.domain_events.values import EventFilter, PublishedEvent
 from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.doctor import Doctor
-from tasker.services.fleet.overview import Fleet
+from tasker.services.fleet.overview import FleetOverview
 from tasker.services.fleet.workers import Workers
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
@@ -28,206 +28,206 @@ from tasker.services.server.queues import Queues
 from tasker.services.server.task_events import TaskEvents
 from tasker.services.server.task_history import TaskEvent
 from tasker.services.server.template_texts import TemplateTexts
-from tasker.services.submitting.requesting import Requesting
+from tasker.services.submitting.requesting import TaskRequestSender
 from tasker.services.task_search import TaskSearch
 from tasker.services.tasks import Tasks
 
 T = TypeVar("T")
 
 
-class SyncTasks(Twin[Tasks]):
+class SyncTasks(SyncWrapper[Tasks]):
     """`Tasks`, waiting."""
 
-    report = waiting(Tasks.report)
-    explain = waiting(Tasks.explain)
-    state = waiting(Tasks.state)
-    progress = waiting(Tasks.progress)
-    template_id = waiting(Tasks.template_id)
-    starting_with = waiting(Tasks.starting_with)
-    open_beside = waiting(Tasks.open_beside)
-    list = waiting(Tasks.list)
-    history = waiting(Tasks.history)
-    logs = waiting(Tasks.logs)
-    cancel = waiting(Tasks.cancel)
-    refused = waiting(Tasks.refused)
-    kept = waiting(Tasks.kept)
+    report = sync_method(Tasks.report)
+    explain = sync_method(Tasks.explain)
+    state = sync_method(Tasks.state)
+    progress = sync_method(Tasks.progress)
+    template_id = sync_method(Tasks.template_id)
+    starting_with = sync_method(Tasks.starting_with)
+    open_beside = sync_method(Tasks.open_beside)
+    list = sync_method(Tasks.list)
+    history = sync_method(Tasks.history)
+    logs = sync_method(Tasks.logs)
+    cancel = sync_method(Tasks.cancel)
+    refused = sync_method(Tasks.refused)
+    kept = sync_method(Tasks.kept)
 
 
-class SyncTaskSearch(Twin[TaskSearch]):
+class SyncTaskSearch(SyncWrapper[TaskSearch]):
     """`TaskSearch`, waiting."""
 
-    sought = waiting(TaskSearch.sought)
+    sought = sync_method(TaskSearch.sought)
 
 
-class SyncSteps(Twin[Steps]):
+class SyncSteps(SyncWrapper[Steps]):
     """`Steps`, waiting."""
 
-    reset = waiting(Steps.reset)
-    retry = waiting(Steps.retry)
-    resolve = waiting(Steps.resolve)
-    complete = waiting(Steps.complete)
+    reset = sync_method(Steps.reset)
+    retry = sync_method(Steps.retry)
+    resolve = sync_method(Steps.resolve)
+    complete = sync_method(Steps.complete)
 
 
-class SyncPlans(Twin[PlanStore]):
+class SyncPlans(SyncWrapper[PlanStore]):
     """`PlanStore`, waiting."""
 
-    register = waiting(PlanStore.register)
-    pinned = waiting(PlanStore.pinned)
-    get = waiting(PlanStore.get)
-    find = waiting(PlanStore.find)
-    refresh = waiting(PlanStore.refresh)
-    registered = waiting(PlanStore.registered)
+    register = sync_method(PlanStore.register)
+    pinned = sync_method(PlanStore.pinned)
+    get = sync_method(PlanStore.get)
+    find = sync_method(PlanStore.find)
+    refresh = sync_method(PlanStore.refresh)
+    registered = sync_method(PlanStore.registered)
 
 
-class SyncPauses(Twin[Pauses]):
+class SyncPauses(SyncWrapper[Pauses]):
     """`Pauses`, waiting."""
 
-    pause = waiting(Pauses.pause)
-    resume = waiting(Pauses.resume)
-    list = waiting(Pauses.list)
-    of_task = waiting(Pauses.of_task)
+    pause = sync_method(Pauses.pause)
+    resume = sync_method(Pauses.resume)
+    list = sync_method(Pauses.list)
+    of_task = sync_method(Pauses.of_task)
 
 
-class SyncWorkers(Twin[Workers]):
+class SyncWorkers(SyncWrapper[Workers]):
     """`Workers`, waiting."""
 
-    list = waiting(Workers.list)
-    serving = waiting(Workers.serving)
+    list = sync_method(Workers.list)
+    serving = sync_method(Workers.serving)
 
 
-class SyncViews(Twin[ClientViews]):
+class SyncViews(SyncWrapper[ClientViews]):
     """`ClientViews`, waiting."""
 
-    task = waiting(ClientViews.task)
-    namespace = waiting(ClientViews.namespace)
-    tasks = waiting(ClientViews.tasks)
-    page = waiting(ClientViews.page)
-    some = waiting(ClientViews.some)
-    count = waiting(ClientViews.count)
-    inputs_are_indexed = waiting(ClientViews.inputs_are_indexed)
-    steps = waiting(ClientViews.steps)
-    step = waiting(ClientViews.step)
-    audit = waiting(ClientViews.audit)
-    health = waiting(ClientViews.health)
+    task = sync_method(ClientViews.task)
+    namespace = sync_method(ClientViews.namespace)
+    tasks = sync_method(ClientViews.tasks)
+    page = sync_method(ClientViews.page)
+    some = sync_method(ClientViews.some)
+    count = sync_method(ClientViews.count)
+    inputs_are_indexed = sync_method(ClientViews.inputs_are_indexed)
+    steps = sync_method(ClientViews.steps)
+    step = sync_method(ClientViews.step)
+    audit = sync_method(ClientViews.audit)
+    health = sync_method(ClientViews.health)
 
 
-class SyncDeadLetters(Twin[DeadLetters]):
+class SyncDeadLetters(SyncWrapper[DeadLetters]):
     """`DeadLetters`, waiting."""
 
-    list = waiting(DeadLetters.list)
-    of_task = waiting(DeadLetters.of_task)
-    entry = waiting(DeadLetters.entry)
-    stats = waiting(DeadLetters.stats)
-    queue = waiting(DeadLetters.queue)
-    staleness = waiting(DeadLetters.staleness)
-    groups = waiting(DeadLetters.groups)
-    trend = waiting(DeadLetters.trend)
-    open = waiting(DeadLetters.open)
-    update = waiting(DeadLetters.update)
-    retry = waiting(DeadLetters.retry)
+    list = sync_method(DeadLetters.list)
+    of_task = sync_method(DeadLetters.of_task)
+    entry = sync_method(DeadLetters.entry)
+    stats = sync_method(DeadLetters.stats)
+    queue = sync_method(DeadLetters.queue)
+    staleness = sync_method(DeadLetters.staleness)
+    groups = sync_method(DeadLetters.groups)
+    trend = sync_method(DeadLetters.trend)
+    open = sync_method(DeadLetters.open)
+    update = sync_method(DeadLetters.update)
+    retry = sync_method(DeadLetters.retry)
 
 
-class SyncReruns(Twin[Reruns]):
+class SyncReruns(SyncWrapper[Reruns]):
     """`Reruns`, waiting."""
 
-    start = waiting(Reruns.start)
+    start = sync_method(Reruns.start)
 
 
-class SyncReplays(Twin[Replays]):
+class SyncReplays(SyncWrapper[Replays]):
     """`Replays`, waiting."""
 
-    plan = waiting(Replays.plan)
-    begin = waiting(Replays.begin)
-    go_on = waiting(Replays.go_on)
-    list = waiting(Replays.list)
-    get = waiting(Replays.get)
-    skipped = waiting(Replays.skipped)
-    steer = waiting(Replays.steer)
+    plan = sync_method(Replays.plan)
+    begin = sync_method(Replays.begin)
+    go_on = sync_method(Replays.go_on)
+    list = sync_method(Replays.list)
+    get = sync_method(Replays.get)
+    skipped = sync_method(Replays.skipped)
+    steer = sync_method(Replays.steer)
 
 
-class SyncChecks(Twin[Checks]):
+class SyncChecks(SyncWrapper[Checks]):
     """`Checks`, waiting."""
 
-    run = waiting(Checks.run)
+    run = sync_method(Checks.run)
 
 
-class SyncFleet(Twin[Fleet]):
-    """`Fleet`, waiting."""
+class SyncFleet(SyncWrapper[FleetOverview]):
+    """`FleetOverview`, waiting."""
 
-    overview = waiting(Fleet.overview)
-    activity = waiting(Fleet.activity)
-    backlog = waiting(Fleet.backlog)
-    in_hand = waiting(Fleet.in_hand)
+    overview = sync_method(FleetOverview.overview)
+    activity = sync_method(FleetOverview.activity)
+    backlog = sync_method(FleetOverview.backlog)
+    in_hand = sync_method(FleetOverview.in_hand)
 
 
-class SyncAnalytics(Twin[Analytics]):
+class SyncAnalytics(SyncWrapper[Analytics]):
     """`Analytics`, waiting."""
 
-    performance = waiting(Analytics.performance)
-    paces = waiting(Analytics.paces)
-    bottlenecks = waiting(Analytics.bottlenecks)
-    versions = waiting(Analytics.versions)
-    scaling = waiting(Analytics.scaling)
+    performance = sync_method(Analytics.performance)
+    paces = sync_method(Analytics.paces)
+    bottlenecks = sync_method(Analytics.bottlenecks)
+    versions = sync_method(Analytics.versions)
+    scaling = sync_method(Analytics.scaling)
 
 
-class SyncRetention(Twin[Retention]):
-    """`Retention`, waiting."""
+class SyncRetention(SyncWrapper[RetentionService]):
+    """`RetentionService`, waiting."""
 
-    prunable = waiting(Retention.prunable)
-    prune = waiting(Retention.prune)
-    may_delete = waiting(Retention.may_delete)
-    targets = waiting(Retention.targets)
-    delete_slice = waiting(Retention.delete_slice)
+    prunable = sync_method(RetentionService.prunable)
+    prune = sync_method(RetentionService.prune)
+    may_delete = sync_method(RetentionService.may_delete)
+    targets = sync_method(RetentionService.targets)
+    delete_slice = sync_method(RetentionService.delete_slice)
 
 
-class SyncSizes(Twin[DatabaseSizes]):
+class SyncSizes(SyncWrapper[DatabaseSizes]):
     """`DatabaseSizes`, waiting."""
 
-    read = waiting(DatabaseSizes.read)
-    costly = waiting(DatabaseSizes.costly)
+    read = sync_method(DatabaseSizes.read)
+    costly = sync_method(DatabaseSizes.costly)
 
 
-class SyncDoctor(Twin[Doctor]):
+class SyncDoctor(SyncWrapper[Doctor]):
     """`Doctor`, waiting."""
 
-    findings = waiting(Doctor.findings)
+    findings = sync_method(Doctor.findings)
 
 
-class SyncRepairs(Twin[Repairs]):
+class SyncRepairs(SyncWrapper[Repairs]):
     """`Repairs`, waiting."""
 
-    run = waiting(Repairs.run)
+    run = sync_method(Repairs.run)
 
 
-class SyncQueues(Twin[Queues]):
+class SyncQueues(SyncWrapper[Queues]):
     """`Queues`, waiting."""
 
-    report = waiting(Queues.report)
+    report = sync_method(Queues.report)
 
 
-class SyncRequesting(Twin[Requesting]):
-    """`Requesting`, waiting."""
+class SyncRequesting(SyncWrapper[TaskRequestSender]):
+    """`TaskRequestSender`, waiting."""
 
-    request = waiting(Requesting.request)
-    ask = waiting(Requesting.ask)
-    finalize = waiting(Requesting.finalize)
-    prepare = waiting(Requesting.prepare)
+    request = sync_method(TaskRequestSender.request)
+    ask = sync_method(TaskRequestSender.ask)
+    finalize = sync_method(TaskRequestSender.finalize)
+    prepare = sync_method(TaskRequestSender.prepare)
 
 
-class SyncTemplateTexts(Twin[TemplateTexts]):
+class SyncTemplateTexts(SyncWrapper[TemplateTexts]):
     """`TemplateTexts`, waiting."""
 
-    compiled = waiting(TemplateTexts.compiled)
-    register = waiting(TemplateTexts.register)
+    compiled = sync_method(TemplateTexts.compiled)
+    register = sync_method(TemplateTexts.register)
 
 
-class SyncDomainEvents(Twin[DomainEvents]):
-    """`DomainEvents`, waiting."""
+class SyncDomainEvents(SyncWrapper[DomainEventLog]):
+    """`DomainEventLog`, waiting."""
 
-    page = waiting(DomainEvents.page)
-    withheld = waiting(DomainEvents.withheld)
-    subscribers = waiting(DomainEvents.subscribers)
-    replay = waiting(DomainEvents.replay)
+    page = sync_method(DomainEventLog.page)
+    withheld = sync_method(DomainEventLog.withheld)
+    subscribers = sync_method(DomainEventLog.subscribers)
+    replay = sync_method(DomainEventLog.replay)
 
     def follow(
         self,
@@ -237,7 +237,7 @@ class SyncDomainEvents(Twin[DomainEvents]):
         quiet_seconds: float = 15.0,
         namespaces: Collection[str] | None = None,
     ) -> Generator[PublishedEvent | None]:
-        """As `DomainEvents.follow`."""
+        """As `DomainEventLog.follow`."""
         options: dict[str, Any] = {"after": after, "quiet_seconds": quiet_seconds, "namespaces": namespaces}
         return each(self._loop, self._original.follow(which, **options))
 
@@ -251,12 +251,12 @@ class SyncDomainEvents(Twin[DomainEvents]):
         lease_seconds: float = 30.0,
         namespaces: Collection[str] | None = None,
     ) -> Generator[PublishedEvent]:
-        """As `DomainEvents.subscribe`: the events themselves."""
+        """As `DomainEventLog.subscribe`: the events themselves."""
         options: dict[str, Any] = {"holder": holder, "from_now": from_now, "lease_seconds": lease_seconds}
         return each(self._loop, self._original.subscribe(name, which, **options, namespaces=namespaces).events())
 
 
-class SyncEvents(Twin[TaskEvents]):
+class SyncEvents(SyncWrapper[TaskEvents]):
     """`TaskEvents`, waiting."""
 
     def follow(
@@ -266,7 +266,7 @@ class SyncEvents(Twin[TaskEvents]):
         found = self._loop.wait(self._original.follow(task_uuid, place, quiet_seconds=quiet_seconds))
         return None if found is None else each(self._loop, found)
 
-    close = waiting(TaskEvents.close)
+    close = sync_method(TaskEvents.close)
 
 
 def each(loop: LoopThread, found: AsyncGenerator[T]) -> Generator[T]:

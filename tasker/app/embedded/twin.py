@@ -15,18 +15,18 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class Twin(Generic[A_co]):
+class SyncWrapper(Generic[A_co]):
     """An object whose methods wait for the asynchronous ones of `original`, which run in the loop's thread."""
 
     def __init__(self, loop: LoopThread, original: A_co) -> None:
         self._loop, self._original = loop, original
 
 
-def waiting(method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Twin[A], P], T]:
+def sync_method(method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[SyncWrapper[A], P], T]:
     """The method of a twin for an asynchronous method: same name, parameters and documentation."""
 
     @wraps(method)
-    def wait(twin: Twin[A], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def wait(twin: SyncWrapper[A], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return twin._loop.wait(method(twin._original, *args, **kwargs))
 
     return wait

@@ -21,9 +21,9 @@ PRIVATE_MODE, PUBLIC_MODE = 0o600, 0o644
 
 @click.command("generate-keys")
 @click.option(
-    "--output-dir", type=click.Path(file_okay=False, path_type=Path), default=".", help="Where to write them."
+    "--output-dir", type=click.Path(file_okay=False, path_type=Path), default=".", help="Directory for the files."
 )
-@click.option("--key-size", type=click.IntRange(2048, 16_384), default=2048, show_default=True, help="Bits.")
+@click.option("--key-size", type=click.IntRange(2048, 16_384), default=2048, show_default=True, help="Key size in bits.")
 @FORMAT
 def generate_keys(output_dir: Path, key_size: int, form: str) -> None:
     """Make a pair of keys: one that signs tokens, which only its owner may read, and one that checks them.
@@ -64,7 +64,7 @@ def _files_text(files: Mapping[str, str]) -> str:
 
 
 @click.command("generate-token")
-@click.option("--subject", required=True, metavar="NAME", help="Whose token it is: the name kept with what they do.")
+@click.option("--subject", required=True, metavar="NAME", help="Subject of the token; recorded in the audit log.")
 @PERMISSIONS
 @NAMESPACES
 @click.option("--private-key", type=PEM, metavar="FILE", help="The key that signs (default: what is configured).")
@@ -100,7 +100,7 @@ def generate_token(
 
 
 @click.command("create-api-key")
-@click.option("--name", required=True, metavar="NAME", help="Whose key it is: the name kept with what they do.")
+@click.option("--name", required=True, metavar="NAME", help="Owner of the key; recorded in the audit log.")
 @PERMISSIONS
 @NAMESPACES
 @FORMAT

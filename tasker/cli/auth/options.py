@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.connection import configured_for
-from tasker.cli.options import Database
+from tasker.cli.options import DatabaseOption
 from tasker.cli.server import require_libraries
 from tasker.errors import UsageError
 
@@ -31,14 +31,14 @@ PERMISSIONS = click.option(
     help="What it permits, such as tasks:create,tasks:read, tasks:* or *; `tasker auth show-permissions` has the list.",
 )
 NAMESPACES = click.option(
-    "--namespaces", callback=_names, default="", metavar="A,B", help="The only namespaces in which it counts."
+    "--namespaces", callback=_names, default="", metavar="A,B", help="Namespaces it is limited to."
 )
 
 
 def auth_settings() -> AuthSettings:
     """What is configured. Raises `UsageError` where the extra `api` is not installed."""
     require_libraries("working with keys and tokens", ("cryptography", "jwt"))
-    return configured_for(Database()).http.auth
+    return configured_for(DatabaseOption()).http.auth
 
 
 def require_permissions(permissions: tuple[str, ...]) -> None:

@@ -32,10 +32,10 @@ from tasker.services.configuration.loading import (
     ungenerated_sources,
 )
 from tasker.services.configuration.sources import CONTEXTS, SOURCE_DIR, read_layer
-from tasker.services.configuration.warnings import fruitless_patterns, made_for_others, stray_files
+from tasker.services.configuration.warnings import patterns_without_match, made_for_others, stray_files
 
 if TYPE_CHECKING:
-    from tasker.services.configuration.connectivity import Reached
+    from tasker.services.configuration.connectivity import ConnectivityResult
 
 NOT_GENERATED = (
     "no process can start with this yet: nothing was generated from it; "
@@ -115,10 +115,10 @@ def _result(target: Target, environment: str, source_dir: Path) -> Configuration
 
 def _warnings(found: Configuration, environment: str | None) -> Iterator[str]:
     yield from made_for_others(found.layers, found.context, environment)
-    yield from fruitless_patterns(found)
+    yield from patterns_without_match(found)
 
 
-def _tried(configurations: list[Configuration]) -> list[Reached]:
+def _tried(configurations: list[Configuration]) -> list[ConnectivityResult]:
     """What each of them names, once."""
     from tasker.app.configured import configured
     from tasker.services.configuration.connectivity import connectivity

@@ -38,7 +38,7 @@ from tasker.services.configuration.loading import (
 from tasker.services.configuration.sources import SOURCE_DIR, read_layer, source_layers
 from tasker.services.configuration.warnings import made_for_others, stray_files
 from tasker.settings.catalogue import by_path, tables
-from tasker.settings.problems import Problem
+from tasker.settings.problems import SettingProblem
 
 
 def complete_key(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -174,7 +174,7 @@ def docs(output: Path | None) -> None:
 
 def _chosen_or_none(
     path: str, context: str | None, environment: str | None, source_dir: Path | None, file: Path | None
-) -> tuple[Configuration | None, Problem | None]:
+) -> tuple[Configuration | None, SettingProblem | None]:
     """The configuration, with its warnings told, and the problem of `path`; None, and why, when there is none.
 
     Problems elsewhere are told and hide nothing: they are not what was asked for.

@@ -21,8 +21,8 @@ from tasker.services.configuration.loading import (
     from_sources,
     run_time_file,
 )
-from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS, SOURCE_DIR, Layer, read_layer
-from tasker.services.configuration.warnings import made_for
+from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS, SOURCE_DIR, ConfigurationLayer, read_layer
+from tasker.services.configuration.warnings import contexts_of
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -62,9 +62,9 @@ def names_a_file(environment: str | None, source_dir: Path | None) -> bool:
     return not (environment or source_dir) and any(os.environ.get(name) for name in (PATH_VARIABLE, ROOT_VARIABLE))
 
 
-def made_for_context(layers: Iterable[Layer]) -> str | None:
+def made_for_context(layers: Iterable[ConfigurationLayer]) -> str | None:
     """The context that the header of a generated file names; None when none does."""
-    told = (made_for(layer.text).get("Context") for layer in layers)
+    told = (contexts_of(layer.text).get("Context") for layer in layers)
     return next((each for each in told if each in CONTEXTS), None)
 
 

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.services.configuration.loading import Configuration, ConfigurationInvalid
 from tasker.services.configuration.sources import ROOTS
-from tasker.services.configuration.warnings import overruled_variables
+from tasker.services.configuration.warnings import overridden_variables
 from tasker.settings.catalogue import Parameter, accepted, by_path, tables
 from tasker.settings.layering import covering, nested
 from tasker.settings.live import is_live
-from tasker.settings.problems import Problem, render
+from tasker.settings.problems import SettingProblem, render
 from tasker.settings.redaction import REDACTED, is_secret, redacted, without_password
 from tasker.settings.refused import REFUSED
 from tasker.settings.toml_text import toml_text, toml_value
 
 if TYPE_CHECKING:
-    from tasker.services.configuration.connectivity import Reached
+    from tasker.services.configuration.connectivity import ConnectivityResult
 
 Result = Configuration | ConfigurationInvalid
 
 
-def as_text(results: Sequence[Result], files: Sequence[str] = (), tried: Sequence[Reached] = ()) -> str:
+def as_text(results: Sequence[Result], files: Sequence[str] = (), tried: Sequence[ConnectivityResult] = ()) -> str:
     """What `validate` found: every problem once, or the summaries and what was reached. `files` were read."""
     problems = _problems(results)
     origin = f" from {', '.join(files)}" if files else ""
@@ -40,7 +40,7 @@ def as_text(results: Sequence[Result], files: Sequence[str] = (), tried: Sequenc
     return "\n".join([*head, *map(_summary, good), *([""] if lines else []), *lines])
 
 
-def as_json(results: Sequence[Result], warnings: Sequence[str] = (), tried: Sequence[Reached] | None = None) -> str:
+def as_json(results: Sequence[Result], warnings: Sequence[str] = (), tried: Sequence[ConnectivityResult] | None = None) -> str:
     """The same as one JSON object; `connectivity` only when it was tried."""
     problems = [problem.to_dict() for problem in _problems(results)]
     reached = {} if tried is None else {"connectivity": [asdict(each) for each in tried]}
@@ -118,7 +118,7 @@ def _part(values: Any, key: str) -> Any:
 def explained(
     path: str,
     found: Configuration | None,
-    problem: Problem | None = None,
+    problem: SettingProblem | None = None,
     others: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Everything about a parameter or a table; `value` and `set_by` only with a configuration.
@@ -132,7 +132,7 @@ def explained(
         values = {each: _value(each, found) for each in inside}
         return {"table": path, "meaning": tables()[path], "parameters": values, **told}
     in_effect = {"value": _value(path, found), "set_by": found.origin(path)} if found else {}
-    if found and (overruled := dict(overruled_variables(found)).get(path)):
+    if found and (overruled := dict(overridden_variables(found)).get(path)):
         in_effect["note"] = overruled
     for value in within(others, path).values():
         in_effect["other_processes"] = f"{toml_value(value)} (--context worker)"

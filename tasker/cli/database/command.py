@@ -23,7 +23,7 @@ from tasker.cli.database.prune import prune
 from tasker.cli.database.report import report
 from tasker.cli.database.roles import roles
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import DatabaseOption, database_options
 from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db import migrate
 from tasker.db.awaited import with_database
@@ -31,7 +31,7 @@ from tasker.db.database import describe_url, ensure_database
 
 if TYPE_CHECKING:
     from tasker.app import App
-    from tasker.services.checks import Finding
+    from tasker.services.checks import CheckFinding
 
 
 @click.group(cls=GuessingGroup)
@@ -51,7 +51,7 @@ db.add_command(roles)
 )
 @FORMAT
 @database_options
-def upgrade(database: Database, form: str, wait: bool) -> None:
+def upgrade(database: DatabaseOption, form: str, wait: bool) -> None:
     """Bring the database to this version's schema, creating it when it does not exist.
 
     Functions that a newer release wrote stay. Safe to repeat and to run from several places at once; changes everything
@@ -67,7 +67,7 @@ def upgrade(database: Database, form: str, wait: bool) -> None:
 @db.command()
 @FORMAT
 @database_options
-def status(database: Database, form: str) -> None:
+def status(database: DatabaseOption, form: str) -> None:
     """Compare the database with this version. Exit code 1 unless it is current, 2 when there is none."""
     chosen = known_configuration(database)
     require_database(chosen.database_url, database.data_dir)
@@ -85,7 +85,7 @@ def status(database: Database, form: str) -> None:
 @click.option("--repair", is_flag=True, help="Sweep once before, and say what that has repaired.")
 @FORMAT
 @database_options
-def check(database: Database, form: str, repair: bool) -> None:
+def check(database: DatabaseOption, form: str, repair: bool) -> None:
     """Check the rows against the engine's promises, and messages and workers against the rows.
 
     For after a failover that lost commits, or a restored backup. Reads everything: run it seldom. Without --repair it
@@ -93,7 +93,7 @@ def check(database: Database, form: str, repair: bool) -> None:
     What is left for sweeps is told as such. Exit code 1 when something is broken that nothing repairs.
     """
 
-    async def act(app: App) -> tuple[Counter[str] | None, list[Finding]]:
+    async def act(app: App) -> tuple[Counter[str] | None, list[CheckFinding]]:
         repaired = await app.repairs.run() if repair else None
         return repaired, await app.checks.run()
 
@@ -159,7 +159,7 @@ def _repair_lines(repaired: Counter[str] | None) -> Iterator[str]:
             yield "nothing to repair"
 
 
-def _check_lines(findings: list[Finding]) -> Iterator[str]:
+def _check_lines(findings: list[CheckFinding]) -> Iterator[str]:
     for each in findings:
         yield f"{each.count:>7}  {each.what}"
         yield from (f"           {example}" for example in each.examples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tasker.cli.connection import FORMAT, configured_for, database_at, print_as, require_database
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import DatabaseOption, database_options
 from tasker.db.input_index import create_input_index, drop_input_index
 
 
@@ -13,7 +13,7 @@ from tasker.db.input_index import create_input_index, drop_input_index
 @click.option("--drop", is_flag=True, help="Remove the index.")
 @FORMAT
 @database_options
-def index_inputs(database: Database, form: str, drop: bool) -> None:
+def index_inputs(database: DatabaseOption, form: str, drop: bool) -> None:
     """Index what tasks were given, so that all are found by a field of their input, not only among the newest 20,000.
 
     `tasker task list --field 'order.id = 7'` and the search of the web page use it. It is made beside running work, may

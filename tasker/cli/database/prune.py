@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from tasker.cli.connection import FORMAT, configured_for, connected, print_as
-from tasker.cli.options import Database, NumberRange, database_options
-from tasker.cli.place.naming import or_unknown
+from tasker.cli.options import DatabaseOption, NumberRange, database_options
+from tasker.cli.place.naming import require_known_filter
 from tasker.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,21 +22,21 @@ _COUNT = click.IntRange(1)
 
 
 @click.command()
-@click.option("--completed-days", type=_DAYS, help="Delete tasks that completed longer ago.")
-@click.option("--failed-days", type=_DAYS, help="Delete tasks that ended otherwise longer ago.")
+@click.option("--completed-days", type=_DAYS, help="Delete completed tasks older than this.")
+@click.option("--failed-days", type=_DAYS, help="Delete failed and cancelled tasks older than this.")
 @click.option(
     "--completed-count",
     type=_COUNT,
     help="Of each template keep the newest so many that completed.",
 )
-@click.option("--failed-count", type=_COUNT, help="The same of those that ended otherwise.")
+@click.option("--failed-count", type=_COUNT, help="Number of failed or cancelled tasks to keep per template.")
 @click.option("--pending-days", type=_DAYS, help="Days that a pending dead letter keeps its task; default: any number.")
 @click.option("--namespace", help="Only tasks of this namespace.")
 @click.option("--template", help="Only tasks of this template, every version.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("--dry-run", is_flag=True, help="Print what would be deleted; delete nothing.")
 @FORMAT
 @database_options
-def prune(database: Database, form: str, dry_run: bool, **limits: float | str | None) -> None:
+def prune(database: DatabaseOption, form: str, dry_run: bool, **limits: float | str | None) -> None:
     """Delete finished tasks with all that is theirs: steps, results, history, closed dead letters.
 
     What ended within the last hour stays, and so does what a pending dead letter (see --pending-days) or a replay is
@@ -48,12 +48,12 @@ def prune(database: Database, form: str, dry_run: bool, **limits: float | str | 
 
     async def act(app: App) -> Sequence[Pruned]:
         found = await (app.retention.prunable(rules) if dry_run else app.retention.prune(rules))
-        return await or_unknown(app, found, named("namespace"), named("template"))
+        return await require_known_filter(app, found, named("namespace"), named("template"))
 
     print_as(form, connected(database, act, operates=not dry_run), lambda found: _text(found, dry_run))
 
 
-def _rules(database: Database, limits: Mapping[str, float | str | None]) -> Sequence[RetentionRule]:
+def _rules(database: DatabaseOption, limits: Mapping[str, float | str | None]) -> Sequence[RetentionRule]:
     """What the options say; without any, what is configured."""
     from tasker.contracts.retention import RetentionRule
 

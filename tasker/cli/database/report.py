@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.connection import FORMAT, connected, print_as
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import DatabaseOption, database_options
 
 if TYPE_CHECKING:
     from tasker.app import App
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @FORMAT
 @database_options
-def report(database: Database, form: str) -> None:
+def report(database: DatabaseOption, form: str) -> None:
     """Show what takes room (each table, its dead rows, how much a task costs), and the statements that take most time.
 
     Reads the server's statistics, which are some moments old, and no rows. Statements are known where the extension

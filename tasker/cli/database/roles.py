@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.connection import FORMAT, configured_for, database_at, print_as, require_database
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import DatabaseOption, database_options
 from tasker.db.roles import PREFIX, Role, Roles
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--prefix", default=PREFIX, show_default=True, help="What the names of the roles begin with.")
+@click.option("--prefix", default=PREFIX, show_default=True, help="Prefix of the role names.")
 @click.option("--dry-run", is_flag=True, help="Only print the SQL.")
 @FORMAT
 @database_options
-def roles(database: Database, form: str, prefix: str, dry_run: bool) -> None:
+def roles(database: DatabaseOption, form: str, prefix: str, dry_run: bool) -> None:
     """Make a role for each kind of process, with the least rights each; safe to repeat.
 
     PREFIX_worker, PREFIX_orchestrator and PREFIX_api work, PREFIX_exporter reads numbers. Nobody logs in as one of

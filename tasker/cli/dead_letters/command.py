@@ -15,9 +15,9 @@ from tasker.cli.dead_letters.finding import found_entry
 from tasker.cli.dead_letters.replay import replay, replays
 from tasker.cli.dead_letters.retry import retry
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.place.naming import or_unknown
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.naming import require_known_filter
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import screen_width
 from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.lookup import find_task
@@ -40,7 +40,7 @@ REASONS = click.Choice(
         "manual_dlq",
     ]
 )
-LIMIT = click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="At most so many.")
+LIMIT = click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 METADATA = click.option("--metadata", metavar="JSON|@FILE|-", help="Anything worth keeping, an object; it is added.")
 
 
@@ -54,16 +54,16 @@ def dlq() -> None:
 
 
 @dlq.command("list")
-@click.option("--status", type=STATUSES, help="Only entries that stand so.")
-@click.option("--reason", type=REASONS, help="Only entries for this reason.")
+@click.option("--status", type=STATUSES, help="Filter by status.")
+@click.option("--reason", type=REASONS, help="Filter by reason.")
 @click.option("--namespace", metavar="NAME", help="Only tasks of this namespace.")
 @click.option("--template", metavar="NAME", help="Only tasks of this template.")
-@click.option("--fingerprint", metavar="F", help="Only tasks that failed alike; see `tasker dlq groups`.")
+@click.option("--fingerprint", metavar="F", help="Filter by failure fingerprint (see `tasker dlq groups`).")
 @LIMIT
-@click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many of the newest.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="Number of rows to skip.")
 @FORMAT
 @fleet_options
-def list_(form: str, place: Place, **which: Any) -> None:
+def list_(form: str, place: FleetTarget, **which: Any) -> None:
     """List entries, the newest first.
 
     \b
@@ -73,9 +73,9 @@ def list_(form: str, place: Place, **which: Any) -> None:
     """
 
     async def read(app: Fleet) -> Sequence[DeadLetter]:
-        return await or_unknown(app, await app.dead_letters.list(**which), which["namespace"], which["template"])
+        return await require_known_filter(app, await app.dead_letters.list(**which), which["namespace"], which["template"])
 
-    print_as(form, reached(place, read), _to_the_screen(text.list_text))
+    print_as(form, run_on_fleet(place, read), _to_the_screen(text.list_text))
 
 
 @dlq.command()
@@ -83,7 +83,7 @@ def list_(form: str, place: Place, **which: Any) -> None:
 @SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def show(uuid: str, show_sensitive: bool, form: str, place: Place) -> None:
+def show(uuid: str, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Show the newest entry of a task, or one entry, with what the task was doing."""
 
     async def read(app: Fleet) -> DeadLetter:
@@ -91,7 +91,7 @@ def show(uuid: str, show_sensitive: bool, form: str, place: Place) -> None:
         deleted = entry.current_state is None
         return entry if deleted else await covered(app, entry.task_uuid, entry, show_sensitive)
 
-    print_as(form, reached(place, read), text.entry_text)
+    print_as(form, run_on_fleet(place, read), text.entry_text)
 
 
 def _to_the_screen(render: Callable[..., str]) -> Callable[[Any], str]:
@@ -101,46 +101,46 @@ def _to_the_screen(render: Callable[..., str]) -> Callable[[Any], str]:
 @dlq.command()
 @FORMAT
 @fleet_options
-def stats(form: str, place: Place) -> None:
+def stats(form: str, place: FleetTarget) -> None:
     """Count entries for each reason."""
-    print_as(form, reached(place, lambda app: app.dead_letters.stats()), text.stats_text)
+    print_as(form, run_on_fleet(place, lambda app: app.dead_letters.stats()), text.stats_text)
 
 
 @dlq.command()
 @LIMIT
 @FORMAT
 @fleet_options
-def queue(limit: int, form: str, place: Place) -> None:
+def queue(limit: int, form: str, place: FleetTarget) -> None:
     """Show what to look at next: pending entries, the most urgent first."""
-    print_as(form, reached(place, lambda app: app.dead_letters.queue(limit=limit)), _to_the_screen(text.queue_text))
+    print_as(form, run_on_fleet(place, lambda app: app.dead_letters.queue(limit=limit)), _to_the_screen(text.queue_text))
 
 
 @dlq.command()
 @LIMIT
 @FORMAT
 @fleet_options
-def staleness(limit: int, form: str, place: Place) -> None:
+def staleness(limit: int, form: str, place: FleetTarget) -> None:
     """Show open tasks that are near the limit after which they are stale, or beyond it."""
-    print_as(form, reached(place, lambda app: app.dead_letters.staleness(limit=limit)), text.staleness_text)
+    print_as(form, run_on_fleet(place, lambda app: app.dead_letters.staleness(limit=limit)), text.staleness_text)
 
 
 @dlq.command()
 @LIMIT
 @FORMAT
 @fleet_options
-def groups(limit: int, form: str, place: Place) -> None:
+def groups(limit: int, form: str, place: FleetTarget) -> None:
     """Group pending entries by what failed: exception, place, and message without what varies in it."""
-    print_as(form, reached(place, lambda app: app.dead_letters.groups(limit=limit)), text.groups_text)
+    print_as(form, run_on_fleet(place, lambda app: app.dead_letters.groups(limit=limit)), text.groups_text)
 
 
 @dlq.command("open")
 @click.argument("task_uuid", metavar="TASK_UUID")
-@click.option("--notes", metavar="TEXT", help="What is suspected.")
+@click.option("--notes", metavar="TEXT", help="Suspected cause.")
 @click.option("--reason", type=REASONS, default="manual_dlq", show_default=True, help="Why.")
 @METADATA
 @FORMAT
 @fleet_options
-def open_(task_uuid: str, notes: str | None, reason: str, metadata: str | None, form: str, place: Place) -> None:
+def open_(task_uuid: str, notes: str | None, reason: str, metadata: str | None, form: str, place: FleetTarget) -> None:
     """Put a task on the list by hand. The task itself goes on."""
 
     async def act(app: Fleet) -> DeadLetter:
@@ -148,14 +148,14 @@ def open_(task_uuid: str, notes: str | None, reason: str, metadata: str | None, 
         more = {"notes": notes, "reason": reason, "metadata": _object(metadata)}
         return await app.dead_letters.open(task, actor=actor(), **more)
 
-    print_as(form, reached(place, act, operates=True), text.changed_text)
+    print_as(form, run_on_fleet(place, act, operates=True), text.changed_text)
 
 
 @dlq.command()
 @click.argument("entry", metavar="ENTRY|TASK_UUID")
-@click.option("--status", type=STATUSES, help="How the investigation stands now.")
-@click.option("--notes", metavar="TEXT", help="What was found.")
-@click.option("--by", metavar="NAME", help="Who closes it; your user name when a status is given.")
+@click.option("--status", type=STATUSES, help="Status of the investigation.")
+@click.option("--notes", metavar="TEXT", help="Findings.")
+@click.option("--by", metavar="NAME", help="Person who closes it; defaults to your user name if --status is given.")
 @METADATA
 @FORMAT
 @fleet_options
@@ -166,7 +166,7 @@ def update(
     by: str | None,
     metadata: str | None,
     form: str,
-    place: Place,
+    place: FleetTarget,
 ) -> None:
     """Keep what was found, and close an entry, or the newest one of a task. The task stays as it is.
 
@@ -183,7 +183,7 @@ def update(
     async def act(app: Fleet) -> DeadLetter:
         return await app.dead_letters.update((await found_entry(app, entry)).dlq_entry_uuid, **more)
 
-    print_as(form, reached(place, act, operates=True), text.changed_text)
+    print_as(form, run_on_fleet(place, act, operates=True), text.changed_text)
 
 
 def _object(metadata: str | None) -> Any:

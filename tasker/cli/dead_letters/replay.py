@@ -10,9 +10,9 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.place.naming import or_unknown
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.naming import require_known_filter
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import counted, date_time, echo
 from tasker.cli.task.since import since
 from tasker.errors import UsageError
@@ -56,12 +56,12 @@ def rate(ctx: click.Context, param: click.Parameter, text: str) -> float:
 @click.option("--all", "everything", is_flag=True, help="All pending entries: without it, say which.")
 @click.option("--rate", callback=rate, default="10/s", show_default=True, metavar="N/s", help="Tasks per second.")
 @click.option("--note", default="", metavar="TEXT", help="Why; kept with the tasks and their entries.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@click.option("--detach", is_flag=True, help="Begin and leave: workers and orchestrators go on with it.")
+@click.option("--dry-run", is_flag=True, help="Print the plan; change nothing.")
+@click.option("--detach", is_flag=True, help="Start in the background and return.")
 @FORMAT
 @fleet_options
 def replay(
-    everything: bool, rate: float, note: str, dry_run: bool, detach: bool, form: str, place: Place, **which: Any
+    everything: bool, rate: float, note: str, dry_run: bool, detach: bool, form: str, place: FleetTarget, **which: Any
 ) -> None:
     """Let the failed steps of many tasks run again, through the ordinary queues, so many tasks per second.
 
@@ -75,15 +75,15 @@ def replay(
       tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --dry-run
       tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --rate 5/s --note "the provider is back"
     """
-    from tasker.services.dead_letters.replays import Group
+    from tasker.services.dead_letters.replays import FailureSelection
 
     if not everything and not any(which[name] for name in ("fingerprint", "namespace", "template", "reason", "since")):
         raise UsageError("say which entries are meant", hint="--fingerprint, --namespace, --template, ... or --all")
-    group = Group(**which)
+    group = FailureSelection(**which)
 
     async def act(app: Fleet) -> ReplayPlan | Replay:
         plan = await app.replays.plan(group)
-        await or_unknown(app, range(plan.tasks), group.namespace, group.template)
+        await require_known_filter(app, range(plan.tasks), group.namespace, group.template)
         _say(form, _plan_text(plan, rate))
         if dry_run or not plan.tasks:
             return plan
@@ -93,7 +93,7 @@ def replay(
         _say(form, f"replay {begun.replay_uuid}")
         return await (app.replays.get if detach else _follower(app, form))(begun.replay_uuid)
 
-    print_as(form, reached(place, act, operates=not dry_run), _end_text)
+    print_as(form, run_on_fleet(place, act, operates=not dry_run), _end_text)
 
 
 def _say(form: str, text: str) -> None:
@@ -137,10 +137,10 @@ def _end_text(done: Any) -> str:
 @FORMAT
 @fleet_options
 @click.pass_context
-def replays(ctx: click.Context, form: str, place: Place) -> None:
+def replays(ctx: click.Context, form: str, place: FleetTarget) -> None:
     """List replays, the newest first; pause, resume, follow or cancel one."""
     if ctx.invoked_subcommand is None:
-        print_as(form, reached(place, lambda app: app.replays.list()), _list_text)
+        print_as(form, run_on_fleet(place, lambda app: app.replays.list()), _list_text)
 
 
 def _list_text(found: Sequence[Replay]) -> str:
@@ -168,8 +168,8 @@ def _steering(name: str, state: Literal["running", "paused", "cancelled"], help_
     @click.argument("replay_uuid", metavar="REPLAY")
     @FORMAT
     @fleet_options
-    def steer(replay_uuid: str, form: str, place: Place) -> None:
-        print_as(form, reached(place, lambda app: app.replays.steer(replay_uuid, state), operates=True), _end_text)
+    def steer(replay_uuid: str, form: str, place: FleetTarget) -> None:
+        print_as(form, run_on_fleet(place, lambda app: app.replays.steer(replay_uuid, state), operates=True), _end_text)
 
 
 _steering("pause", "paused", "Let nothing more of it run for now.")
@@ -181,6 +181,6 @@ _steering("cancel", "cancelled", "End it; what was replayed stays so.")
 @click.argument("replay_uuid", metavar="REPLAY")
 @FORMAT
 @fleet_options
-def follow(replay_uuid: str, form: str, place: Place) -> None:
+def follow(replay_uuid: str, form: str, place: FleetTarget) -> None:
     """Go on with it here until it has ended or is paused."""
-    print_as(form, reached(place, lambda app: _follower(app, form)(replay_uuid)), _end_text)
+    print_as(form, run_on_fleet(place, lambda app: _follower(app, form)(replay_uuid)), _end_text)

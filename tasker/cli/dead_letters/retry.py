@@ -8,9 +8,9 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.dead_letters.finding import found_entry
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
-from tasker.cli.task.retry import told
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
+from tasker.cli.task.retry import retry_summary
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history and with the entry.")
 @FORMAT
 @fleet_options
-def retry(entry: str, reason: str, form: str, place: Place) -> None:
+def retry(entry: str, reason: str, form: str, place: FleetTarget) -> None:
     """Let all failed steps of its task run again, and close the entry, or the newest one of a task: all or none.
 
     As `tasker task retry`, with which the entry would stay pending. If the task fails again it gets another entry.
@@ -44,8 +44,8 @@ def retry(entry: str, reason: str, form: str, place: Place) -> None:
         names = {"dlq_entry_uuid": found, "task_uuid": now.task_uuid, "resolution_status": now.resolution_status}
         return {**names, "status": now.current_state, "reset": retried.reset, "left": retried.left}
 
-    done = reached(place, act, operates=True)
-    print_as(form, done, lambda done: "\n".join([_entry_told(done), *told(done, place)]))
+    done = run_on_fleet(place, act, operates=True)
+    print_as(form, done, lambda done: "\n".join([_entry_told(done), *retry_summary(done, place)]))
     raise SystemExit(1 if done["left"] and not done["reset"] else 0)
 
 

@@ -13,9 +13,9 @@ import click
 from tasker.cli.connection import FORMAT, plain, print_as
 from tasker.cli.events import text
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.place.naming import or_unknown
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.naming import require_known_filter
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import echo
 from tasker.cli.task.since import since as moment
 from tasker.contracts.rules.limits import MAX_POSITION
@@ -57,10 +57,10 @@ _SINCE = click.option("--since", metavar="WHEN", callback=_since, help="Only lat
 @_filters
 @click.option("--after", type=POSITION, help="Only behind this position, the first of them.")
 @click.option("--withheld", is_flag=True, help="Those that were declared and not published, with the reason.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number of rows.")
 @FORMAT
 @fleet_options
-def list_(form: str, place: Place, after: int | None, withheld: bool, limit: int, **which: Any) -> None:
+def list_(form: str, place: FleetTarget, after: int | None, withheld: bool, limit: int, **which: Any) -> None:
     """List events, in their order: the last ones, or those behind a position.
 
     \b
@@ -73,19 +73,19 @@ def list_(form: str, place: Place, after: int | None, withheld: bool, limit: int
         if withheld:
             return await app.domain_events.withheld(_which(which), limit=limit)
         page = await app.domain_events.page(_which(which), after=after or 0, limit=limit, newest=after is None)
-        return await or_unknown(app, page.events, which["namespace"])
+        return await require_known_filter(app, page.events, which["namespace"])
 
-    print_as(form, reached(place, read), text.list_text)
+    print_as(form, run_on_fleet(place, read), text.list_text)
 
 
 @events.command()
 @_filters
-@click.option("--after", type=POSITION, help="Begin behind this position; 0: with the oldest.")
+@click.option("--after", type=POSITION, help="Start after this position; 0 starts with the oldest.")
 @click.option("--subscriber", metavar="NAME", help="Go on where this subscriber stopped, and remember it.")
 @click.option("--from-now", is_flag=True, help="A subscriber that is new begins with what comes, not with the oldest.")
 @FORMAT
 @fleet_options
-def tail(form: str, place: Place, after: int | None, subscriber: str | None, from_now: bool, **which: Any) -> None:
+def tail(form: str, place: FleetTarget, after: int | None, subscriber: str | None, from_now: bool, **which: Any) -> None:
     """Print events as they come, a line each, until interrupted.
 
     With --subscriber an event counts as read once its line is written; what was not comes again.
@@ -113,15 +113,15 @@ def tail(form: str, place: Place, after: int | None, subscriber: str | None, fro
                 if event is not None:
                     echo(_line(event, form))
 
-    reached(place, follow)
+    run_on_fleet(place, follow)
 
 
 @events.command()
 @FORMAT
 @fleet_options
-def subscribers(form: str, place: Place) -> None:
+def subscribers(form: str, place: FleetTarget) -> None:
     """Show how far each subscriber has come."""
-    print_as(form, reached(place, lambda app: app.domain_events.subscribers()), text.subscribers_text)
+    print_as(form, run_on_fleet(place, lambda app: app.domain_events.subscribers()), text.subscribers_text)
 
 
 @events.command()
@@ -130,7 +130,7 @@ def subscribers(form: str, place: Place) -> None:
 @_SINCE
 @FORMAT
 @fleet_options
-def replay(subscriber: str, after: int | None, since: datetime | None, form: str, place: Place) -> None:
+def replay(subscriber: str, after: int | None, since: datetime | None, form: str, place: FleetTarget) -> None:
     """Let a subscriber read events again. Their ids are the same as before.
 
     \b
@@ -142,7 +142,7 @@ def replay(subscriber: str, after: int | None, since: datetime | None, form: str
     async def act(app: Fleet) -> Any:
         return await app.domain_events.replay(subscriber, after=after, since=since)
 
-    print_as(form, reached(place, act, operates=True), text.rewound_text)
+    print_as(form, run_on_fleet(place, act, operates=True), text.rewound_text)
 
 
 def _which(options: dict[str, Any]) -> EventFilter:

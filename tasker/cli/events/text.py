@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tasker.cli.render.table import table
 
 if TYPE_CHECKING:
-    from tasker.services.domain_events.values import PublishedEvent, Rewound, SubscriberStatus
+    from tasker.services.domain_events.values import PublishedEvent, RewindResult, SubscriberStatus
 
 
 def list_text(events: Sequence[PublishedEvent]) -> str:
@@ -50,7 +50,7 @@ def _row(found: SubscriberStatus) -> tuple[str, ...]:
     return (found.name, str(found.position), f"{found.behind:,}", reading, _yes(found.missed), aside or "-")
 
 
-def rewound_text(done: Rewound) -> str:
+def rewound_text(done: RewindResult) -> str:
     """What a subscriber reads again."""
     return f"{done.name} reads again behind position {done.to}: {done.events:,} events (it stood at {done.from_})"
 

@@ -9,13 +9,13 @@ import click
 
 from tasker.cli.connection import FORMAT, print_as
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import counted, duration
 from tasker.lifecycle.scaling import BY_DEFAULT, ScalingSettings
 
 if TYPE_CHECKING:
-    from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow, VersionHistory
+    from tasker.services.fleet.analytics import Bottlenecks, Performance, SlowItem, VersionHistory
     from tasker.services.fleet.scaling import ScalingAdvice
 
 
@@ -28,20 +28,20 @@ def analytics() -> None:
 @click.option("--hours", type=click.IntRange(1, 720), default=1, show_default=True, help="Tasks submitted since then.")
 @FORMAT
 @fleet_options
-def performance(hours: int, form: str, place: Place) -> None:
+def performance(hours: int, form: str, place: FleetTarget) -> None:
     """Show rates and averages."""
-    print_as(form, reached(place, lambda app: app.analytics.performance(hours=hours)), _performance)
+    print_as(form, run_on_fleet(place, lambda app: app.analytics.performance(hours=hours)), _performance)
 
 
 @analytics.command()
 @click.option("--hours", type=click.IntRange(1, 720), default=24, show_default=True, help="Tasks submitted since then.")
-@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="At most so many of each.")
-@click.option("--min-executions", type=click.IntRange(1), default=1, show_default=True, help="Leave out what ran less.")
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Maximum number of rows in each table.")
+@click.option("--min-executions", type=click.IntRange(1), default=1, show_default=True, help="Minimum number of executions.")
 @FORMAT
 @fleet_options
-def bottlenecks(form: str, place: Place, **which: int) -> None:
+def bottlenecks(form: str, place: FleetTarget, **which: int) -> None:
     """Show the slowest steps and templates, and what to do about them."""
-    found = reached(place, lambda app: app.analytics.bottlenecks(**which))
+    found = run_on_fleet(place, lambda app: app.analytics.bottlenecks(**which))
     print_as(form, found, _bottlenecks)
 
 
@@ -49,7 +49,7 @@ def bottlenecks(form: str, place: Place, **which: int) -> None:
 @click.argument("template", metavar="NAMESPACE/NAME")
 @FORMAT
 @fleet_options
-def versions(template: str, form: str, place: Place) -> None:
+def versions(template: str, form: str, place: FleetTarget) -> None:
     """Show how each version of a template has done, of its newest 1,000 tasks that ended well and as many others.
 
     \b
@@ -59,7 +59,7 @@ def versions(template: str, form: str, place: Place) -> None:
     from tasker.services.authoring.targets import registered_name
 
     namespace, name, _ = registered_name(template)
-    found = reached(place, lambda app: app.analytics.versions(namespace, name))
+    found = run_on_fleet(place, lambda app: app.analytics.versions(namespace, name))
     print_as(form, found, _versions)
 
 
@@ -71,14 +71,14 @@ def versions(template: str, form: str, place: Place) -> None:
     type=click.IntRange(0),
     default=BY_DEFAULT.scale_up_depth,
     show_default=True,
-    help="More workers when more steps wait.",
+    help="Waiting steps above which a worker is added.",
 )
 @click.option(
     "--scale-down-depth",
     type=click.IntRange(0),
     default=BY_DEFAULT.scale_down_depth,
     show_default=True,
-    help="One worker less when fewer steps wait.",
+    help="Waiting steps below which a worker is removed.",
 )
 @click.option(
     "--steps-per-worker",
@@ -103,14 +103,14 @@ def versions(template: str, form: str, place: Place) -> None:
 )
 @FORMAT
 @fleet_options
-def recommend(form: str, place: Place, **settings: Any) -> None:
+def recommend(form: str, place: FleetTarget, **settings: Any) -> None:
     """Show how many workers each namespace should have, by what waits there and how fast it goes.
 
     \b
     Example:
       tasker analytics scaling --max-workers 20
     """
-    found = reached(place, lambda app: app.analytics.scaling(ScalingSettings(**settings)))
+    found = run_on_fleet(place, lambda app: app.analytics.scaling(ScalingSettings(**settings)))
     print_as(form, found, _scaling)
 
 
@@ -152,7 +152,7 @@ def _bottlenecks(found: Bottlenecks) -> str:
     return "\n\n".join([*parts, "\n".join(found.recommendations) or "nothing asks to be looked at"])
 
 
-def _table(title: str, slow: Sequence[Slow]) -> str:
+def _table(title: str, slow: Sequence[SlowItem]) -> str:
     from tasker.cli.render.table import table
 
     rows = [

@@ -16,9 +16,9 @@ import click
 
 from tasker.cli.connection import FORMAT, configured_for, format_option, print_as, require_database
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import DatabaseOption, database_options
 from tasker.cli.place.options import fleet_options
-from tasker.cli.place.places import DatabasePlace, Place
+from tasker.cli.place.places import DatabaseTarget, FleetTarget
 from tasker.cli.render.values import counted, duration, echo
 from tasker.cli.worker.options import no_config_option
 from tasker.contracts.dataclasses import dataclass
@@ -62,7 +62,7 @@ def broker() -> None:
 @click.option("--watch", is_flag=True, help=f"Show it every {WATCH_SECONDS:g} seconds until Ctrl-C.")
 @no_config_option
 @fleet_options
-def status(place: Place, no_config: bool, form: str, watch: bool) -> None:
+def status(place: FleetTarget, no_config: bool, form: str, watch: bool) -> None:
     """Show every queue: messages, in flight, the oldest, consumers, and how many there should be by the database.
 
     READERS are running processes that take messages from the queue. A dash is what the provider does not tell.
@@ -76,9 +76,9 @@ def status(place: Place, no_config: bool, form: str, watch: bool) -> None:
 
 
 @asynccontextmanager
-async def _reports(place: Place, no_config: bool) -> AsyncIterator[Callable[[], Awaitable[BrokerReport]]]:
+async def _reports(place: FleetTarget, no_config: bool) -> AsyncIterator[Callable[[], Awaitable[BrokerReport]]]:
     """What makes a report, over connections that are kept."""
-    if not isinstance(place, DatabasePlace):
+    if not isinstance(place, DatabaseTarget):
         if no_config:
             raise UsageError("--no-config is for a database; a server has its own configuration")
         async with place.fleet() as fleet:
@@ -154,12 +154,12 @@ def _time() -> str:
     help="The provider to leave.  [default: the configured one, else the last one used]",
 )
 @click.option("--drain", is_flag=True, help="Last step, when no process uses the old one: remove its queues.")
-@click.option("--dry-run", is_flag=True, help="Tell what would be done; send and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the plan; change nothing.")
 @no_config_option
 @FORMAT
 @database_options
 def migrate(
-    database: Database, no_config: bool, form: str, to: str, old: str | None, drain: bool, dry_run: bool
+    database: DatabaseOption, no_config: bool, form: str, to: str, old: str | None, drain: bool, dry_run: bool
 ) -> None:
     """Move to another messaging provider while tasks are in flight.
 
@@ -215,7 +215,7 @@ def _waiting(done: Migrated) -> str:
     return f"{steps}, {counted(done.results, 'parked result')}"
 
 
-def _configuration(database: Database, no_config: bool) -> Configured:
+def _configuration(database: DatabaseOption, no_config: bool) -> Configured:
     chosen = configured_for(database, no_config=no_config)
     require_database(chosen.database_url, database.data_dir)
     return chosen

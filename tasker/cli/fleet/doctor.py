@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.connection import FORMAT, print_as
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import screen_width, wrapped
 
 if TYPE_CHECKING:
-    from tasker.services.fleet.doctor import Diagnosis
+    from tasker.services.fleet.doctor import DoctorFinding
 
 SOUND = {
     "versions": "every process is of this release",
@@ -28,7 +28,7 @@ SOUND = {
 @click.command()
 @FORMAT
 @fleet_options
-def doctor(form: str, place: Place) -> None:
+def doctor(form: str, place: FleetTarget) -> None:
     """Look for what is wrong: releases, connections, settings, clocks, rows, queues. Changes nothing.
 
     Every finding has its fix. A `!` mends by itself or is only to be known. The 20,000 oldest open tasks are read, of
@@ -41,12 +41,12 @@ def doctor(form: str, place: Place) -> None:
     """
     from tasker.services.fleet.doctor import to_dict
 
-    found = reached(place, lambda app: app.doctor.findings())
+    found = run_on_fleet(place, lambda app: app.doctor.findings())
     print_as(form, to_dict(found), lambda _: "\n".join(_lines(found, screen_width())))
     raise SystemExit(1 if any(each.wrong for each in found) else 0)
 
 
-def _lines(found: Sequence[Diagnosis], width: int | None) -> Iterator[str]:
+def _lines(found: Sequence[DoctorFinding], width: int | None) -> Iterator[str]:
     for check, sound in SOUND.items():
         mine = [each for each in found if each.check == check]
         if not mine:

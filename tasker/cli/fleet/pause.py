@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
     from tasker.services.listings import Pause, PauseList
-    from tasker.services.pauses import Target
+    from tasker.services.pauses import PauseTarget
 
 LIST = "list"
 
@@ -23,7 +23,7 @@ LIST = "list"
 def _target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The ways to say what is meant, and why."""
     for option in (
-        click.option("--reason", default="", metavar="TEXT", help="Why; kept in the log of pauses."),
+        click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the pause log."),
         click.option("--queue", metavar="NAME", help="One queue of the orchestration."),
         click.option("--step", metavar="NS/NAME/STEP", help="One step of a template."),
         click.option("--task", metavar="UUID", help="One task."),
@@ -38,7 +38,7 @@ def _target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @_target_options
 @FORMAT
 @fleet_options
-def pause(namespace: str | None, reason: str, form: str, place: Place, **target: str | None) -> None:
+def pause(namespace: str | None, reason: str, form: str, place: FleetTarget, **target: str | None) -> None:
     """Let nothing more start in NAMESPACE, or of one template, step or task, until `tasker resume`.
 
     What runs goes on and may end. What is or becomes ready is held, without using an attempt. `tasker pause list` shows
@@ -55,14 +55,14 @@ def pause(namespace: str | None, reason: str, form: str, place: Place, **target:
       tasker pause list
     """
     if namespace == LIST and not any(target.values()):
-        print_as(form, reached(place, lambda app: app.pauses.list()), _list_text)
+        print_as(form, run_on_fleet(place, lambda app: app.pauses.list()), _list_text)
         return
 
     async def act(app: Fleet) -> dict[str, Any]:
         named = await _target(app, namespace, **target)
         return {"target": str(named), "began": await app.pauses.pause(named, actor=actor(), reason=reason)}
 
-    print_as(form, reached(place, act, operates=True), _paused_text)
+    print_as(form, run_on_fleet(place, act, operates=True), _paused_text)
 
 
 def _paused_text(done: dict[str, Any]) -> str:
@@ -74,7 +74,7 @@ def _paused_text(done: dict[str, Any]) -> str:
 @_target_options
 @FORMAT
 @fleet_options
-def resume(namespace: str | None, reason: str, form: str, place: Place, **target: str | None) -> None:
+def resume(namespace: str | None, reason: str, form: str, place: FleetTarget, **target: str | None) -> None:
     """End a pause: name what `tasker pause` was given.
 
     \b
@@ -88,7 +88,7 @@ def resume(namespace: str | None, reason: str, form: str, place: Place, **target
         held = await app.pauses.resume(named, actor=actor(), reason=reason)
         return {"target": str(named), "ended": held is not None, "messages" if named.queue else "steps": held or 0}
 
-    print_as(form, reached(place, act, operates=True), _resumed_text)
+    print_as(form, run_on_fleet(place, act, operates=True), _resumed_text)
 
 
 def _resumed_text(done: dict[str, Any]) -> str:
@@ -99,12 +99,12 @@ def _resumed_text(done: dict[str, Any]) -> str:
     return f"resumed {done['target']}; ready steps that wait for nothing else now: {done['steps']}"
 
 
-async def _target(app: Fleet, namespace: str | None, **rest: str | None) -> Target:
-    from tasker.services.pauses import Target
+async def _target(app: Fleet, namespace: str | None, **rest: str | None) -> PauseTarget:
+    from tasker.services.pauses import PauseTarget
 
     if task := rest.get("task"):
         rest["task"] = await find_task(app.tasks, task)
-    return Target.of(namespace, **rest)
+    return PauseTarget.of(namespace, **rest)
 
 
 def _list_text(found: PauseList) -> str:

@@ -10,8 +10,8 @@ import click
 
 from tasker.cli.connection import FORMAT, plain
 from tasker.cli.options import NumberRange
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import echo, screen_width
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="Between two looks.",
+    help="Refresh interval.",
 )
 @click.option("--once", is_flag=True, help="Show it once and leave; so it is where there is no terminal.")
 @FORMAT
 @fleet_options
-def top(interval: float, once: bool, form: str, place: Place) -> None:
+def top(interval: float, once: bool, form: str, place: FleetTarget) -> None:
     """Show queues, workers, open breakers and the slowest templates, until Ctrl-C.
 
     Queues: what waits in them, what is held because they are full or paused, how many steps leave them each second.
@@ -41,7 +41,7 @@ def top(interval: float, once: bool, form: str, place: Place) -> None:
       tasker top
       tasker top --once --format json
     """
-    reached(place, lambda app: _follow(app, interval, once, form))
+    run_on_fleet(place, lambda app: _follow(app, interval, once, form))
 
 
 async def _follow(app: Fleet, interval: float, once: bool, form: str) -> None:

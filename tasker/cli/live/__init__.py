@@ -39,7 +39,7 @@ def view_on(stream: TextIO, plan: Plan, advice: str = "Ctrl-C stops, the task ca
         from tasker.cli.live.screen import Screen
 
         return Screen(stream, plan, advice)
-    from tasker.cli.live.plain import PlainView
+    from tasker.cli.live.plain import TextView
     from tasker.cli.render.values import echo
 
-    return PlainView(lambda text: echo(text, to=stream))
+    return TextView(lambda text: echo(text, to=stream))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from tasker.cli.live.waits import Waits
+from tasker.cli.live.waits import WaitReasons
 from tasker.services.progress import StepProgress, TaskProgress
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Feed:
     `stopping`: who watches is who served the steps, and serves none any more. That is not told of each of them.
     """
 
-    waits = Waits()
+    waits = WaitReasons()
     stopping = False
 
     def __init__(self, tasks: TaskService, task_uuid: str) -> None:
@@ -47,7 +47,7 @@ class Feed:
     async def explain(self) -> None:
         """Ask why steps wait that have waited for long; nothing is asked when there are none."""
         if self.task and not self.task.finished and not self.stopping:
-            self.waits = await Waits.of(self._tasks, self.task_uuid, list(self.steps.values()), self.now())
+            self.waits = await WaitReasons.of(self._tasks, self.task_uuid, list(self.steps.values()), self.now())
 
     def why(self, step: StepProgress) -> str:
         """The sentence about a step that has waited for long; '' of others, and when the task has ended."""

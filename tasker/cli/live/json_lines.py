@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tasker.cli.live.waits import News
+from tasker.cli.live.waits import WaitChanges
 from tasker.services.progress import StepProgress
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class JsonLines:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._told: dict[str, Any] = {}
-        self._news = News()
+        self._news = WaitChanges()
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
         """Write what is new: steps in the order of time, why some wait for long, and then the task."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.live.feed import Feed
-from tasker.cli.live.waits import News
+from tasker.cli.live.waits import WaitChanges
 from tasker.cli.render.values import (
     attempt_text,
     clock_time,
@@ -37,7 +37,7 @@ ITEMS_PAUSE = timedelta(seconds=5)
 """Checkpoints and reports of one step are told no more often."""
 
 
-class PlainView:
+class TextView:
     """Writes to `write`, one line at a time."""
 
     interval = 0.2
@@ -46,7 +46,7 @@ class PlainView:
         self._write = write
         self._shown: dict[str, StepProgress] = {}
         self._pauses: Sequence[Mapping[str, Any]] = ()
-        self._news = News()
+        self._news = WaitChanges()
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
         """Write what is new, in the order of time."""

@@ -34,7 +34,7 @@ BAR_WIDTH = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LiveRow:
     """One line: the lines of the tree and the name, the state, attempts, time, and a remark.
 
     `explained`: the remark is the sentence that says why it waits, and is not cut where there is room below.
@@ -64,7 +64,7 @@ class Tree:
         finished: bool,
         height: int,
         why: Callable[[StepProgress], str] = lambda step: "",
-    ) -> list[Row]:
+    ) -> list[LiveRow]:
         """One row per step of the template, all instances of a batch worker in one; at most `height` rows.
 
         `why` is the sentence about a step that has waited for long.
@@ -82,24 +82,24 @@ class Tree:
         now: datetime,
         finished: bool,
         why: Callable[[StepProgress], str],
-    ) -> Row:
+    ) -> LiveRow:
         name = line.step.name
         if not found:
-            return Row(line.prefix, name, ABSENT, note="not created" if finished else "")
+            return LiveRow(line.prefix, name, ABSENT, note="not created" if finished else "")
         if name in self._batches:
             return batch_row(line.prefix, name, found, now, why)
         row = step_row(line.prefix, found[0], now, why(found[0]))
         return replace(row, note=row.note or f"after {' + '.join(line.joins)}") if line.joins else row
 
 
-def step_row(prefix: str, step: StepProgress, now: datetime, sentence: str = "") -> Row:
+def step_row(prefix: str, step: StepProgress, now: datetime, sentence: str = "") -> LiveRow:
     """The row of one step; `sentence` says why it waits, if it does."""
     attempt = attempt_text(step.state, step.attempts, step.max_attempts)
     if sentence:
-        return Row(prefix, step.name, step.state, attempt, time_of(step, now), sentence, explained=True)
+        return LiveRow(prefix, step.name, step.state, attempt, time_of(step, now), sentence, explained=True)
     items = _items([step]) if step.state != "complete" and step.reported is None else ""
     notes = [items, _reported(step, now), _error(step), _unserved(step)]
-    return Row(prefix, step.name, step.state, attempt, time_of(step, now), " · ".join(filter(None, notes)))
+    return LiveRow(prefix, step.name, step.state, attempt, time_of(step, now), " · ".join(filter(None, notes)))
 
 
 def batch_row(
@@ -108,7 +108,7 @@ def batch_row(
     steps: Sequence[StepProgress],
     now: datetime,
     why: Callable[[StepProgress], str] = lambda step: "",
-) -> Row:
+) -> LiveRow:
     """The row that stands for all instances of a batch worker, with a bar."""
     states = Counter(step.state for step in steps)
     done = states["complete"] + states["resolved_manually"]
@@ -121,7 +121,7 @@ def batch_row(
     reason = why(speaker) or " · ".join(filter(None, (_error(speaker), _unserved(speaker))))
     notes = [bar(done, len(steps)), *others, items, reason]
     state = speaker.state if done < len(steps) else "complete"
-    return Row(
+    return LiveRow(
         prefix, f"{name} x {len(steps)}", state, f"{done}/{len(steps)} done", time, " · ".join(filter(None, notes))
     )
 
@@ -141,7 +141,7 @@ def time_of(step: StepProgress, now: datetime) -> str:
     return duration(step.duration_ms)
 
 
-def fitted(rows: Sequence[Row], height: int) -> list[Row]:
+def fitted(rows: Sequence[LiveRow], height: int) -> list[LiveRow]:
     """The rows, or where they are too many the most urgent ones in their order and a count of the others."""
     if len(rows) <= height:
         return list(rows)
@@ -149,7 +149,7 @@ def fitted(rows: Sequence[Row], height: int) -> list[Row]:
     shown = sorted(ranked[: max(1, height - 1)])
     hidden = Counter(rows[index].state for index in ranked[len(shown) :])
     rest = ", ".join(f"{hidden[state]} {state}" for state in RANKED if hidden[state])
-    return [*(rows[index] for index in shown), Row("", f"and {counted(sum(hidden.values()), 'step')} more: {rest}", "")]
+    return [*(rows[index] for index in shown), LiveRow("", f"and {counted(sum(hidden.values()), 'step')} more: {rest}", "")]
 
 
 def _items(steps: Sequence[StepProgress]) -> str:

@@ -12,10 +12,10 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from tasker.cli.live.rows import ABSENT, Row, Tree
+from tasker.cli.live.rows import ABSENT, LiveRow, Tree
 from tasker.cli.render.values import COLOURS, SYMBOLS, duration, end_of_pause, held_by_pause
 from tasker.services.progress import StepProgress
-from tasker.step_output import keep_prints
+from tasker.step_output import capture_prints
 
 if TYPE_CHECKING:
     from tasker.cli.live.feed import Feed
@@ -75,7 +75,7 @@ class Screen:
     def _draw(self) -> None:
         text = f"{self._counts} · {self._advice}"
         self._live.start()
-        keep_prints()  # it has put something else in place of standard output
+        capture_prints()  # it has put something else in place of standard output
         self._live.update(Group(self._picture, Text(text, "dim", no_wrap=True, overflow="ellipsis")), refresh=True)
 
 
@@ -93,7 +93,7 @@ def pause_lines(pauses: Sequence[Mapping[str, Any]]) -> list[Text]:
     return [Text(text, "yellow", no_wrap=True, overflow="ellipsis") for text in texts]
 
 
-def picture(rows: Sequence[Row], width: int, spare: int = 0) -> Group:
+def picture(rows: Sequence[LiveRow], width: int, spare: int = 0) -> Group:
     """The rows in columns that line up. Where there is little room the remark is cut first, then the names.
 
     Why a step failed or waits is not cut: it gets a line of its own, as long as `spare` lines are left.
@@ -127,7 +127,7 @@ def picture(rows: Sequence[Row], width: int, spare: int = 0) -> Group:
     return Group(*lines)
 
 
-def _below(row: Row, width: int, most: int) -> list[Text]:
+def _below(row: LiveRow, width: int, most: int) -> list[Text]:
     """The remark of a row on lines of its own, at most so many."""
     margin = " " * (cell_len(row.prefix) + GAP)
     first, *rest = textwrap.wrap(row.note, max(NOTE_KEPT, width - len(margin))) if most > 1 else [row.note]
@@ -146,12 +146,12 @@ def _cell(text: Text, width: int) -> Text:
     return text
 
 
-def _name(row: Row) -> Text:
+def _name(row: LiveRow) -> Text:
     style = "dim" if row.state in (ABSENT, "pending", "") else "bold" if row.state == "in_progress" else ""
     return Text.assemble((row.prefix, "dim"), (row.name, style))
 
 
-def _state(row: Row) -> Text:
+def _state(row: LiveRow) -> Text:
     if row.state in (ABSENT, ""):
         return Text("")
     running = row.state == "in_progress"

@@ -22,7 +22,7 @@ BUSY_SHARE = 10
 
 
 @contextlib.asynccontextmanager
-async def shown(feed: Feed, view: View) -> AsyncIterator[None]:
+async def show_while_waiting(feed: Feed, view: View) -> AsyncIterator[None]:
     """Show the task as long as the block lasts, and at its end once more."""
     showing = [asyncio.create_task(_show(feed, view)), asyncio.create_task(_explain(feed))]
     try:

@@ -30,7 +30,7 @@ SEEN: Final = frozenset({"waits", "running", "failed", "not_created", "unevaluat
 """Reasons that a view shows without a sentence: the tree says what waits for what."""
 
 
-class Waits:
+class WaitReasons:
     """What is known of the steps that wait, and which of it was told."""
 
     def __init__(self, reasons: Sequence[Explained] = ()) -> None:
@@ -39,7 +39,7 @@ class Waits:
         self._by_template = {name: each for each in reversed(reasons) for name in each.of}
 
     @classmethod
-    async def of(cls, tasks: TaskService, task_uuid: str, steps: Sequence[StepProgress], now: datetime) -> Waits:
+    async def of(cls, tasks: TaskService, task_uuid: str, steps: Sequence[StepProgress], now: datetime) -> WaitReasons:
         """Ask why, if one of the steps has waited for long. Raises as `Tasks.explain`."""
         if not any(_has_waited(step, now) for step in steps):
             return cls()
@@ -54,7 +54,7 @@ class Waits:
         return each.sentence() if each else ""
 
 
-class News:
+class WaitChanges:
     """Which reasons are new to who reads line by line: each once for a step of the template."""
 
     def __init__(self) -> None:

@@ -11,27 +11,27 @@ from tasker.cli.place.dead_letters import DeadLetterService, ReplayService
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
 from tasker.lifecycle.scaling import ScalingSettings
-from tasker.lifecycle.sensitive import Veil
+from tasker.lifecycle.sensitive import Redactor
 from tasker.services.domain_events.subscription import Subscription
-from tasker.services.domain_events.values import EventFilter, EventPage, PublishedEvent, Rewound, SubscriberStatus
+from tasker.services.domain_events.values import EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
 from tasker.services.engine.plans import TemplateFilter
 from tasker.services.explain.explanation import Explanation
 from tasker.services.fleet.analytics import Bottlenecks, Performance, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport
-from tasker.services.fleet.doctor import Diagnosis
+from tasker.services.fleet.doctor import DoctorFinding
 from tasker.services.fleet.overview import Overview
 from tasker.services.fleet.scaling import ScalingAdvice
-from tasker.services.listings import ListedTask, PauseList, RefusedMessage, RegisteredProcess, Transition
-from tasker.services.operators.reruns import Rerunning
-from tasker.services.operators.steps import Retried
-from tasker.services.pauses import Target
+from tasker.services.listings import TaskSummary, PauseList, RefusedMessage, ProcessRow, TransitionDetail
+from tasker.services.operators.reruns import StartedRerun
+from tasker.services.operators.steps import RetriedSteps
+from tasker.services.pauses import PauseTarget
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
-from tasker.services.server.bulk_submission import Order
-from tasker.services.server.operator_log import KeptAction, OperatorAction
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.server.operator_log import RecordedAction, OperatorAction
 from tasker.services.step_logs import StepLogLine
-from tasker.services.submitting.submission import OnDuplicate, RequestOptions, Submitted
-from tasker.services.task_filter import MoreFilters
+from tasker.services.submitting.submission import OnDuplicate, SubmissionOptions, SubmissionResult
+from tasker.services.task_filter import ListFilters
 
 View = dict[str, Any]
 
@@ -44,7 +44,7 @@ class TaskService(Protocol):
     async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress: ...
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation: ...
     async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]: ...
-    async def history(self, task_uuid: str) -> Sequence[Transition]: ...
+    async def history(self, task_uuid: str) -> Sequence[TransitionDetail]: ...
     async def logs(
         self,
         task_uuid: str,
@@ -68,8 +68,8 @@ class TaskService(Protocol):
         tags: Sequence[str] = (),
         limit: int = 50,
         offset: int = 0,
-        **more: Unpack[MoreFilters],
-    ) -> Sequence[ListedTask]: ...
+        **more: Unpack[ListFilters],
+    ) -> Sequence[TaskSummary]: ...
 
 
 class StepService(Protocol):
@@ -77,7 +77,7 @@ class StepService(Protocol):
 
     async def reset(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None: ...
     async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None: ...
-    async def retry(self, task_uuid: str, *, actor: str, reason: str) -> Retried: ...
+    async def retry(self, task_uuid: str, *, actor: str, reason: str) -> RetriedSteps: ...
     async def complete(
         self,
         task_uuid: str,
@@ -95,7 +95,7 @@ class RerunService(Protocol):
 
     async def start(
         self, task_uuid: str, step: str, *, actor: str, reason: str, changes: Mapping[str, Any] | None = None
-    ) -> Rerunning: ...
+    ) -> StartedRerun: ...
 
 
 class ViewService(Protocol):
@@ -115,15 +115,15 @@ class PlanService(Protocol):
 class PauseService(Protocol):
     """As `tasker.services.pauses.Pauses`."""
 
-    async def pause(self, target: Target, *, actor: str, reason: str) -> bool: ...
-    async def resume(self, target: Target, *, actor: str, reason: str = "") -> int | None: ...
+    async def pause(self, target: PauseTarget, *, actor: str, reason: str) -> bool: ...
+    async def resume(self, target: PauseTarget, *, actor: str, reason: str = "") -> int | None: ...
     async def list(self, *, log: int = 20) -> PauseList: ...
 
 
 class WorkerService(Protocol):
     """As `tasker.services.fleet.workers.Workers`."""
 
-    async def list(self, *, stopped: bool = False) -> Sequence[RegisteredProcess]: ...
+    async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]: ...
 
 
 class TemplateTextService(Protocol):
@@ -148,7 +148,7 @@ class QueueService(Protocol):
 
 
 class RequestService(Protocol):
-    """As `tasker.services.submitting.requesting.Requesting`."""
+    """As `tasker.services.submitting.requesting.TaskRequestSender`."""
 
     async def request(
         self,
@@ -156,12 +156,12 @@ class RequestService(Protocol):
         context: Mapping[str, Any] | None = None,
         *,
         task_uuid: str | None = None,
-        **options: Unpack[RequestOptions],
+        **options: Unpack[SubmissionOptions],
     ) -> str: ...
 
 
 class OverviewService(Protocol):
-    """As `tasker.services.fleet.overview.Fleet`."""
+    """As `tasker.services.fleet.overview.FleetOverview`."""
 
     async def overview(self) -> Overview: ...
 
@@ -169,11 +169,11 @@ class OverviewService(Protocol):
 class DoctorService(Protocol):
     """As `tasker.services.fleet.doctor.Doctor`."""
 
-    async def findings(self) -> Sequence[Diagnosis]: ...
+    async def findings(self) -> Sequence[DoctorFinding]: ...
 
 
 class OperatorLogService(Protocol):
-    """As `tasker.services.server.operator_log.OperatorLog`."""
+    """As `tasker.services.server.operator_log.AuditLog`."""
 
     async def asked(self, action: OperatorAction, status: int | None = None) -> str: ...
     async def answered(self, row: str, status: int) -> None: ...
@@ -183,11 +183,11 @@ class OperatorLogService(Protocol):
     ) -> None: ...
     async def list(
         self, *, actor: str | None = None, since: datetime | None = None, limit: int = 50
-    ) -> Sequence[KeptAction]: ...
+    ) -> Sequence[RecordedAction]: ...
 
 
 class DomainEventService(Protocol):
-    """As `tasker.services.domain_events.log.DomainEvents`."""
+    """As `tasker.services.domain_events.log.DomainEventLog`."""
 
     async def page(
         self, which: EventFilter = ..., *, after: int = 0, limit: int = 50, newest: bool = False
@@ -198,13 +198,13 @@ class DomainEventService(Protocol):
     ) -> AsyncGenerator[PublishedEvent | None]: ...
     def subscribe(self, name: str, which: EventFilter = ..., *, from_now: bool = False) -> Subscription: ...
     async def subscribers(self) -> Sequence[SubscriberStatus]: ...
-    async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> Rewound: ...
+    async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> RewindResult: ...
 
 
 class SensitiveService(Protocol):
     """As `tasker.services.server.sensitive_values.SensitiveValues`."""
 
-    async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> Veil | None: ...
+    async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> Redactor | None: ...
 
 
 class Fleet(Protocol):
@@ -246,9 +246,9 @@ class Fleet(Protocol):
     def sensitive_values(self) -> SensitiveService: ...
     @property
     def operator_log(self) -> OperatorLogService: ...
-    async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted: ...
+    async def submit_order(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult: ...
     async def submit_orders(
-        self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[Submitted | TaskerError]: ...
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[SubmissionResult | TaskerError]: ...
     async def pinned_plan(self, task_uuid: str) -> Plan: ...
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport: ...

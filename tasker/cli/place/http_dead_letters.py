@@ -17,7 +17,7 @@ from tasker.services.dead_letters.records import (
     ReasonStats,
     TaskHealth,
 )
-from tasker.services.operators.steps import Retried
+from tasker.services.operators.steps import RetriedSteps
 
 WORDS = {"dlq_reason": REASONS, "resolution_status": STATUSES}
 
@@ -66,9 +66,9 @@ class HttpDeadLetters:
         await self._client.update_dead_letter(entry_uuid, **given)
         return await self.entry(entry_uuid)
 
-    async def retry(self, entry_uuid: str, *, actor: str, reason: str) -> Retried:
+    async def retry(self, entry_uuid: str, *, actor: str, reason: str) -> RetriedSteps:
         """Let its task go on, and close it."""
-        return decoded(Retried, await self._client.retry_dead_letter(entry_uuid, reason=reason, by=actor))
+        return decoded(RetriedSteps, await self._client.retry_dead_letter(entry_uuid, reason=reason, by=actor))
 
 
 def _entry(data: Mapping[str, Any]) -> DeadLetter:

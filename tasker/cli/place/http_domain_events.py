@@ -11,11 +11,11 @@ from tasker.cli.place.decoding import decoded, decoded_list
 from tasker.client.http.client import HttpClient
 from tasker.errors import UsageError
 from tasker.services.domain_events.log import EVERY
-from tasker.services.domain_events.values import EventFilter, EventPage, PublishedEvent, Rewound, SubscriberStatus
+from tasker.services.domain_events.values import EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
 
 
 class HttpDomainEvents:
-    """As `tasker.services.domain_events.log.DomainEvents`."""
+    """As `tasker.services.domain_events.log.DomainEventLog`."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -48,9 +48,9 @@ class HttpDomainEvents:
         """How far each has come."""
         return decoded_list(SubscriberStatus, await self._client.list_event_subscribers())
 
-    async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> Rewound:
+    async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> RewindResult:
         """Let a subscriber read again."""
-        return decoded(Rewound, await self._client.replay_events(name, after=after, since=since))
+        return decoded(RewindResult, await self._client.replay_events(name, after=after, since=since))
 
 
 def _which(which: EventFilter) -> dict[str, Any]:

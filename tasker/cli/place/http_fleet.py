@@ -17,17 +17,17 @@ from tasker.client.http.problems import error_of
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
 from tasker.lifecycle.scaling import BY_DEFAULT, ScalingSettings
-from tasker.services.fleet.analytics import Bottlenecks, Performance, Slow, VersionHistory
+from tasker.services.fleet.analytics import Bottlenecks, Performance, SlowItem, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport, QueueReport
-from tasker.services.fleet.doctor import Diagnosis
+from tasker.services.fleet.doctor import DoctorFinding
 from tasker.services.fleet.overview import Overview
 from tasker.services.fleet.scaling import ScalingAdvice
-from tasker.services.listings import PauseList, RegisteredProcess
-from tasker.services.pauses import Target
+from tasker.services.listings import PauseList, ProcessRow
+from tasker.services.pauses import PauseTarget
 from tasker.services.reports import TaskReport
-from tasker.services.server.bulk_submission import Order
-from tasker.services.server.operator_log import KeptAction, OperatorAction
-from tasker.services.submitting.submission import OnDuplicate, Submitted
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.server.operator_log import RecordedAction, OperatorAction
+from tasker.services.submitting.submission import OnDuplicate, SubmissionResult
 
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
 
@@ -46,14 +46,14 @@ class HttpFleet:
         self.domain_events, self.requests = HttpDomainEvents(client), HttpRequests(client)
         self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
 
-    async def submit_order(self, order: Order, *, on_duplicate: OnDuplicate = "refuse") -> Submitted:
+    async def submit_order(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult:
         """Create a task of a registered template."""
         answer = await self.client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
-        return Submitted(answer["task_uuid"], answer["step_count"], answer["created"])
+        return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"])
 
     async def submit_orders(
-        self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[Submitted | TaskerError]:
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[SubmissionResult | TaskerError]:
         """Create up to 1,000 tasks, with an answer for each."""
         bodies = [_body(order) for order in orders]
         answer = await self.client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
@@ -88,7 +88,7 @@ class CoveredByTheServer:
 
 
 class HttpOperatorLog:
-    """As `tasker.services.server.operator_log.OperatorLog`. What is asked of a server that keeps by itself."""
+    """As `tasker.services.server.operator_log.AuditLog`. What is asked of a server that keeps by itself."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -108,11 +108,11 @@ class HttpOperatorLog:
 
     async def list(
         self, *, actor: str | None = None, since: datetime | None = None, limit: int = 50
-    ) -> Sequence[KeptAction]:
+    ) -> Sequence[RecordedAction]:
         """Actions, the newest first."""
         moment = since.isoformat() if since else None
         return decoded_list(
-            KeptAction, await self._client.list_operator_actions(actor=actor, since=moment, limit=limit)
+            RecordedAction, await self._client.list_operator_actions(actor=actor, since=moment, limit=limit)
         )
 
 
@@ -122,11 +122,11 @@ class HttpPauses:
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
-    async def pause(self, target: Target, *, actor: str, reason: str) -> bool:
+    async def pause(self, target: PauseTarget, *, actor: str, reason: str) -> bool:
         """Pause the target."""
         return await self._client.pause(**{_kind(target): str(target)}, actor=actor, reason=reason)
 
-    async def resume(self, target: Target, *, actor: str, reason: str = "") -> int | None:
+    async def resume(self, target: PauseTarget, *, actor: str, reason: str = "") -> int | None:
         """End the pause."""
         return await self._client.resume(**{_kind(target): str(target)}, actor=actor, reason=reason)
 
@@ -135,7 +135,7 @@ class HttpPauses:
         return decoded(PauseList, await self._client.list_pauses(log=log))
 
 
-def _kind(target: Target) -> str:
+def _kind(target: PauseTarget) -> str:
     """The parameter that names it."""
     return next(name for name in ("task", "queue", "step", "template", "namespace") if getattr(target, name))
 
@@ -146,9 +146,9 @@ class HttpWorkers:
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
-    async def list(self, *, stopped: bool = False) -> Sequence[RegisteredProcess]:
+    async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]:
         """Every registered process."""
-        return decoded_list(RegisteredProcess, await self._client.list_workers(stopped=stopped))
+        return decoded_list(ProcessRow, await self._client.list_workers(stopped=stopped))
 
 
 class HttpQueues:
@@ -169,7 +169,7 @@ def _queue(each: Mapping[str, Any]) -> QueueReport:
 
 
 class HttpOverview:
-    """As `tasker.services.fleet.overview.Fleet`."""
+    """As `tasker.services.fleet.overview.FleetOverview`."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -185,9 +185,9 @@ class HttpDoctor:
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
-    async def findings(self) -> Sequence[Diagnosis]:
+    async def findings(self) -> Sequence[DoctorFinding]:
         """What is wrong, as the server sees it."""
-        return decoded_list(Diagnosis, (await self._client.doctor())["findings"])
+        return decoded_list(DoctorFinding, (await self._client.doctor())["findings"])
 
 
 class HttpAnalytics:
@@ -226,8 +226,8 @@ class HttpAnalytics:
         return decoded_list(ScalingAdvice, await self._client.scaling(**asdict(settings)))
 
 
-def _slow(each: Mapping[str, Any]) -> Slow:
-    return Slow(
+def _slow(each: Mapping[str, Any]) -> SlowItem:
+    return SlowItem(
         namespace=each["namespace_name"],
         template=each["task_name"],
         version=each["version"],
@@ -241,12 +241,12 @@ def _slow(each: Mapping[str, Any]) -> Slow:
     )
 
 
-def _body(order: Order) -> dict[str, Any]:
+def _body(order: TemplateSubmission) -> dict[str, Any]:
     request = {name: value for name, value in asdict(order.request).items() if value is not None}
     return {"namespace": order.namespace, "name": order.template, "version": order.version, **request}
 
 
-def _answer(result: Mapping[str, Any]) -> Submitted | TaskerError:
+def _answer(result: Mapping[str, Any]) -> SubmissionResult | TaskerError:
     if result.get("problem"):
         return error_of(result["status"], result["problem"], None)
-    return Submitted(result["task_uuid"], result["step_count"], result["created"])
+    return SubmissionResult(result["task_uuid"], result["step_count"], result["created"])

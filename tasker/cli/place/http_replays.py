@@ -8,7 +8,7 @@ from typing import Any
 
 from tasker.cli.place.decoding import decoded, decoded_list
 from tasker.client.http.client import HttpClient
-from tasker.services.dead_letters.replays import Group, Replay, ReplayPlan, Steered
+from tasker.services.dead_letters.replays import FailureSelection, Replay, ReplayPlan, Steered
 
 
 class HttpReplays:
@@ -17,11 +17,11 @@ class HttpReplays:
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
-    async def plan(self, group: Group) -> ReplayPlan:
+    async def plan(self, group: FailureSelection) -> ReplayPlan:
         """What a replay of this group would do now."""
         return decoded(ReplayPlan, await self._client.begin_replay(_which(group), dry_run=True))
 
-    async def begin(self, group: Group, *, rate: float = 10.0, actor: str, reason: str = "") -> ReplayPlan:
+    async def begin(self, group: FailureSelection, *, rate: float = 10.0, actor: str, reason: str = "") -> ReplayPlan:
         """Begin it."""
         answer = await self._client.begin_replay(_which(group), rate=rate, actor=actor, note=reason)
         return decoded(ReplayPlan, answer)
@@ -43,7 +43,7 @@ class HttpReplays:
         return decoded(Replay, await self._client.steer_replay(replay_uuid, state))
 
 
-def _which(group: Group) -> dict[str, Any]:
+def _which(group: FailureSelection) -> dict[str, Any]:
     since = group.since.isoformat() if group.since else None
     which = {**asdict(group), "since": since}
     return {**which, "all": not any(which[name] for name in which if name != "limit")}

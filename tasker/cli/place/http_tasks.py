@@ -15,9 +15,9 @@ from tasker.errors import StepNotFound, TaskNotFound
 from tasker.services.authoring.targets import registered_name
 from tasker.services.engine.plans import EVERY, TemplateFilter
 from tasker.services.explain.explanation import Explained, Explanation
-from tasker.services.listings import ListedTask, RefusedMessage, Transition
-from tasker.services.operators.reruns import Rerunning
-from tasker.services.operators.steps import Retried
+from tasker.services.listings import TaskSummary, RefusedMessage, TransitionDetail
+from tasker.services.operators.reruns import StartedRerun
+from tasker.services.operators.steps import RetriedSteps
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
 from tasker.services.step_logs import StepLogLine
@@ -73,14 +73,14 @@ class HttpTasks:
 
     async def list(
         self, *, since: datetime | None = None, until: datetime | None = None, **which: Any
-    ) -> Sequence[ListedTask]:
+    ) -> Sequence[TaskSummary]:
         """Tasks, the newest first."""
         which |= {"since": since.isoformat() if since else None, "until": until.isoformat() if until else None}
-        return decoded_list(ListedTask, await self._client.list_tasks_briefly(**which))
+        return decoded_list(TaskSummary, await self._client.list_tasks_briefly(**which))
 
-    async def history(self, task_uuid: str) -> Sequence[Transition]:
+    async def history(self, task_uuid: str) -> Sequence[TransitionDetail]:
         """Every transition."""
-        return decoded_list(Transition, await self._client.get_task_history(task_uuid))
+        return decoded_list(TransitionDetail, await self._client.get_task_history(task_uuid))
 
     async def logs(self, task_uuid: str, *, since: datetime | None = None, **which: Any) -> Sequence[StepLogLine]:
         """What its handlers have logged and printed."""
@@ -124,9 +124,9 @@ class HttpSteps:
         step_uuid, more = await self._uuid(task_uuid, step), {"reason": reason, "by": actor}
         await self._client.complete_step(task_uuid, step_uuid, result, metadata=metadata, **more)
 
-    async def retry(self, task_uuid: str, *, actor: str, reason: str) -> Retried:
+    async def retry(self, task_uuid: str, *, actor: str, reason: str) -> RetriedSteps:
         """Reset every step in `error`."""
-        return decoded(Retried, await self._client.retry_task(task_uuid, reason=reason, by=actor))
+        return decoded(RetriedSteps, await self._client.retry_task(task_uuid, reason=reason, by=actor))
 
     async def _uuid(self, task_uuid: str, step: str) -> str:
         for each in (await self._client.get_task(task_uuid)).steps:
@@ -136,7 +136,7 @@ class HttpSteps:
 
 
 class HttpRequests:
-    """As `tasker.services.submitting.requesting.Requesting`."""
+    """As `tasker.services.submitting.requesting.TaskRequestSender`."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -163,10 +163,10 @@ class HttpReruns:
 
     async def start(
         self, task_uuid: str, step: str, *, actor: str, reason: str, changes: Mapping[str, Any] | None = None
-    ) -> Rerunning:
+    ) -> StartedRerun:
         """Begin a new task that runs `step` and what is below it."""
         rerun = self._client.rerun_task
-        return decoded(Rerunning, await rerun(task_uuid, step, changes=changes, reason=reason, by=actor))
+        return decoded(StartedRerun, await rerun(task_uuid, step, changes=changes, reason=reason, by=actor))
 
 
 class HttpViews:

@@ -39,9 +39,9 @@ T = TypeVar("T")
 async def recorded(fleet: F, use: Callable[[F], Awaitable[T]], *, several: bool = False) -> T:
     """What `use` returns; it is kept that the command that runs here does it, in the transaction of what it does, with
     `several` before its first one. Where nothing can be kept nothing is done."""
-    from tasker.services.asking import Asking
+    from tasker.services.asking import OperatorAudit
 
-    asking = Asking(fleet.operator_log, _action(click.get_current_context()), DONE)
+    asking = OperatorAudit(fleet.operator_log, _action(click.get_current_context()), DONE)
 
     async def using() -> T:
         if several:

@@ -11,9 +11,9 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from tasker.cli.options import Database, database_options
+from tasker.cli.options import DatabaseOption, database_options
 from tasker.cli.place.operating import recorded
-from tasker.cli.place.places import DatabasePlace, Place, ServerPlace
+from tasker.cli.place.places import DatabaseTarget, FleetTarget, ServerTarget
 from tasker.client.naming import PROFILE, URL, server_at, server_of_environment
 from tasker.errors import UsageError
 
@@ -25,20 +25,20 @@ OF_DATABASES = {"database_url": "--database-url", "data_dir": "--data-dir", "bac
 
 
 def fleet_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--url` and `--profile` beside the options of a database; the command gets them as `place: Place`.
+    """Adds `--url` and `--profile` beside the options of a database; the command gets them as `place: FleetTarget`.
 
     What the command line says counts most, then `TASKER_URL`, `TASKER_PROFILE`, and the profile in use; without any of
     them the database is asked directly.
     """
 
     @wraps(command)
-    def with_place(*args: Any, database: Database, url: str | None, profile: str | None, **rest: Any) -> Any:
+    def with_place(*args: Any, database: DatabaseOption, url: str | None, profile: str | None, **rest: Any) -> Any:
         return command(*args, place=_place(database, url, profile), **rest)
 
     return _URL(_PROFILE(database_options(with_place)))
 
 
-def reached(place: Place, use: Callable[[Fleet], Awaitable[T]], *, operates: bool = False) -> T:
+def run_on_fleet(place: FleetTarget, use: Callable[[Fleet], Awaitable[T]], *, operates: bool = False) -> T:
     """What `use` returns for the fleet of that place. With `operates` it is kept who gave the command."""
 
     async def using() -> T:
@@ -68,7 +68,7 @@ _PROFILE = click.option(
 )
 
 
-def _place(database: Database, url: str | None, profile: str | None) -> Place:
+def _place(database: DatabaseOption, url: str | None, profile: str | None) -> FleetTarget:
     given = [name for name, text in (("--url", url), ("--profile", profile)) if text is not None]
     source_of = click.get_current_context().get_parameter_source
     databases = [text for name, text in OF_DATABASES.items() if source_of(name) is ParameterSource.COMMANDLINE]
@@ -76,20 +76,20 @@ def _place(database: Database, url: str | None, profile: str | None) -> Place:
         both = " and ".join([*given, *databases])
         raise UsageError(f"{both} name different places", hint="give a server or a database, and only one")
     if databases:
-        return DatabasePlace(database)
+        return DatabaseTarget(database)
     if url is not None:
-        return ServerPlace(server_at(url), ("--url", url))
+        return ServerTarget(server_at(url), ("--url", url))
     if profile is not None:
-        return ServerPlace(_profiles().get(profile), ("--profile", profile))
+        return ServerTarget(_profiles().get(profile), ("--profile", profile))
     return _unnamed(database)
 
 
-def _unnamed(database: Database) -> Place:
+def _unnamed(database: DatabaseOption) -> FleetTarget:
     """What the environment names, else the profile in use, else the database."""
     if server := server_of_environment():
-        return ServerPlace(server)
+        return ServerTarget(server)
     profiles = _profiles()
-    return ServerPlace(profiles.get(profiles.active)) if profiles.active else DatabasePlace(database)
+    return ServerTarget(profiles.get(profiles.active)) if profiles.active else DatabaseTarget(database)
 
 
 def _profiles() -> Any:

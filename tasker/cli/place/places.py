@@ -8,15 +8,15 @@ from shlex import quote
 from typing import TYPE_CHECKING, Protocol
 
 from tasker.cli.connection import known_configuration, opened, require_database
-from tasker.cli.options import Database
+from tasker.cli.options import DatabaseOption
 from tasker.contracts.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
-    from tasker.client.http.server import Server
+    from tasker.client.http.server import ServerAddress
 
 
-class Place(Protocol):
+class FleetTarget(Protocol):
     """Where a command finds its fleet."""
 
     @property
@@ -34,10 +34,10 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class DatabasePlace:
+class DatabaseTarget:
     """A fleet on its database."""
 
-    database: Database
+    database: DatabaseOption
 
     @property
     def runs_here(self) -> bool:
@@ -58,10 +58,10 @@ class DatabasePlace:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerPlace:
+class ServerTarget:
     """A fleet through a server. `named` are the options that named it on the command line, if any did."""
 
-    server: Server
+    server: ServerAddress
     named: tuple[str, ...] = ()
 
     @property

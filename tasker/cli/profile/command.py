@@ -14,7 +14,7 @@ from tasker.cli.guessing import GuessingGroup
 from tasker.cli.place.options import complete_profiles
 from tasker.client.http.client import HttpClient
 from tasker.client.http.retries import NEVER
-from tasker.client.http.server import Server
+from tasker.client.http.server import ServerAddress
 from tasker.client.profiles import Profiles, profiles_file, read_profiles, write_profiles
 from tasker.errors import UsageError
 
@@ -35,8 +35,8 @@ def profile() -> None:
 @click.option("--url", required=True, metavar="URL", help="Where the server answers.")
 @click.option("--token-file", metavar="FILE|-", help="The file with a bearer token; - is standard input.")
 @click.option("--api-key-file", metavar="FILE|-", help="The file with an API key; - is standard input.")
-@click.option("--ca-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Trust these, in PEM.")
-@click.option("--use", is_flag=True, help="Use it from now on.")
+@click.option("--ca-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="CA certificates (PEM).")
+@click.option("--use", is_flag=True, help="Make this the active profile.")
 @FORMAT
 def add(
     name: str,
@@ -54,7 +54,7 @@ def add(
       tasker profile add local --url http://localhost:8080 --use
       tasker profile add prod --url https://tasker.example.com --token-file token.txt
     """
-    server = Server(url, _secret(token_file), _secret(api_key_file), ca_file and ca_file.absolute())
+    server = ServerAddress(url, _secret(token_file), _secret(api_key_file), ca_file and ca_file.absolute())
     server.headers()
     server.trust()
     if _credentials(server) and not server.keeps_secrets():
@@ -114,7 +114,7 @@ def check(name: str | None, form: str) -> None:
     raise SystemExit(0 if found["status"] == "healthy" else 1)
 
 
-async def _checked(server: Server) -> dict[str, Any]:
+async def _checked(server: ServerAddress) -> dict[str, Any]:
     async with HttpClient(server, timeout=10, retries=NEVER) as client:
         version = (await client.description())["info"]["version"]
         health = await client.health_check()
@@ -149,7 +149,7 @@ def _added_text(row: dict[str, Any]) -> str:
     return f"added {row['name']}: {row['url']}{then}"
 
 
-def _credentials(server: Server) -> str | None:
+def _credentials(server: ServerAddress) -> str | None:
     return "token" if server.token else "API key" if server.api_key else None
 
 

@@ -24,7 +24,7 @@ from tasker.cli.render.values import (
 from tasker.services.folding import folded_names
 
 if TYPE_CHECKING:
-    from tasker.services.listings import Transition
+    from tasker.services.listings import TransitionDetail
     from tasker.services.reports import TaskReport
 
 
@@ -51,7 +51,7 @@ def report_object(report: TaskReport) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def history_text(rows: Sequence[Transition]) -> str:
+def history_text(rows: Sequence[TransitionDetail]) -> str:
     """One line per transition, in order, with the time since the line before."""
     lines = []
     for earlier, row in zip([None, *rows], rows, strict=False):
@@ -101,16 +101,16 @@ def _waiting(waiting: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield click.style(f"\n{names_text(folded_names(names))} {verb}: {reason}", fg="yellow")
 
 
-def _attempt(row: Transition) -> str:
+def _attempt(row: TransitionDetail) -> str:
     """Which attempt a transition belongs to; none on the way to it."""
     return "" if row.to_state in ("pending", "enqueued") else str(row.attempt or "")
 
 
-def _took(row: Transition) -> str:
+def _took(row: TransitionDetail) -> str:
     return duration(row.execution_time_ms) if row.to_state != "in_progress" else ""
 
 
-def _remark(row: Transition) -> str:
+def _remark(row: TransitionDetail) -> str:
     """What the transition says beyond its states: who did it and why, as far as it is known."""
     notes = {key: value for key, value in (row.metadata or {}).items() if value not in (None, "", {}, [])}
     worker = [f"worker {row.worker[-8:]}"] if row.worker and row.to_state == "in_progress" else []

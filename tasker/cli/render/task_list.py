@@ -20,7 +20,7 @@ from tasker.cli.render.values import (
 )
 
 if TYPE_CHECKING:
-    from tasker.services.listings import ListedTask
+    from tasker.services.listings import TaskSummary
 
 SHORT_ID = 13
 """Characters of an identifier that hold the time of its task."""
@@ -28,7 +28,7 @@ MIN_TEMPLATE = 12
 AGES = {"d": 86_400, "h": 3_600, "m": 60}
 
 
-def list_text(rows: Sequence[ListedTask], width: int | None = None, now: datetime | None = None) -> str:
+def list_text(rows: Sequence[TaskSummary], width: int | None = None, now: datetime | None = None) -> str:
     """One line per task, whole where that fits in `width` columns; None: always.
 
     Else the beginnings of the identifiers, which every command takes, the age instead of the time, no versions; and
@@ -42,14 +42,14 @@ def list_text(rows: Sequence[ListedTask], width: int | None = None, now: datetim
     return "\n".join(_short(rows, width, now or datetime.now(UTC)))
 
 
-def _whole(row: ListedTask) -> tuple[str, ...]:
+def _whole(row: TaskSummary) -> tuple[str, ...]:
     took = (row.completed_at - row.created_at).total_seconds() * 1000 if row.completed_at else None
     template = f"{_template(row)}:{row.version}"
     status = ", ".join([state_text(row.status), *_remarks(row)])
     return row.task_uuid, template, status, _steps(row), date_time(row.created_at), duration(took)
 
 
-def _short(rows: Sequence[ListedTask], width: int, now: datetime) -> Iterator[str]:
+def _short(rows: Sequence[TaskSummary], width: int, now: datetime) -> Iterator[str]:
     """The lines of a table whose templates have what the other columns leave."""
     ids = short_ids([row.task_uuid for row in rows])
     others = [(state_text(row.status), _steps(row, " ✖{}"), _age(now, row.created_at)) for row in rows]
@@ -73,11 +73,11 @@ def short_ids(ids: Sequence[str]) -> list[str]:
     return [each[:length] for each in ids]
 
 
-def _template(row: ListedTask) -> str:
+def _template(row: TaskSummary) -> str:
     return f"{row.namespace}/{row.template}"
 
 
-def _steps(row: ListedTask, failed: str = ", {} failed") -> str:
+def _steps(row: TaskSummary, failed: str = ", {} failed") -> str:
     return f"{row.done}/{row.total}" + (failed.format(row.failed) if row.failed else "")
 
 
@@ -86,6 +86,6 @@ def _age(now: datetime, created: datetime) -> str:
     return next((f"{seconds // size} {unit}" for unit, size in AGES.items() if seconds >= 2 * size), f"{seconds} s")
 
 
-def _remarks(row: ListedTask) -> list[str]:
+def _remarks(row: TaskSummary) -> list[str]:
     paused = [held_by_pause(row.paused)] if row.paused else []
     return paused + ([nobody_serves(row.unserved)] if row.unserved else [])

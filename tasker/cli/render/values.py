@@ -22,7 +22,7 @@ from tasker.services.wording import number as number
 from tasker.services.wording import one_line as one_line
 
 if TYPE_CHECKING:
-    from tasker.services.progress import Reported
+    from tasker.services.progress import ReportedProgress
 
 RESULT_LINES = 40
 
@@ -41,7 +41,7 @@ COLOURS = {
 }
 
 
-def reported_text(report: Reported | None, *, ago_seconds: float = 0.0) -> str:
+def reported_text(report: ReportedProgress | None, *, ago_seconds: float = 0.0) -> str:
     """How far a handler says that it is: a percentage, numbers, what is left, its words."""
     if report is None:
         return ""

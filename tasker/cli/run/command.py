@@ -16,9 +16,9 @@ from tasker.cli.next_commands import next_text
 from tasker.cli.options import CONCURRENCY, PRIORITY, PRIORITY_HELP, SECONDS, database_options
 from tasker.cli.render.values import echo, screen_width
 from tasker.cli.run.json_output import error_object, reserved_stdout, write_json
-from tasker.cli.run.order import Prepared, RunOrder, check_order, prepare_order, resume_of
+from tasker.cli.run.order import Prepared, RunRequest, check_order, prepare_order, resume_of
 from tasker.cli.task.covering import SHOW_SENSITIVE
-from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_to_stderr, tell_of_own_database
+from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_to_stderr, note_embedded_database
 from tasker.contracts.defaults.single_process import SINGLE_PROCESS_CONCURRENCY
 from tasker.errors import TaskerError, UsageError
 from tasker.log_format import FORMAT_VARIABLE, cover_warnings
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from tasker.cli.live import View
-    from tasker.cli.run.session import Begun, Ended
+    from tasker.cli.run.session import StartedRun, EndedRun
 
 FAILED, MISTAKE = 1, 2
 
@@ -102,11 +102,11 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
     help="json: print one object; progress goes to standard error.",
 )
 @SHOW_SENSITIVE
-@click.option("--timeout", metavar="SECONDS", type=SECONDS, help="Stop then; --resume goes on.")
+@click.option("--timeout", metavar="SECONDS", type=SECONDS, help="Stop after this time; continue with --resume.")
 @click.option(
     "--concurrency", metavar="N", type=CONCURRENCY, help=f"Steps at a time.  [default: {SINGLE_PROCESS_CONCURRENCY}]"
 )
-@click.option("--resume", metavar="TASK_UUID", help="Go on with a task that was interrupted; no PATH is needed.")
+@click.option("--resume", metavar="TASK_UUID", help="Resume an interrupted task; no PATH needed.")
 def run(target: str | None, input_: str | None, as_json: bool, form: str, **options: Any) -> None:
     """Run a workflow to its end and show its progress and its results.
 
@@ -133,17 +133,17 @@ def run(target: str | None, input_: str | None, as_json: bool, form: str, **opti
       2    a mistake in the command, the template, the handlers or the input
       130  interrupted (Ctrl-C); --resume goes on
     """
-    order = RunOrder(target, input_, **options)
+    order = RunRequest(target, input_, **options)
     _tolerate_any_encoding()
     exit_code = _run_json(order) if as_json or form == "json" else _run_text(order)
     if exit_code:
         raise click.exceptions.Exit(exit_code)
 
 
-def _run_text(order: RunOrder) -> int:
+def _run_text(order: RunRequest) -> int:
     from tasker.cli.render.outcome import outcome_text
 
-    def on_end(ended: Ended) -> None:
+    def on_end(ended: EndedRun) -> None:
         if ended.already:
             echo(f"task {ended.report.task_uuid} has ended; there is nothing to resume")
         if ended.stopped is None:
@@ -155,7 +155,7 @@ def _run_text(order: RunOrder) -> int:
     return _exit_code(ended)
 
 
-def _run_json(order: RunOrder) -> int:
+def _run_json(order: RunRequest) -> int:
     from tasker.cli.main import MISTAKES
 
     with reserved_stdout() as out:
@@ -170,7 +170,7 @@ def _run_json(order: RunOrder) -> int:
         return _exit_code(ended)
 
 
-def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None]) -> Ended:
+def _perform(order: RunRequest, progress: TextIO, on_end: Callable[[EndedRun], None]) -> EndedRun:
     check_order(order)
     for shown in ("tasker.failures", "tasker.orchestration", "tasker.database"):  # the view shows what they tell
         logging.getLogger(shown).addHandler(logging.NullHandler())
@@ -182,21 +182,21 @@ def _perform(order: RunOrder, progress: TextIO, on_end: Callable[[Ended], None])
         log_as_configured(prepared.configuration)
     else:
         cover_warnings()
-        tell_of_own_database()
+        note_embedded_database()
 
-    from tasker.cli.run.session import Hooks, run_session
+    from tasker.cli.run.session import RunHooks, run_session
     from tasker.process.supervision.own_tasks import run_guarded
-    from tasker.step_output import keep_output
+    from tasker.step_output import capture_logs
 
-    keep_output(prepared.configuration.worker.kept_log_level)
-    hooks = Hooks(
+    capture_logs(prepared.configuration.worker.kept_log_level)
+    hooks = RunHooks(
         on_begin=lambda begun: _announce(begun, prepared, progress),
         on_end=on_end,
     )
     return run_guarded(run_session(order, prepared, hooks))
 
 
-def _announce(begun: Begun, prepared: Prepared, stream: TextIO) -> View:
+def _announce(begun: StartedRun, prepared: Prepared, stream: TextIO) -> View:
     from tasker.cli.live import view_on
 
     plan = begun.plan
@@ -212,13 +212,13 @@ def _beside_text(here: int, elsewhere: int, *, namespace: str) -> str:
     return f"other unfinished tasks: {'; '.join(text for text, count in parts.items() if count)} (tasker task list)"
 
 
-def _next_text(ended: Ended, order: RunOrder) -> str:
+def _next_text(ended: EndedRun, order: RunRequest) -> str:
     go_on = resume_of(order, ended.report.task_uuid)
     text = next_text(ended.report, order.database.arguments(), go_on)
     return f"\n{text}" if text else ""
 
 
-def _stopped_text(ended: Ended, order: RunOrder) -> str:
+def _stopped_text(ended: EndedRun, order: RunRequest) -> str:
     why = f"Stopped after {order.timeout:g} s (--timeout)" if ended.stopped == "timeout" else "Interrupted"
     uuid, database = ended.report.task_uuid, order.database.arguments()
     return (
@@ -227,7 +227,7 @@ def _stopped_text(ended: Ended, order: RunOrder) -> str:
     )
 
 
-def _report_object(ended: Ended) -> dict[str, Any]:
+def _report_object(ended: EndedRun) -> dict[str, Any]:
     found = ended.report.to_dict()
     if ended.stopped:
         message = "the task is not finished; `tasker run --resume` goes on"
@@ -235,7 +235,7 @@ def _report_object(ended: Ended) -> dict[str, Any]:
     return found
 
 
-def _exit_code(ended: Ended) -> int:
+def _exit_code(ended: EndedRun) -> int:
     if ended.stopped == "interrupted":
         return INTERRUPTED
     return 0 if ended.report.succeeded else FAILED

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tasker.cli.connection import configured_for, require_database
 from tasker.cli.next_commands import resume_command
-from tasker.cli.options import Database
+from tasker.cli.options import DatabaseOption
 from tasker.cli.run.input import TaskInput, read_input
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import InputInvalid, TemplateNotFound, UsageError
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from tasker.contracts.plan import Plan
     from tasker.handler import HandlerRegistry
     from tasker.services.authoring.handlers import Workflow
-    from tasker.template.schema.check import Problem
+    from tasker.template.schema.check import SchemaMismatch
 
 PATH_TAG, HANDLERS_TAG = "path:", "handlers:"
 """Tags of a task that say where its handlers are, for `--resume`."""
 
 
 @dataclass(frozen=True, slots=True)
-class RunOrder:
+class RunRequest:
     """The command line. `timeout` in seconds; `resume` is the identifier of a task, whole or its beginning."""
 
     target: str | None = None
@@ -36,7 +36,7 @@ class RunOrder:
     template: str | None = None
     environment: str | None = None
     handlers: Sequence[str] = ()
-    database: Database = field(default_factory=Database)
+    database: DatabaseOption = field(default_factory=DatabaseOption)
     idempotency_key: str | None = None
     strict_identity: bool = False
     priority: int = 0
@@ -57,7 +57,7 @@ class Prepared:
     plan: Plan | None
 
 
-def check_order(order: RunOrder) -> None:
+def check_order(order: RunRequest) -> None:
     """Raise `UsageError` for options that do not go together."""
     if order.resume is None and order.target is None:
         raise UsageError(
@@ -70,12 +70,12 @@ def check_order(order: RunOrder) -> None:
         raise UsageError("--strict-identity and --idempotency-key exclude each other")
 
 
-def prepare_order(order: RunOrder) -> Prepared:
+def prepare_order(order: RunRequest) -> Prepared:
     """Read the template, its handlers and the input, and check that they fit together.
 
     Raises `UsageError`, `TemplateError`, `HandlerLoadError`, `HandlerNotFound`, `InputInvalid`, `ConfigurationError`.
     """
-    from tasker.services.authoring.handlers import add_handlers_beside, load_handlers, require_handlers
+    from tasker.services.authoring.handlers import load_neighbouring_handlers, load_handlers, require_handlers
 
     configuration = configured_for(order.database)
     path = existing_path(order.target)
@@ -85,7 +85,7 @@ def prepare_order(order: RunOrder) -> Prepared:
     workflow = _compiled(path, order, configuration) if path and order.resume is None else None
     registry = load_handlers(order.handlers if order.resume is None else (), configuration.importable)
     if workflow is not None:
-        add_handlers_beside(registry, [workflow])
+        load_neighbouring_handlers(registry, [workflow])
         require_handlers(registry, workflow.plan, workflow.lines)
         require_fitting(workflow.plan, task_input)
     tags = _tags(workflow.folder if workflow else None, order.handlers)
@@ -124,7 +124,7 @@ def existing_path(target: str | None) -> Path | None:
     return None
 
 
-def resume_of(order: RunOrder, task_uuid: str) -> str:
+def resume_of(order: RunRequest, task_uuid: str) -> str:
     """The command that goes on with the task of this order.
 
     What the task keeps itself (template, folder, handlers) is not repeated; what was named to resume it is.
@@ -133,29 +133,29 @@ def resume_of(order: RunOrder, task_uuid: str) -> str:
     return resume_command(task_uuid, order.database.arguments(), *named)
 
 
-def kept_sources(tags: Sequence[str]) -> tuple[Path | None, list[str]]:
+def resolve_sources(tags: Sequence[str]) -> tuple[Path | None, list[str]]:
     """From a task's tags: the folder of the template's handlers, and the values of `--handlers`."""
     paths = [Path(tag.removeprefix(PATH_TAG)) for tag in tags if tag.startswith(PATH_TAG)]
     handlers = [tag.removeprefix(HANDLERS_TAG) for tag in tags if tag.startswith(HANDLERS_TAG)]
     return (paths[0] if paths else None), handlers
 
 
-def _require_what_is_kept(order: RunOrder, configuration: Configured) -> None:
+def _require_what_is_kept(order: RunRequest, configuration: Configured) -> None:
     """A task to be resumed, and a template that is named, are in a database that was made before: none is made here."""
-    from tasker.services.authoring.targets import neither_path_nor_registered
+    from tasker.services.authoring.targets import unknown_target
 
     try:
         require_database(configuration.database_url, order.database.data_dir)
     except UsageError as error:
         if order.resume is not None:
             raise
-        with neither_path_nor_registered(str(order.target)):
+        with unknown_target(str(order.target)):
             raise TemplateNotFound(
                 f"no template {order.target} is registered: {error.message}", hint=error.hint
             ) from error
 
 
-def _compiled(path: Path, order: RunOrder, configuration: Configured) -> Workflow:
+def _compiled(path: Path, order: RunRequest, configuration: Configured) -> Workflow:
     from tasker.plugins.offers import rules_of
     from tasker.plugins.process import plugins_of
     from tasker.services.authoring.targets import choose_workflow
@@ -181,7 +181,7 @@ def _tags(folder: Path | None, handlers: Sequence[str]) -> list[str]:
     return tags + [f"{HANDLERS_TAG}{source}" for source in sources]
 
 
-def _text_hint(problems: Sequence[Problem], parsed: Mapping[str, str]) -> str | None:
+def _text_hint(problems: Sequence[SchemaMismatch], parsed: Mapping[str, str]) -> str | None:
     places = {problem.path for problem in problems if problem.message.startswith("expected text")}
     for key, text in parsed.items():
         if f"$.{key}" in places:

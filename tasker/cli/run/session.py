@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasker.cli.live import Feed, View
-from tasker.cli.live.showing import first_of, shown
-from tasker.cli.loading import nothing_is_garbage
-from tasker.cli.run.order import Prepared, RunOrder, kept_sources, require_fitting, resume_of
+from tasker.cli.live.showing import first_of, show_while_waiting
+from tasker.cli.loading import pause_gc
+from tasker.cli.run.order import Prepared, RunRequest, resolve_sources, require_fitting, resume_of
 from tasker.cli.run.signals import Interruption, interruption
 from tasker.cli.task.covering import covered
-from tasker.cli.task.duplicates import naming_the_existing
+from tasker.cli.task.duplicates import name_existing_task
 from tasker.cli.task.lookup import find_task
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DatabaseError, DatabaseUnavailable, HandlerNotFound, ResolutionError
@@ -35,7 +35,7 @@ STOPPING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedRun:
     """The task to be run, for the view."""
 
     task_uuid: str
@@ -46,7 +46,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedRun:
     """How the session ended: `stopped` is None when the task did, else `interrupted` or `timeout`.
 
     `already`: the task to be resumed had ended before.
@@ -58,14 +58,14 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Hooks:
+class RunHooks:
     """What the session tells: the task before it runs, its end before everything is closed."""
 
-    on_begin: Callable[[Begun], View]
-    on_end: Callable[[Ended], None]
+    on_begin: Callable[[StartedRun], View]
+    on_end: Callable[[EndedRun], None]
 
 
-async def run_session(order: RunOrder, prepared: Prepared, hooks: Hooks) -> Ended:
+async def run_session(order: RunRequest, prepared: Prepared, hooks: RunHooks) -> EndedRun:
     """Run the task to its end, to `order.timeout` or to an interruption; then its steps are given back.
 
     Raises what `App.start`, `App.submit` and `find_task` raise: then there is no task.
@@ -75,22 +75,22 @@ async def run_session(order: RunOrder, prepared: Prepared, hooks: Hooks) -> Ende
             if interrupted.asked.is_set():
                 raise KeyboardInterrupt  # nothing was submitted
             found = await (_submit(app, order, prepared) if order.resume is None else _find(app, order, order.resume))
-            if isinstance(found, Begun):
+            if isinstance(found, StartedRun):
                 found = await _watch(app, await _with_others(app, found, prepared), order, interrupted, hooks)
             report = await covered(app, found.report.task_uuid, found.report, order.show_sensitive)
             hooks.on_end(replace(found, report=report))
             return found
 
 
-async def _with_others(app: App, begun: Begun, prepared: Prepared) -> Begun:
+async def _with_others(app: App, begun: StartedRun, prepared: Prepared) -> StartedRun:
     if prepared.configuration.database_url is None:
         with suppress(DatabaseError):  # whoever watches finds out, and says how to go on
             return replace(begun, beside=await app.tasks.open_beside(begun.task_uuid))
     return begun
 
 
-def _app(order: RunOrder, prepared: Prepared) -> App:
-    with nothing_is_garbage():
+def _app(order: RunRequest, prepared: Prepared) -> App:
+    with pause_gc():
         from tasker.app.assembly import worker as _worker  # noqa: F401  # which the app will import when it starts
         from tasker.app.embedded.short import OneTaskApp
 
@@ -104,7 +104,7 @@ def _app(order: RunOrder, prepared: Prepared) -> App:
     )
 
 
-async def _submit(app: App, order: RunOrder, prepared: Prepared) -> Begun:
+async def _submit(app: App, order: RunRequest, prepared: Prepared) -> StartedRun:
     from tasker.process.system import new_task_uuid
 
     plan = prepared.plan
@@ -112,7 +112,7 @@ async def _submit(app: App, order: RunOrder, prepared: Prepared) -> Begun:
         plan = await app.plan(str(order.target), template=order.template, environment=order.environment)
         require_fitting(plan, prepared.input)
     key = order.idempotency_key or (None if order.strict_identity else new_task_uuid())
-    with naming_the_existing(order.database.arguments()):
+    with name_existing_task(order.database.arguments()):
         submitted = await app.submit(
             plan,
             prepared.input.values,
@@ -122,19 +122,19 @@ async def _submit(app: App, order: RunOrder, prepared: Prepared) -> Begun:
             tags=prepared.tags,
             awaited=True,
         )
-    return Begun(submitted.task_uuid, plan)
+    return StartedRun(submitted.task_uuid, plan)
 
 
-async def _find(app: App, order: RunOrder, resume: str) -> Begun | Ended:
+async def _find(app: App, order: RunRequest, resume: str) -> StartedRun | EndedRun:
     report = await app.tasks.report(await find_task(app.tasks, resume))
-    return Ended(report, already=True) if report.finished else await _resume(app, order, report)
+    return EndedRun(report, already=True) if report.finished else await _resume(app, order, report)
 
 
-async def _resume(app: App, order: RunOrder, report: TaskReport) -> Begun:
+async def _resume(app: App, order: RunRequest, report: TaskReport) -> StartedRun:
     """Handlers come from the command line; what is missing there, from where the task was submitted."""
     from tasker.services.authoring.templates import folder_of
 
-    path, kept_handlers = kept_sources(report.tags)
+    path, kept_handlers = resolve_sources(report.tags)
     try:
         plan = await app.plans.get(await app.tasks.template_id(report.task_uuid))
         path = folder_of(plan, Path(order.target)) if order.target else path
@@ -146,18 +146,18 @@ async def _resume(app: App, order: RunOrder, report: TaskReport) -> Begun:
             f"task {report.task_uuid} cannot be resumed here{where}: {error.message}",
             hint=f"name the folder of its handlers: tasker run FOLDER --resume {report.task_uuid}",
         ) from error
-    return Begun(report.task_uuid, plan, resumed=True)
+    return StartedRun(report.task_uuid, plan, resumed=True)
 
 
 def _add_handlers(registry: HandlerRegistry, plan: Plan, path: Path | None, sources: Sequence[str]) -> None:
-    from tasker.services.authoring.handlers import Workflow, add_handlers, add_handlers_beside
+    from tasker.services.authoring.handlers import Workflow, add_handlers, load_neighbouring_handlers
 
     if path is not None and path.exists():
-        add_handlers_beside(registry, [Workflow(plan, path if path.is_dir() else path.parent)])
+        load_neighbouring_handlers(registry, [Workflow(plan, path if path.is_dir() else path.parent)])
     add_handlers(registry, sources)
 
 
-async def _watch(app: App, begun: Begun, order: RunOrder, interrupted: Interruption, hooks: Hooks) -> Ended:
+async def _watch(app: App, begun: StartedRun, order: RunRequest, interrupted: Interruption, hooks: RunHooks) -> EndedRun:
     resume = resume_of(order, begun.task_uuid)
     interrupted.last_words = f"Quit. To go on: {resume}"
     try:
@@ -172,15 +172,15 @@ async def _watch(app: App, begun: Begun, order: RunOrder, interrupted: Interrupt
         ) from error
 
 
-async def _follow(app: App, begun: Begun, view: View, timeout: float | None, asked: asyncio.Event) -> Ended:
+async def _follow(app: App, begun: StartedRun, view: View, timeout: float | None, asked: asyncio.Event) -> EndedRun:
     """Show the task until it ends or is to be stopped, and stop it then."""
     feed = Feed(app.tasks, begun.task_uuid)
-    async with shown(feed, view):
+    async with show_while_waiting(feed, view):
         found = await first_of(app.wait(begun.task_uuid), asked, timeout)
         if not isinstance(found, str):
-            return Ended(found)
+            return EndedRun(found)
         view.say(STOPPING[found])
         feed.stopping = True
         await app.stop_working(STOP_GRACE_SECONDS)
     report = await app.tasks.report(begun.task_uuid)
-    return Ended(report, None if report.finished else found)
+    return EndedRun(report, None if report.finished else found)

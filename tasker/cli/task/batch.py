@@ -14,13 +14,13 @@ from tasker.cli.render.values import counted, echo
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, UsageError
 from tasker.services.authoring.targets import RegisteredName, registered_name
-from tasker.services.server.bulk_submission import Order
+from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.submitting.fitting import check_priority
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
-    from tasker.services.submitting.submission import OnDuplicate, Submitted
+    from tasker.services.submitting.submission import OnDuplicate, SubmissionResult
 
 TOGETHER = 500
 """So many tasks at most are asked for at once; and what so many bytes describe."""
@@ -32,12 +32,12 @@ IN_WORDS = {dict: "an object", int: "a whole number", list: "a list of texts", s
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BatchLine:
     """A line of the file, and what it asks for, or why that cannot be asked for."""
 
     number: int
     size: int
-    asked: Order | TaskerError
+    asked: TemplateSubmission | TaskerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class Defaults:
     target: str | None
     options: Mapping[str, Any]
 
-    def read(self, text: bytes) -> Order:
+    def read(self, text: bytes) -> TemplateSubmission:
         """The task that a line asks for. Raises `UsageError`."""
         given = _object(text)
-        known = {*NAMED, *(field.name for field in fields(Request))}
+        known = {*NAMED, *(field.name for field in fields(Submission))}
         if unknown := sorted({*given} - known):
             raise UsageError(f"unknown: {', '.join(unknown)}", hint=f"there are: {', '.join(sorted(known))}")
         for name, value in given.items():
@@ -58,7 +58,7 @@ class Defaults:
         request = {"initiator": actor(), "source_system": "tasker task submit", **self.options}
         request |= {name: value for name, value in given.items() if name not in NAMED}
         check_priority(request.get("priority", 0))
-        return Order(*self._name(given), Request(**request))
+        return TemplateSubmission(*self._name(given), Submission(**request))
 
     def _name(self, given: Mapping[str, Any]) -> RegisteredName:
         if "name" in given:
@@ -88,8 +88,8 @@ async def submit_all(
     return refused
 
 
-async def _answers(app: Fleet, lines: Sequence[Line], on_duplicate: OnDuplicate) -> list[Submitted | TaskerError]:
-    orders = [line.asked for line in lines if isinstance(line.asked, Order)]
+async def _answers(app: Fleet, lines: Sequence[BatchLine], on_duplicate: OnDuplicate) -> list[SubmissionResult | TaskerError]:
+    orders = [line.asked for line in lines if isinstance(line.asked, TemplateSubmission)]
     try:
         answered = iter(await app.submit_orders(orders, on_duplicate=on_duplicate) if orders else ())
     except TaskerError:
@@ -99,18 +99,18 @@ async def _answers(app: Fleet, lines: Sequence[Line], on_duplicate: OnDuplicate)
     return [line.asked if isinstance(line.asked, TaskerError) else next(answered) for line in lines]
 
 
-def _lines(file: Iterable[bytes], defaults: Defaults) -> Iterator[Line]:
+def _lines(file: Iterable[bytes], defaults: Defaults) -> Iterator[BatchLine]:
     for number, text in enumerate(file, 1):
         if not text.strip():
             continue
         try:
-            yield Line(number, len(text), defaults.read(text))
+            yield BatchLine(number, len(text), defaults.read(text))
         except UsageError as error:
-            yield Line(number, len(text), error)
+            yield BatchLine(number, len(text), error)
 
 
-def _together(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    held: list[Line] = []
+def _together(lines: Iterator[BatchLine]) -> Iterator[list[BatchLine]]:
+    held: list[BatchLine] = []
     size = 0
     for line in lines:
         if held and (len(held) == TOGETHER or size + line.size > TOGETHER_BYTES):
@@ -141,14 +141,14 @@ def _check(name: str, value: Any) -> None:
         raise UsageError(f"{name}: expected {IN_WORDS[kind]}, found {json.dumps(value)[:80]}")
 
 
-def _object_of(line: Line, answer: Submitted | TaskerError) -> dict[str, Any]:
+def _object_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> dict[str, Any]:
     if isinstance(answer, TaskerError):
         existing = {"task_uuid": answer.task_uuid} if isinstance(answer, DuplicateTask) and answer.task_uuid else {}
         return {"line": line.number, **existing, "error": answer.to_dict()}
     return {"line": line.number, "task_uuid": answer.task_uuid, "created": answer.created}
 
 
-def _text_of(line: Line, answer: Submitted | TaskerError) -> str:
+def _text_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> str:
     if isinstance(answer, DuplicateTask) and answer.task_uuid and not isinstance(answer, IdempotencyKeyReused):
         return (
             f"{line.number}: refused: {answer.task_uuid} has this identity already; to take it: --on-duplicate return"

@@ -10,9 +10,9 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.place.naming import or_unknown
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.naming import require_known_filter
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import screen_width
 from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.explain import explain
@@ -31,7 +31,7 @@ from tasker.lifecycle.machines.task import TaskState
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
-    from tasker.services.listings import ListedTask, Transition
+    from tasker.services.listings import TaskSummary, TransitionDetail
     from tasker.services.reports import TaskReport
 
 
@@ -68,20 +68,20 @@ task.add_command(refused)
     "--tag", "tags", metavar="TEXT", multiple=True, help="Only tasks with this tag; repeatable: with all of them."
 )
 @click.option("--version", metavar="X.Y.Z", help="Only tasks of this version of their template.")
-@click.option("--initiator", metavar="NAME", help="Only tasks that were asked for by this one.")
-@click.option("--source-system", metavar="NAME", help="Only tasks that were asked for there.")
-@click.option("--correlation-id", metavar="UUID", help="Only tasks that belong together so.")
+@click.option("--initiator", metavar="NAME", help="Filter by initiator.")
+@click.option("--source-system", metavar="NAME", help="Filter by source system.")
+@click.option("--correlation-id", metavar="UUID", help="Filter by correlation id.")
 @click.option("--idempotency-key", metavar="KEY", help="Only tasks that were submitted with this key.")
 @click.option("--fingerprint", metavar="F", help="Only dead letters that failed alike; see `tasker dlq groups`.")
-@click.option("--field", metavar="'A.B = 7'", help="Only tasks whose input has this; see `tasker db index-inputs`.")
+@click.option("--field", metavar="'A.B = 7'", help="Filter by input field (see `tasker db index-inputs`).")
 @click.option("--until", type=since, metavar="2h|7d|DATE", help="Only tasks created before then.")
 @click.option("--open", is_flag=True, help="Only tasks that have not ended.")
 @click.option("--oldest-first", is_flag=True, help="The oldest first.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
-@click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many of the newest.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number of rows.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="Number of rows to skip.")
 @FORMAT
 @fleet_options
-def list_(form: str, place: Place, **which: Any) -> None:
+def list_(form: str, place: FleetTarget, **which: Any) -> None:
     """List tasks, the newest first. On a narrow screen identifiers are cut: their beginnings do as well.
 
     \b
@@ -94,10 +94,10 @@ def list_(form: str, place: Place, **which: Any) -> None:
     """
     from tasker.cli.render.task_list import list_text
 
-    async def read(app: Fleet) -> Sequence[ListedTask]:
-        return await or_unknown(app, await app.tasks.list(**which), which["namespace"], which["template"])
+    async def read(app: Fleet) -> Sequence[TaskSummary]:
+        return await require_known_filter(app, await app.tasks.list(**which), which["namespace"], which["template"])
 
-    rows = reached(place, read)
+    rows = run_on_fleet(place, read)
     print_as(form, rows, lambda found: list_text(found, screen_width()))
 
 
@@ -108,7 +108,7 @@ def list_(form: str, place: Place, **which: Any) -> None:
 @SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, form: str, place: Place) -> None:
+def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Show a task: its state, its steps, its failures, its results.
 
     Many instances of a batch worker are one line, followed by those that failed; --all shows each of them. On a
@@ -120,7 +120,7 @@ def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, for
         found = await app.tasks.report(await find_task(app.tasks, task_uuid))
         return await covered(app, found.task_uuid, found, show_sensitive)
 
-    report = reached(place, read)
+    report = run_on_fleet(place, read)
     shown = partial(report_text, report, traceback=traceback, every=every, width=screen_width())
     print_as(form, report_object(report), lambda _: shown())
 
@@ -131,7 +131,7 @@ def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, for
 @SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, place: Place) -> None:
+def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Show every transition of a task and of its steps, with the time since the one before.
 
     \b
@@ -141,11 +141,11 @@ def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
     """
     from tasker.cli.render.task import history_text
 
-    async def read(app: Fleet) -> Sequence[Transition]:
+    async def read(app: Fleet) -> Sequence[TransitionDetail]:
         task = await find_task(app.tasks, task_uuid)
         return await covered(app, task, await app.tasks.history(task), show_sensitive)
 
-    found = reached(place, read)
+    found = run_on_fleet(place, read)
     chosen = [row for row in found if name in (None, row.step)]
     if not chosen:
         names = ", ".join(dict.fromkeys(row.step for row in found if row.step))
@@ -155,10 +155,10 @@ def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
 
 @task.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
-@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
 @FORMAT
 @fleet_options
-def cancel(task_uuid: str, reason: str, form: str, place: Place) -> None:
+def cancel(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
     """Cancel a task and every step of it that has not ended. Handlers that run are told to stop."""
 
     async def act(app: Fleet) -> dict[str, str]:
@@ -166,5 +166,5 @@ def cancel(task_uuid: str, reason: str, form: str, place: Place) -> None:
         before = await app.tasks.cancel(found, reason=reason, actor=actor())
         return {"task_uuid": found, "status": "cancelled", "previous_status": before}
 
-    done = reached(place, act, operates=True)
+    done = run_on_fleet(place, act, operates=True)
     print_as(form, done, lambda done: f"cancelled {done['task_uuid']}, which was {done['previous_status']}")

@@ -9,7 +9,7 @@ from tasker.errors import DuplicateTask, IdempotencyKeyReused
 
 
 @contextmanager
-def naming_the_existing(arguments: str, advice: str = "") -> Iterator[None]:
+def name_existing_task(arguments: str, advice: str = "") -> Iterator[None]:
     """A duplicate's error with the task that exists, its state and the command that shows it; then the `advice`.
 
     `arguments` are the options that name the place of the tasks.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.connection import FORMAT, print_as
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import screen_width
 from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.lookup import find_task
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def explain(task_uuid: str, name: str | None, show_sensitive: bool, form: str, place: Place) -> None:
+def explain(task_uuid: str, name: str | None, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Say why each step of a task that has not ended does not run now, and what would change it.
 
     Steps with the same reason are told together, what needs somebody first.
@@ -47,7 +47,7 @@ def explain(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
         task = await find_task(app.tasks, task_uuid)
         return await covered(app, task, await app.tasks.explain(task, name), show_sensitive)
 
-    found = reached(place, read)
+    found = run_on_fleet(place, read)
     text = explanation_text(found, screen_width(), place.arguments()) if form == "text" else ""
     print_as(form, found.to_dict(), lambda _: text)
     raise SystemExit(1 if found.needs_somebody else 0)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, plain
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import clock_time, echo
 from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.lookup import find_task
@@ -40,7 +40,7 @@ LOOK_SECONDS = 1.0
 @SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def logs(task_uuid: str, follow: bool, show_sensitive: bool, form: str, place: Place, **which: Any) -> None:
+def logs(task_uuid: str, follow: bool, show_sensitive: bool, form: str, place: FleetTarget, **which: Any) -> None:
     """Show what the handlers of a task have logged and printed, in the order of time.
 
     Lines are kept with their step, as long as the task: `worker.execution.keep_logs` says from which level on. A line
@@ -63,7 +63,7 @@ def logs(task_uuid: str, follow: bool, show_sensitive: bool, form: str, place: P
         if not shown and form == "text":
             echo("no line that its handlers have logged or printed is kept, or fits these options")
 
-    reached(place, show)
+    run_on_fleet(place, show)
 
 
 async def _lines(app: Fleet, task: str, follow: bool, which: dict[str, Any]) -> AsyncIterator[Sequence[StepLogLine]]:

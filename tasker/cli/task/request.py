@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, configured_for, print_as
-from tasker.cli.options import Database
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import DatabasePlace, Place
+from tasker.cli.options import DatabaseOption
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import DatabaseTarget, FleetTarget
 from tasker.cli.render.values import date_time, one_line
 from tasker.cli.task.options import task_input, task_options
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="NAMESPACE/NAME[:VERSION]")
 @task_options
 @click.option(
-    "--task", "task_uuid", metavar="UUID", help="Ask again for this task, when it is unknown what became of it."
+    "--task", "task_uuid", metavar="UUID", help="Task id of an earlier request whose outcome is unknown."
 )
 @FORMAT
 @fleet_options
-def request(target: str, given: str | None, settings: tuple[str, ...], form: str, place: Place, **options: Any) -> None:
+def request(target: str, given: str | None, settings: tuple[str, ...], form: str, place: FleetTarget, **options: Any) -> None:
     """Ask an orchestrator for a task, through the broker alone, and print the identifier that it will have.
 
     For machines that reach the broker and not the database. The template must be registered. What the orchestrator
@@ -40,14 +40,14 @@ def request(target: str, given: str | None, settings: tuple[str, ...], form: str
       RABBITMQ_URL=amqp://broker/ tasker task request shop/checkout --set order=7 --backend rabbitmq
     """
     values = task_input(given, settings)
-    if isinstance(place, DatabasePlace):
+    if isinstance(place, DatabaseTarget):
         task_uuid = asyncio.run(_ask(_requester(place.database), target, values, options))
     else:
-        task_uuid = reached(place, lambda fleet: fleet.requests.request(target, values, **options))
+        task_uuid = run_on_fleet(place, lambda fleet: fleet.requests.request(target, values, **options))
     print_as(form, {"task_uuid": task_uuid, "status": "requested"}, lambda row: row["task_uuid"])
 
 
-def _requester(database: Database) -> TaskRequester:
+def _requester(database: DatabaseOption) -> TaskRequester:
     from tasker.app.requesting import TaskRequester
 
     return TaskRequester(configuration=configured_for(database))
@@ -60,12 +60,12 @@ async def _ask(requester: TaskRequester, target: str, values: dict[str, Any], op
 
 @click.command()
 @click.option("--queue", metavar="NAME", help="Only of this queue.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of rows.")
 @FORMAT
 @fleet_options
-def refused(form: str, place: Place, **which: Any) -> None:
+def refused(form: str, place: FleetTarget, **which: Any) -> None:
     """List messages that could not be used, the newest first: requests for tasks, hints to steps; and the reason."""
-    print_as(form, reached(place, lambda app: app.tasks.refused(**which)), _refused_text)
+    print_as(form, run_on_fleet(place, lambda app: app.tasks.refused(**which)), _refused_text)
 
 
 def _refused_text(rows: Sequence[RefusedMessage]) -> str:

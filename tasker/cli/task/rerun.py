@@ -8,8 +8,8 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.next_commands import going_on
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import counted
 from tasker.cli.task.lookup import find_task
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     "--from", "step", metavar="STEP", help="The step to begin with; else the first that failed, or the first."
 )
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change one input; repeatable.")
-@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
 @FORMAT
 @fleet_options
-def rerun(task_uuid: str, step: str | None, settings: tuple[str, ...], reason: str, form: str, place: Place) -> None:
+def rerun(task_uuid: str, step: str | None, settings: tuple[str, ...], reason: str, form: str, place: FleetTarget) -> None:
     """Run a task again from one of its steps, as a new task, and print the new one's identifier.
 
     Without --from it is the first step that failed; where none has, the first of all.
@@ -60,11 +60,11 @@ def rerun(task_uuid: str, step: str | None, settings: tuple[str, ...], reason: s
         begun = await app.reruns.start(found, first, actor=actor(), reason=reason, changes=changes)
         return {"task_uuid": begun.task_uuid, "rerun_of": found, "steps": begun.steps, "reused": begun.reused}
 
-    done = reached(place, act, operates=True)
+    done = run_on_fleet(place, act, operates=True)
     print_as(form, done, lambda done: _told(done, place))
 
 
-def _told(done: dict[str, Any], place: Place) -> str:
+def _told(done: dict[str, Any], place: FleetTarget) -> str:
     task = done["task_uuid"]
     lines = [
         f"{task} begins with {counted(done['steps'], 'step')}, {done['reused']} of them done by {done['rerun_of']}",

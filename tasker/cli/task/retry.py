@@ -8,8 +8,8 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.next_commands import going_on
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import counted, names_text
 from tasker.cli.task.lookup import find_task
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
-@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
 @FORMAT
 @fleet_options
-def retry(task_uuid: str, reason: str, form: str, place: Place) -> None:
+def retry(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
     """Let all failed steps of a task run again, their attempts counted from zero, so that the task goes on.
 
     All of them are reset in one transaction. A step that was running when its worker was lost and may run only once
@@ -44,12 +44,12 @@ def retry(task_uuid: str, reason: str, form: str, place: Place) -> None:
         state, final = await app.tasks.state(found)
         return {"task_uuid": found, "status": state, "finished": final, "reset": retried.reset, "left": retried.left}
 
-    done = reached(place, act, operates=True)
-    print_as(form, done, lambda done: "\n".join(told(done, place)))
+    done = run_on_fleet(place, act, operates=True)
+    print_as(form, done, lambda done: "\n".join(retry_summary(done, place)))
     raise SystemExit(1 if done["left"] and not done["reset"] else 0)
 
 
-def told(done: dict[str, Any], place: Place) -> list[str]:
+def retry_summary(done: dict[str, Any], place: FleetTarget) -> list[str]:
     """What became of the failed steps of a task, and what to do next."""
     task, reset, left = done["task_uuid"], done["reset"], done["left"]
     lines = [f"{counted(len(reset), 'step')} {'runs' if len(reset) == 1 else 'run'} again: {names_text(reset)}"]

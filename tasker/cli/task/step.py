@@ -10,8 +10,8 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.next_commands import resume_command, watch_command
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.task.lookup import find_task
 from tasker.cli.task.steps import StepGroup, show
 
@@ -32,7 +32,7 @@ step.add_command(show)
 
 def _step_command(command: Callable[..., Any]) -> Callable[..., Any]:
     """TASK_UUID, STEP, --reason and --format, which every command here has."""
-    with_reason = click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history.")(
+    with_reason = click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")(
         FORMAT(command)
     )
     with_step: Callable[..., Any] = click.argument("name", metavar="STEP")(fleet_options(with_reason))
@@ -74,17 +74,17 @@ def complete(name: str, result: str, reason: str, **which: Any) -> None:
     _mend(name, lambda app, found: app.steps.complete(found, name, given, actor=actor(), reason=reason), **which)
 
 
-def _mend(name: str, act: Callable[[Fleet, str], Awaitable[None]], *, task_uuid: str, form: str, place: Place) -> None:
+def _mend(name: str, act: Callable[[Fleet, str], Awaitable[None]], *, task_uuid: str, form: str, place: FleetTarget) -> None:
     async def find_and_act(app: Fleet) -> dict[str, Any]:
         found = await find_task(app.tasks, task_uuid)
         await act(app, found)
         state, final = await app.tasks.state(found)
         return {"task_uuid": found, "status": state, "finished": final, "step": name}
 
-    print_as(form, reached(place, find_and_act, operates=True), lambda done: _told(done, place))
+    print_as(form, run_on_fleet(place, find_and_act, operates=True), lambda done: _told(done, place))
 
 
-def _told(done: dict[str, Any], place: Place) -> str:
+def _told(done: dict[str, Any], place: FleetTarget) -> str:
     what, command = ("to go on", resume_command) if place.runs_here else ("to watch it", watch_command)
     rest = "" if done["finished"] else f"; {what}: {command(done['task_uuid'], place.arguments())}"
     return f"done, the task is {done['status']}{rest}"

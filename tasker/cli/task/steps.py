@@ -10,8 +10,8 @@ import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.guessing import GuessingGroup
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.task.covering import SHOW_SENSITIVE, covered
 from tasker.cli.task.lookup import find_task, looks_like_a_task
 from tasker.errors import StepNotFound
@@ -39,14 +39,14 @@ class StepGroup(GuessingGroup):
 @SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def steps(task_uuid: str, show_sensitive: bool, form: str, place: Place) -> None:
+def steps(task_uuid: str, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Show where each step of a task stands, and whether it can run."""
 
     async def read(app: Fleet) -> list[View]:
         task = await find_task(app.tasks, task_uuid)
         return [*await covered(app, task, await app.views.steps(task), show_sensitive)]
 
-    print_as(form, reached(place, read), _steps_text)
+    print_as(form, run_on_fleet(place, read), _steps_text)
 
 
 @click.command()
@@ -55,14 +55,14 @@ def steps(task_uuid: str, show_sensitive: bool, form: str, place: Place) -> None
 @SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def show(task_uuid: str, step: str, show_sensitive: bool, form: str, place: Place) -> None:
+def show(task_uuid: str, step: str, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Show one step: STEP is its name or its UUID."""
 
     async def read(app: Fleet) -> Any:
         task = await find_task(app.tasks, task_uuid)
         return await covered(app, task, await _step(app, task, step), show_sensitive)
 
-    print_as(form, reached(place, read), _step_text)
+    print_as(form, run_on_fleet(place, read), _step_text)
 
 
 @click.command()
@@ -71,7 +71,7 @@ def show(task_uuid: str, step: str, show_sensitive: bool, form: str, place: Plac
 @SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def audit(task_uuid: str, step: str | None, show_sensitive: bool, form: str, place: Place) -> None:
+def audit(task_uuid: str, step: str | None, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Show who stored which result or failure, and when, the newest first: of a whole task or of one step."""
 
     async def read(app: Fleet) -> list[View]:
@@ -79,7 +79,7 @@ def audit(task_uuid: str, step: str | None, show_sensitive: bool, form: str, pla
         one = (await _step(app, task, step))["step_uuid"] if step else None
         return [*await covered(app, task, await app.views.audit(task, one), show_sensitive)]
 
-    print_as(form, reached(place, read), _audit_text)
+    print_as(form, run_on_fleet(place, read), _audit_text)
 
 
 def _repair(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,7 +87,7 @@ def _repair(command: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in (
         fleet_options,
         FORMAT,
-        click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history."),
+        click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history."),
         click.argument("step", metavar="STEP"),
         click.argument("task_uuid", metavar="TASK_UUID"),
     ):
@@ -96,7 +96,7 @@ def _repair(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("reset-step")
-@click.option("--reset-by", default=actor, metavar="NAME", help="Who; your user name.")
+@click.option("--reset-by", default=actor, metavar="NAME", help="Actor recorded in the audit log; defaults to your user name.")
 @_repair
 def reset_step(reset_by: str, reason: str, **which: Any) -> None:
     """Let a step in error run again, its attempts counted from zero (`tasker task step reset`)."""
@@ -105,7 +105,7 @@ def reset_step(reset_by: str, reason: str, **which: Any) -> None:
 
 
 @click.command("resolve-step")
-@click.option("--resolved-by", default=actor, metavar="NAME", help="Who; your user name.")
+@click.option("--resolved-by", default=actor, metavar="NAME", help="Actor recorded in the audit log; defaults to your user name.")
 @_repair
 def resolve_step(resolved_by: str, reason: str, **which: Any) -> None:
     """Take a step as done, without a result (`tasker task step resolve`)."""
@@ -116,7 +116,7 @@ def resolve_step(resolved_by: str, reason: str, **which: Any) -> None:
 @click.command("complete-step")
 @click.option("--result", required=True, metavar="JSON|@FILE|-", help="The result, an object; - is standard input.")
 @click.option("--metadata", metavar="JSON|@FILE|-", help="Kept with the result, an object.")
-@click.option("--completed-by", default=actor, metavar="NAME", help="Who; your user name.")
+@click.option("--completed-by", default=actor, metavar="NAME", help="Actor recorded in the audit log; defaults to your user name.")
 @_repair
 def complete_step(result: str, metadata: str | None, completed_by: str, reason: str, **which: Any) -> None:
     """Take a step as done with a result of your own (`tasker task step complete`)."""
@@ -136,7 +136,7 @@ def _mend(
     task_uuid: str,
     step: str,
     form: str,
-    place: Place,
+    place: FleetTarget,
 ) -> None:
     async def find_and_act(app: Fleet) -> View:
         task = await find_task(app.tasks, task_uuid)
@@ -149,7 +149,7 @@ def _mend(
     text = "\n".join((f"✓ {title}", *(f"  {line}" for line in lines)))
     print_as(
         form,
-        reached(place, find_and_act, operates=True),
+        run_on_fleet(place, find_and_act, operates=True),
         lambda done: text.replace("{current_state}", done["current_state"]),
     )
 

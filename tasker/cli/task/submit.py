@@ -12,17 +12,17 @@ import click
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.next_commands import next_text, watch_command
 from tasker.cli.options import SECONDS
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import echo, screen_width
-from tasker.cli.task.duplicates import naming_the_existing
+from tasker.cli.task.duplicates import name_existing_task
 from tasker.cli.task.options import task_input, task_options
 from tasker.errors import UsageError
 
 if TYPE_CHECKING:
     from tasker.cli.place.fleet import Fleet
     from tasker.services.reports import TaskReport
-    from tasker.services.submitting.submission import OnDuplicate, Request, Submitted
+    from tasker.services.submitting.submission import OnDuplicate, Submission, SubmissionResult
 
 
 ON_DUPLICATE = ("refuse", "return")
@@ -41,12 +41,12 @@ ON_DUPLICATE = ("refuse", "return")
 @click.option("--batch", type=click.File("rb"), metavar="FILE.jsonl|-", help="A task for each line of this file.")
 @click.option("--tag", "tags", metavar="TEXT", multiple=True, help="Kept with the task; repeatable.")
 @click.option("--wait", is_flag=True, help="Wait until it has ended, and show it.")
-@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="With --wait: at most.")
+@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="Maximum time to wait (with --wait).")
 @FORMAT
 @fleet_options
 def submit(
     target: str | None,
-    place: Place,
+    place: FleetTarget,
     batch: IO[bytes] | None,
     form: str,
     wait: bool,
@@ -86,9 +86,9 @@ def submit(
     if timeout is not None and not wait:
         raise click.UsageError("--timeout counts with --wait only")
     request = _request(**options)
-    with naming_the_existing(place.arguments(), "to take it: --on-duplicate return"):
+    with name_existing_task(place.arguments(), "to take it: --on-duplicate return"):
         create = partial(_submit, target=target, request=request, on_duplicate=on_duplicate)
-        submitted, state = reached(place, create)
+        submitted, state = run_on_fleet(place, create)
     if wait or not submitted.created:
         click.echo(f"{'submitted' if submitted.created else 'exists already:'} {submitted.task_uuid}", err=True)
     if not wait:
@@ -99,7 +99,7 @@ def submit(
 
 
 def _submit_batch(
-    place: Place, target: str | None, file: IO[bytes], on_duplicate: OnDuplicate, form: str, **options: Any
+    place: FleetTarget, target: str | None, file: IO[bytes], on_duplicate: OnDuplicate, form: str, **options: Any
 ) -> int:
     """A task for each line; the exit code."""
     from tasker.cli.task.batch import Defaults, submit_all
@@ -109,23 +109,23 @@ def _submit_batch(
         if options[name]:
             raise click.UsageError(f"{option} is for one task: with --batch it stands in the lines, if anywhere")
     defaults = Defaults(target, {"priority": options["priority"], "tags": options["tags"]})
-    refused = reached(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
+    refused = run_on_fleet(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
     return 1 if refused else 0
 
 
-def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Request:
-    from tasker.services.submitting.submission import Request
+def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Submission:
+    from tasker.services.submitting.submission import Submission
 
-    return Request(task_input(given, settings), initiator=actor(), source_system="tasker task submit", **options)
+    return Submission(task_input(given, settings), initiator=actor(), source_system="tasker task submit", **options)
 
 
-async def _submit(app: Fleet, *, target: str, request: Request, on_duplicate: OnDuplicate) -> tuple[Submitted, str]:
-    from tasker.services.authoring.targets import neither_path_nor_registered, registered_name
-    from tasker.services.server.bulk_submission import Order
+async def _submit(app: Fleet, *, target: str, request: Submission, on_duplicate: OnDuplicate) -> tuple[SubmissionResult, str]:
+    from tasker.services.authoring.targets import unknown_target, registered_name
+    from tasker.services.server.bulk_submission import TemplateSubmission
 
     try:
-        with neither_path_nor_registered(target):
-            order = Order(*registered_name(target), request)
+        with unknown_target(target):
+            order = TemplateSubmission(*registered_name(target), request)
             submitted = await app.submit_order(order, on_duplicate=on_duplicate)
     except UsageError as error:
         if not Path(target).exists():
@@ -135,7 +135,7 @@ async def _submit(app: Fleet, *, target: str, request: Request, on_duplicate: On
     return submitted, (await app.tasks.state(submitted.task_uuid))[0]
 
 
-def _wait(place: Place, task_uuid: str, timeout: float | None, form: str) -> int:
+def _wait(place: FleetTarget, task_uuid: str, timeout: float | None, form: str) -> int:
     """Show the task as it ended; the exit code."""
     from tasker.cli.render.task import report_object, report_text
 
@@ -143,12 +143,12 @@ def _wait(place: Place, task_uuid: str, timeout: float | None, form: str) -> int
         return await app.wait(task_uuid, timeout=timeout)
 
     try:
-        report = reached(place, ended)
+        report = run_on_fleet(place, ended)
     except TimeoutError:
         arguments = place.arguments()
         click.echo(f"not ended after {timeout or 0:g} s; see: tasker task show {task_uuid}{arguments}", err=True)
         click.echo(f"it goes on; to watch it: {watch_command(task_uuid, arguments)}", err=True)
-        row = {"task_uuid": task_uuid, "status": reached(place, lambda app: app.tasks.state(task_uuid))[0]}
+        row = {"task_uuid": task_uuid, "status": run_on_fleet(place, lambda app: app.tasks.state(task_uuid))[0]}
         print_as(form, row, lambda row: row["task_uuid"])
         return 1
     print_as(form, report_object(report), lambda _: report_text(report, width=screen_width()))

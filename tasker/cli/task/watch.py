@@ -11,8 +11,8 @@ from tasker.__main__ import INTERRUPTED
 from tasker.cli.connection import FORMAT
 from tasker.cli.next_commands import next_text, watch_command
 from tasker.cli.options import SECONDS
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import echo, screen_width
 from tasker.cli.run.signals import interruption
 from tasker.cli.task.covering import SHOW_SENSITIVE, covered
@@ -29,11 +29,11 @@ ADVICE = "Ctrl-C ends the view, the task goes on"
 
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
-@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="Watch no longer.")
+@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="Stop watching after this time.")
 @SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def watch(task_uuid: str, timeout: float | None, show_sensitive: bool, form: str, place: Place) -> None:
+def watch(task_uuid: str, timeout: float | None, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Show how a task goes until it ends, whoever runs it; nothing runs in this process.
 
     On a terminal it is the tree of `tasker run`, elsewhere one line for each change; with --format json each line is an
@@ -50,12 +50,12 @@ def watch(task_uuid: str, timeout: float | None, show_sensitive: bool, form: str
       1    failed, cancelled, or not ended within --timeout
       130  interrupted (Ctrl-C); the task goes on
     """
-    raise SystemExit(reached(place, lambda app: _watch(app, task_uuid, timeout, show_sensitive, form, place)))
+    raise SystemExit(run_on_fleet(place, lambda app: _watch(app, task_uuid, timeout, show_sensitive, form, place)))
 
 
-async def _watch(app: Fleet, named: str, timeout: float | None, show_sensitive: bool, form: str, place: Place) -> int:
+async def _watch(app: Fleet, named: str, timeout: float | None, show_sensitive: bool, form: str, place: FleetTarget) -> int:
     from tasker.cli.live import Feed
-    from tasker.cli.live.showing import first_of, shown
+    from tasker.cli.live.showing import first_of, show_while_waiting
 
     task, database = await find_task(app.tasks, named), place.arguments()
     plan = await app.pinned_plan(task)
@@ -63,7 +63,7 @@ async def _watch(app: Fleet, named: str, timeout: float | None, show_sensitive: 
         interrupted.last_words = f"The task goes on. To watch it again: {watch_command(task, database)}"
         if form == "text":
             echo(f"{click.style(plan.name, bold=True)} {plan.version} ({plan.namespace})  task {task}")
-        async with shown(Feed(app.tasks, task), _view(form, plan)):
+        async with show_while_waiting(Feed(app.tasks, task), _view(form, plan)):
             found = await first_of(app.wait(task), interrupted.asked, timeout)
         if not isinstance(found, str):
             return _ended(await covered(app, task, found, show_sensitive), form, database)

@@ -11,9 +11,9 @@ import click
 
 from tasker.cli.connection import FORMAT, connected, print_as
 from tasker.cli.guessing import WorkflowPath
-from tasker.cli.place.naming import or_unknown
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import DatabasePlace, Place
+from tasker.cli.place.naming import require_known_filter
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import DatabaseTarget, FleetTarget
 from tasker.cli.plugin import plugged_rules
 from tasker.cli.render.table import table
 from tasker.cli.render.values import date_time, one_line
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 )
 @FORMAT
 @fleet_options
-def list_templates(namespace: str | None, name: str | None, limit: int, form: str, place: Place) -> None:
+def list_templates(namespace: str | None, name: str | None, limit: int, form: str, place: FleetTarget) -> None:
     """List the registered templates; `tasker run NAMESPACE/NAME[:VERSION]` runs one.
 
     \b
@@ -49,9 +49,9 @@ def list_templates(namespace: str | None, name: str | None, limit: int, form: st
 
     async def read(app: Fleet) -> Sequence[Any]:
         found = await app.plans.registered(TemplateFilter(namespace, name), limit=limit + 1)
-        return await or_unknown(app, found, namespace, name)
+        return await require_known_filter(app, found, namespace, name)
 
-    found = reached(place, read)
+    found = run_on_fleet(place, read)
     print_as(form, found[:limit], _text)
     if len(found) > limit:
         click.echo(f"there are more than {limit} templates; see --limit and --namespace", err=True)
@@ -63,7 +63,7 @@ def list_templates(namespace: str | None, name: str | None, limit: int, form: st
 @click.option("--force", is_flag=True, help="Replace a version that has other content; tasks in flight keep theirs.")
 @FORMAT
 @fleet_options
-def register(paths: tuple[Path, ...], environment: str | None, force: bool, form: str, place: Place) -> None:
+def register(paths: tuple[Path, ...], environment: str | None, force: bool, form: str, place: FleetTarget) -> None:
     """Register the templates of files and folders, so that they can be run by name.
 
     Without a path: those of installed packages (entry points `tasker.templates`).
@@ -78,10 +78,10 @@ def register(paths: tuple[Path, ...], environment: str | None, force: bool, form
     sources = paths or _installed()
     rules = plugged_rules()
     plans = [plan for path in sources for plan in load_plans(path, environment, rules, named=True)]
-    if isinstance(place, DatabasePlace):
+    if isinstance(place, DatabaseTarget):
         connected(place.database, partial(_store, plans=plans, force=force), create=True, operates=True, several=True)
     else:
-        reached(place, partial(_send, paths=sources, environment=environment, force=force))
+        run_on_fleet(place, partial(_send, paths=sources, environment=environment, force=force))
     done = [{"namespace": plan.namespace, "name": plan.name, "version": plan.version} for plan in plans]
     print_as(form, {"registered": done}, _registered_text)
 

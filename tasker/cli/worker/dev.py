@@ -14,7 +14,7 @@ import click
 
 from tasker.cli.connection import configured_for
 from tasker.cli.guessing import WorkflowPath
-from tasker.cli.options import CONCURRENCY, Database, database_options
+from tasker.cli.options import CONCURRENCY, DatabaseOption, database_options
 from tasker.cli.worker.children import KILL_SECONDS, RESTART_SECONDS, TASKER, start_child, wait_for_end
 from tasker.cli.worker.options import LOG_FORMAT, no_config_option
 from tasker.contracts.defaults import SEARCH_PATHS
@@ -47,7 +47,7 @@ def dev(
     concurrency: int | None,
     port: int | None,
     no_config: bool,
-    database: Database,
+    database: DatabaseOption,
 ) -> None:
     """Serve these workflows, else those below config/tasks, and start again whenever one of their files changes.
 
@@ -80,7 +80,7 @@ def dev(
             child.stop()
 
 
-def _database_arguments(database: Database, files: Sequence[Path]) -> list[str]:
+def _database_arguments(database: DatabaseOption, files: Sequence[Path]) -> list[str]:
     folder = ["--data-dir", str(database.data_dir)] if database.data_dir else []
     return [*(["--backend", database.backend] if database.backend_given or not files else []), *folder]
 

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import click
 
 from tasker.cli.connection import FORMAT, print_as
-from tasker.cli.place.options import fleet_options, reached
-from tasker.cli.place.places import Place
+from tasker.cli.place.options import fleet_options, run_on_fleet
+from tasker.cli.place.places import FleetTarget
 from tasker.cli.render.values import clock_time, duration
 
 if TYPE_CHECKING:
-    from tasker.services.listings import RegisteredProcess
+    from tasker.services.listings import ProcessRow
 
 COLOURS = {"live": "green", "draining": "yellow", "lost": "red", "stopped": None}
 
 
 @click.command("list")
-@click.option("--all", "stopped", is_flag=True, help="Those that have ended as well.")
+@click.option("--all", "stopped", is_flag=True, help="Include stopped processes.")
 @click.option("--callables", is_flag=True, help="List the handlers that each has loaded.")
 @FORMAT
 @fleet_options
-def list_(stopped: bool, callables: bool, form: str, place: Place) -> None:
+def list_(stopped: bool, callables: bool, form: str, place: FleetTarget) -> None:
     """List the workers and orchestrators of this database: where they run, what they serve, how they are.
 
     A lost one went silent: its lease is over, for as long as is shown, and its steps run elsewhere. How many steps one
@@ -35,11 +35,11 @@ def list_(stopped: bool, callables: bool, form: str, place: Place) -> None:
       tasker worker list --callables
       tasker worker list --format json
     """
-    rows = reached(place, lambda app: app.workers.list(stopped=stopped))
+    rows = run_on_fleet(place, lambda app: app.workers.list(stopped=stopped))
     print_as(form, rows, lambda _: list_text(rows, callables=callables))
 
 
-def list_text(rows: Sequence[RegisteredProcess], *, callables: bool) -> str:
+def list_text(rows: Sequence[ProcessRow], *, callables: bool) -> str:
     """One line per process; with `callables` its handlers below the table."""
     from tasker.cli.render.table import table
 
@@ -62,7 +62,7 @@ def list_text(rows: Sequence[RegisteredProcess], *, callables: bool) -> str:
     return "\n".join([text, *map(_callables, rows)]) if callables else text
 
 
-def _line(row: RegisteredProcess) -> tuple[str, ...]:
+def _line(row: ProcessRow) -> tuple[str, ...]:
     runs = row.kind == "worker"
     return (
         row.name or row.worker,
@@ -85,6 +85,6 @@ def _lease(left: int | None) -> str:
     return f"{duration(left)} left" if left > 0 else f"over for {duration(-left)}"
 
 
-def _callables(row: RegisteredProcess) -> str:
+def _callables(row: ProcessRow) -> str:
     names = "".join(f"\n  {name}" for name in row.callables) or "\n  no handlers"
     return f"\n{row.worker} serves{names}" if row.kind == "worker" else ""

@@ -12,7 +12,7 @@ import click
 
 from tasker import log_format
 from tasker.cli.connection import configured_for
-from tasker.cli.options import Database
+from tasker.cli.options import DatabaseOption
 from tasker.contracts.defaults import ENVIRONMENT
 from tasker.log_levels import LEVEL_VARIABLE, Levels, levels_named
 from tasker.log_lines import log_line
@@ -45,7 +45,7 @@ def no_config_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def configuration(context: str, database: Database, no_config: bool, **given: Any) -> Configured:
+def configuration(context: str, database: DatabaseOption, no_config: bool, **given: Any) -> Configured:
     """The configuration of a process of the fleet; options that were given (not None) count above it.
 
     Raises `ConfigurationError` when there is no file (C-148) and `--no-config` was not given, and
@@ -84,7 +84,7 @@ class _Plain(logging.Handler):
         click.echo(record.getMessage(), err=True)
 
 
-def tell_of_own_database() -> None:
+def note_embedded_database() -> None:
     """Show what the embedded server does where nothing else of the log is shown: its first start takes seconds."""
     log = logging.getLogger("tasker.embedded")
     log.setLevel(logging.INFO)

@@ -6,18 +6,18 @@ from functools import partial
 
 import click
 
-from tasker.cli.loading import nothing_is_garbage
-from tasker.cli.options import Database, database_options
+from tasker.cli.loading import pause_gc
+from tasker.cli.options import DatabaseOption, database_options
 from tasker.cli.server import require_libraries
 from tasker.cli.worker.options import LOG_FORMAT, configuration, log_as_configured, log_to_stderr, no_config_option
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), help="Say there how this process does: /health, /metrics ...")
+@click.option("--port", type=click.IntRange(0, 65535), help="Address for health checks and metrics.")
 @LOG_FORMAT
 @no_config_option
 @database_options
-def orchestrator(database: Database, no_config: bool, port: int | None) -> None:
+def orchestrator(database: DatabaseOption, no_config: bool, port: int | None) -> None:
     """End results that workers parked, promote retries, sweep, until stopped.
 
     Needed for workers with `--result-path queued`; harmless beside others: any number of orchestrators share the work.
@@ -28,7 +28,7 @@ def orchestrator(database: Database, no_config: bool, port: int | None) -> None:
     Example:
       TASKER_CONFIG_PATH=orchestration-production.toml tasker orchestrator
     """
-    with nothing_is_garbage():
+    with pause_gc():
         from tasker.app.serving import Service, run, serve_orchestrator
 
     log_to_stderr()

@@ -11,8 +11,8 @@ import click
 
 from tasker.app.configured import UNCONFIGURED
 from tasker.cli.guessing import WorkflowPath
-from tasker.cli.loading import nothing_is_garbage
-from tasker.cli.options import CONCURRENCY, STOP_SECONDS, Database, NumberRange, database_options
+from tasker.cli.loading import pause_gc
+from tasker.cli.options import CONCURRENCY, STOP_SECONDS, DatabaseOption, NumberRange, database_options
 from tasker.cli.server import require_libraries
 from tasker.cli.worker.children import TASKER, TIED, end_with_parent, start_child
 from tasker.cli.worker.options import LOG_FORMAT, configuration, log_as_configured, log_to_stderr, no_config_option
@@ -46,7 +46,7 @@ HANDLED_HERE = ("--processes", "--database-url")
     "--lease",
     type=NumberRange(1, 600),
     metavar="SECONDS",
-    help="How long the worker is trusted when it is silent.",
+    help="Lease duration.",
 )
 @click.option(
     "--shutdown-timeout",
@@ -60,7 +60,7 @@ HANDLED_HERE = ("--processes", "--database-url")
 @LOG_FORMAT
 @no_config_option
 @database_options
-def worker(processes: int, tied: bool, database: Database, **options: Any) -> None:
+def worker(processes: int, tied: bool, database: DatabaseOption, **options: Any) -> None:
     """Run steps of the given workflows and namespaces until stopped. `tasker worker list` shows who is at work.
 
     Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`);
@@ -85,7 +85,7 @@ def worker(processes: int, tied: bool, database: Database, **options: Any) -> No
     _serve(database, options)
 
 
-def _stop_limit(database: Database, options: dict[str, Any]) -> float:
+def _stop_limit(database: DatabaseOption, options: dict[str, Any]) -> float:
     """Seconds that the workers have for an orderly stop. What is wrong with their configuration they say themselves."""
     if options["shutdown_timeout"] is not None:
         return float(options["shutdown_timeout"])
@@ -95,10 +95,10 @@ def _stop_limit(database: Database, options: dict[str, Any]) -> float:
         return UNCONFIGURED.shutdown_seconds
 
 
-def _serve(database: Database, options: dict[str, Any]) -> None:
-    with nothing_is_garbage():
+def _serve(database: DatabaseOption, options: dict[str, Any]) -> None:
+    with pause_gc():
         from tasker.app.serving import Service, run, serve_worker
-        from tasker.step_output import keep_output
+        from tasker.step_output import capture_logs
 
     log_to_stderr()
     read = partial(
@@ -112,7 +112,7 @@ def _serve(database: Database, options: dict[str, Any]) -> None:
         lease_ms=None if options["lease"] is None else round(options["lease"] * 1000),
     )
     log_as_configured(chosen := read())
-    keep_output(chosen.worker.kept_log_level)
+    capture_logs(chosen.worker.kept_log_level)
     if options["port"] is not None or (chosen.worker_port.enabled and chosen.worker_port.bind_address):
         require_libraries("a port of its own")
     service = Service(

@@ -8,13 +8,13 @@ from typing import Self
 
 import httpx
 
-from tasker.client.http.connection import Connection
+from tasker.client.http.connection import HttpConnection
 from tasker.client.http.dead_letter_calls import DeadLetterCalls
 from tasker.client.http.domain_event_calls import DomainEventCalls
 from tasker.client.http.fleet_calls import FleetCalls
 from tasker.client.http.operator_calls import OperatorCalls
 from tasker.client.http.retries import Retries
-from tasker.client.http.server import Server
+from tasker.client.http.server import ServerAddress
 from tasker.client.http.step_calls import StepCalls
 from tasker.client.http.task_calls import TaskCalls
 from tasker.client.http.template_calls import TemplateCalls
@@ -32,7 +32,7 @@ class HttpClient(TaskCalls, StepCalls, TemplateCalls, FleetCalls, DeadLetterCall
 
     def __init__(
         self,
-        url: str | Server,
+        url: str | ServerAddress,
         *,
         token: str | None = None,
         api_key: str | None = None,
@@ -43,8 +43,8 @@ class HttpClient(TaskCalls, StepCalls, TemplateCalls, FleetCalls, DeadLetterCall
         retries: Retries | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        server = url if isinstance(url, Server) else Server(url, token, api_key, ca_file)
-        self.connection = Connection(server, timeout=timeout, retries=retries, transport=transport)
+        server = url if isinstance(url, ServerAddress) else ServerAddress(url, token, api_key, ca_file)
+        self.connection = HttpConnection(server, timeout=timeout, retries=retries, transport=transport)
         self.initiator, self.source_system = initiator, source_system
 
     async def __aenter__(self) -> Self:

@@ -15,7 +15,7 @@ import httpx
 
 from tasker.client.http.problems import error_of, stranger
 from tasker.client.http.retries import Retries
-from tasker.client.http.server import Server
+from tasker.client.http.server import ServerAddress
 from tasker.contracts.defaults.http import CLIENT_TIMEOUT_MS
 from tasker.errors import NotTasker, RequestTimeout, ServerUnreachable, TaskerError, UsageError
 from tasker.lifecycle.storable import encode
@@ -34,7 +34,7 @@ TRUST = "give the file with its certificate (a profile's --ca-file, TASKER_CA_FI
 UNKNOWN = "it is not known whether it was carried out: look before you repeat it"
 
 
-class Connection:
+class HttpConnection:
     """Requests to one server, over connections that stay open between them.
 
     `timeout` is how many seconds an answer may take; time that a request asks the server to wait is added. The
@@ -43,7 +43,7 @@ class Connection:
 
     def __init__(
         self,
-        server: Server,
+        server: ServerAddress,
         *,
         timeout: float = CLIENT_TIMEOUT_MS / 1000,
         retries: Retries | None = None,

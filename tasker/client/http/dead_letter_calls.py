@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.client.http.connection import Connection
+from tasker.client.http.connection import HttpConnection
 from tasker.client.http.paths import path
 
 ENTRIES = "/v1/dlq"
@@ -15,7 +15,7 @@ REPLAYS = "/v1/dlq/replays"
 class DeadLetterCalls:
     """What a client asks of tasks that need a person; answers are plain data, as the interface describes them."""
 
-    connection: Connection
+    connection: HttpConnection
     initiator: str
 
     async def list_dead_letters(

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from tasker.client.http.connection import Connection
+from tasker.client.http.connection import HttpConnection
 from tasker.client.http.paths import path
 from tasker.errors import RequestTimeout, ServerUnreachable
 
@@ -24,7 +24,7 @@ AGAIN_SECONDS = 1.0
 class DomainEventCalls:
     """What a client asks of what steps have published; answers are plain data, as the interface describes them."""
 
-    connection: Connection
+    connection: HttpConnection
 
     async def list_events(
         self,

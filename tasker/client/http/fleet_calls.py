@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict, Unpack
 
-from tasker.client.http.connection import Connection
+from tasker.client.http.connection import HttpConnection
 from tasker.client.http.paths import path
 from tasker.client.responses import HealthResponse
 
@@ -36,7 +36,7 @@ class Scaling(TypedDict, total=False):
 class FleetCalls:
     """What a client asks of the fleet and the server itself; lists are plain data, as the interface describes them."""
 
-    connection: Connection
+    connection: HttpConnection
     initiator: str
 
     async def list_workers(self, *, stopped: bool = False) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
-from tasker.client.http.connection import Connection
+from tasker.client.http.connection import HttpConnection
 from tasker.client.http.paths import path
 
 HISTORY_PAGE = 1000
@@ -33,7 +33,7 @@ class MoreFilters(TypedDict, total=False):
 class OperatorCalls:
     """Answers are plain data, as the interface describes them; those of one task raise `TaskNotFound`."""
 
-    connection: Connection
+    connection: HttpConnection
     initiator: str
 
     async def list_tasks_briefly(

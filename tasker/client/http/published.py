@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 from tasker.app.embedded.loop_thread import LoopThread
-from tasker.app.embedded.twin import Twin, waiting
-from tasker.client.http.connection import Connection
+from tasker.app.embedded.twin import SyncWrapper, sync_method
+from tasker.client.http.connection import HttpConnection
 from tasker.client.http.fleet_calls import FleetCalls
-from tasker.client.http.server import Server
+from tasker.client.http.server import ServerAddress
 from tasker.client.http.step_calls import StepCalls
 from tasker.client.http.task_calls import TaskCalls
 from tasker.client.per_process import PerProcess
 
-_shared = PerProcess[dict[Server, tuple[LoopThread, Connection]]](dict)
+_shared = PerProcess[dict[ServerAddress, tuple[LoopThread, HttpConnection]]](dict)
 
 
 class _Calls(TaskCalls, StepCalls, FleetCalls):
-    def __init__(self, connection: Connection, initiator: str, source_system: str) -> None:
+    def __init__(self, connection: HttpConnection, initiator: str, source_system: str) -> None:
         self.connection, self.initiator, self.source_system = connection, initiator, source_system
 
 
-class ServerCalls(Twin[_Calls]):
+class ServerCalls(SyncWrapper[_Calls]):
     """As `tasker.client.local.DatabaseCalls`, asked of a server. Raises as `HttpClient`."""
 
-    def __init__(self, server: Server, initiator: str, source_system: str) -> None:
+    def __init__(self, server: ServerAddress, initiator: str, source_system: str) -> None:
         loop, connection = _connected(server)
         super().__init__(loop, _Calls(connection, initiator, source_system))
 
-    create_task = waiting(_Calls.create_task)
-    get_task = waiting(_Calls.get_task)
-    list_tasks = waiting(_Calls.list_tasks)
-    cancel_task = waiting(_Calls.cancel_task)
-    list_task_steps = waiting(_Calls.list_task_steps)
-    get_step = waiting(_Calls.get_step)
-    get_step_audit_history = waiting(_Calls.get_step_audit_history)
-    health_check = waiting(_Calls.health_check)
+    create_task = sync_method(_Calls.create_task)
+    get_task = sync_method(_Calls.get_task)
+    list_tasks = sync_method(_Calls.list_tasks)
+    cancel_task = sync_method(_Calls.cancel_task)
+    list_task_steps = sync_method(_Calls.list_task_steps)
+    get_step = sync_method(_Calls.get_step)
+    get_step_audit_history = sync_method(_Calls.get_step_audit_history)
+    health_check = sync_method(_Calls.health_check)
 
 
 def disconnect() -> None:
@@ -46,10 +46,10 @@ def disconnect() -> None:
         loop.stop()
 
 
-def _connected(server: Server) -> tuple[LoopThread, Connection]:
+def _connected(server: ServerAddress) -> tuple[LoopThread, HttpConnection]:
     with _shared.lock:
         if server not in _shared.value:
             loop = LoopThread("tasker client")
             loop.start()
-            _shared.value[server] = (loop, Connection(server))
+            _shared.value[server] = (loop, HttpConnection(server))
         return _shared.value[server]

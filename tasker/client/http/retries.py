@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.contracts.dataclasses import dataclass
 
 SPREAD = 0.2
@@ -28,7 +28,7 @@ class Retries:
         """
         if failures >= self.attempts or (asked_for or 0.0) > self.patience_seconds:
             return None
-        own = Backoff(self.first_seconds, self.longest_seconds, SPREAD).pause(failures - 1, chance)
+        own = BackoffPolicy(self.first_seconds, self.longest_seconds, SPREAD).pause(failures - 1, chance)
         return max(own, asked_for or 0.0)
 
 

@@ -15,7 +15,7 @@ EXAMPLE = "for example http://localhost:8080 or https://tasker.example.com"
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerAddress:
     """The URL of a server, without a slash at its end; a path is that below which a proxy offers it.
 
     `token` is sent as a bearer token, `api_key` in the header `api_key_header`; `ca_file` has the certificates that are

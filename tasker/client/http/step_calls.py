@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.client.http.connection import Connection
+from tasker.client.http.connection import HttpConnection
 from tasker.client.http.paths import path
 from tasker.client.responses import StepAuditResponse, StepResponse
 
@@ -20,7 +20,7 @@ class StepCalls:
     or its task's, does not allow it.
     """
 
-    connection: Connection
+    connection: HttpConnection
     initiator: str
 
     async def list_task_steps(self, task_uuid: str) -> list[StepResponse]:

@@ -8,11 +8,11 @@ from contextlib import aclosing
 from typing import Any, Literal, TypedDict, Unpack
 from uuid import uuid4
 
-from tasker.client.http.connection import Connection
+from tasker.client.http.connection import HttpConnection
 from tasker.client.http.events import TaskEvent, read_events
 from tasker.client.http.paths import path
 from tasker.client.responses import PaginationInfo, TaskListResponse, TaskResponse
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests
 from tasker.lifecycle.machines.task import TERMINAL
 
@@ -23,7 +23,7 @@ SLICE_SECONDS = 20.0
 """A wait is asked for in such parts: shorter than proxies let a request be silent."""
 QUIET_SECONDS = 45.0
 """A stream that says nothing for so long was cut: servers say each 15 seconds that nothing is new."""
-TAKEN_UP = Backoff(0.2, 5.0)
+TAKEN_UP = BackoffPolicy(0.2, 5.0)
 TIMES = 8
 """So often in a row a wait or a stream is taken up again without an answer."""
 AWAY = (ServerUnreachable, RequestTimeout, TooManyRequests)
@@ -56,7 +56,7 @@ class TaskFilters(TypedDict, total=False):
 class TaskCalls:
     """What a client asks of tasks. `initiator` and `source_system` are kept with every task that it creates."""
 
-    connection: Connection
+    connection: HttpConnection
     initiator: str
     source_system: str
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.client.http.connection import Connection
+from tasker.client.http.connection import HttpConnection
 from tasker.client.http.paths import path
 
 TEMPLATES = "/v1/templates"
@@ -13,7 +13,7 @@ TEMPLATES = "/v1/templates"
 class TemplateCalls:
     """What a client asks of templates; those of one of them raise `TemplateNotFound`."""
 
-    connection: Connection
+    connection: HttpConnection
 
     async def list_templates(
         self,

@@ -18,7 +18,7 @@ SERVICE_ACCOUNTS = ("postgres", "nobody")
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SystemAccount:
     """An account to run the server's programs under; `uid` is None for "the one we are"."""
 
     uid: int | None = None
@@ -43,20 +43,20 @@ class Account:
             os.chown(folder, self.uid, self.gid)
 
 
-def choose_account(data: Path, binaries: Path) -> Account:
+def choose_account(data: Path, binaries: Path) -> SystemAccount:
     """The account for the cluster at `data`: ours, or, when we are root, the owner of the cluster or a service account.
 
     Raises `DatabaseUnavailable` when root may not run a server under another account, as in a container that took its
     capabilities away, or can offer none that reaches both folders.
     """
     if os.geteuid() != 0:
-        return Account()
+        return SystemAccount()
     entry = _owner_of(data) or _service_account()
     held = _effective_capabilities()
     if held is not None and (missing := become.missing(held, become.TO_HAND_OVER)):
         raise _powerless(entry, missing)
     hidden = _first_hidden_from(entry, data) or _first_hidden_from(entry, binaries)
-    return Account(entry.pw_uid, entry.pw_gid, _reach_hidden(entry, hidden, held) if hidden else ())
+    return SystemAccount(entry.pw_uid, entry.pw_gid, _reach_hidden(entry, hidden, held) if hidden else ())
 
 
 def _owner_of(data: Path) -> pwd.struct_passwd | None:

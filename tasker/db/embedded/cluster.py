@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.db.embedded.account import Account
+from tasker.db.embedded.account import SystemAccount
 from tasker.errors import DatabaseUnavailable
 from tasker.installed import install_command
 
@@ -26,7 +26,7 @@ _log = logging.getLogger("tasker.embedded")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ClusterLayout:
     """The files below the data folder."""
 
     root: Path
@@ -82,7 +82,7 @@ class PidFile:
             return None
 
 
-def accepts_connections(layout: Layout) -> bool:
+def accepts_connections(layout: ClusterLayout) -> bool:
     """True when a server is up and listening: a pid file alone may be the leftover of one that was killed."""
     found = PidFile.read(layout.pid_file)
     if found is None or found.status != "ready":
@@ -112,7 +112,7 @@ def find_binaries() -> Path:
     return binaries
 
 
-def make_root(layout: Layout) -> None:
+def make_root(layout: ClusterLayout) -> None:
     """Make the data folder; `.tasker` is left out of version control. Raises `OSError`."""
     layout.root.mkdir(parents=True, exist_ok=True)
     if layout.root.parent.name == OWN_FOLDER:
@@ -120,7 +120,7 @@ def make_root(layout: Layout) -> None:
             ignored.write("*\n")
 
 
-def ensure_cluster(layout: Layout, binaries: Path, account: Account) -> None:
+def ensure_cluster(layout: ClusterLayout, binaries: Path, account: SystemAccount) -> None:
     """Make the cluster with an empty database `tasker` unless it exists; half-made ones are started afresh.
 
     Raises `DatabaseUnavailable` when it cannot be made, or was made by another major version.
@@ -135,7 +135,7 @@ def ensure_cluster(layout: Layout, binaries: Path, account: Account) -> None:
         )
 
 
-def ensure_socket_dir(layout: Layout, account: Account) -> None:
+def ensure_socket_dir(layout: ClusterLayout, account: SystemAccount) -> None:
     """Make the socket's folder where it is not the data directory, and refuse one that belongs to somebody else."""
     folder = layout.socket_dir
     if folder == layout.data:
@@ -147,7 +147,7 @@ def ensure_socket_dir(layout: Layout, account: Account) -> None:
     account.own(folder)
 
 
-def _make_cluster(layout: Layout, binaries: Path, account: Account) -> None:
+def _make_cluster(layout: ClusterLayout, binaries: Path, account: SystemAccount) -> None:
     _log.info("making a PostgreSQL database in %s, once; it takes some seconds", _short(layout.root))
     fresh = layout.root / "data.new"
     shutil.rmtree(fresh, ignore_errors=True)
@@ -164,7 +164,7 @@ def _short(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def _run(account: Account, arguments: list[str], statement: str | None = None) -> None:
+def _run(account: SystemAccount, arguments: list[str], statement: str | None = None) -> None:
     done = subprocess.run(
         account.command(arguments),
         input=f"{statement}\n" if statement else "",

@@ -21,7 +21,7 @@ from tasker.db.embedded.account import choose_account
 from tasker.db.embedded.cluster import (
     DATABASE,
     SOCKET_NAME,
-    Layout,
+    ClusterLayout,
     PidFile,
     accepts_connections,
     ensure_cluster,
@@ -65,7 +65,7 @@ SETTINGS = {
 class EmbeddedServer:
     """This process's share of the embedded server of one folder. Use `EmbeddedServer.start`."""
 
-    def __init__(self, layout: Layout, users: IO[str], settings: Mapping[str, str], linger_seconds: float) -> None:
+    def __init__(self, layout: ClusterLayout, users: IO[str], settings: Mapping[str, str], linger_seconds: float) -> None:
         self.data_dir = layout.root
         self._layout = layout
         self._users = users
@@ -89,7 +89,7 @@ class EmbeddedServer:
         Raises `DatabaseUnavailable` with the server's own words when it does not start, and with the name of the
         process that is still stopping it after `lock_timeout_seconds`.
         """
-        layout = Layout(data_dir.absolute())
+        layout = ClusterLayout(data_dir.absolute())
         server = cls(layout, _join(layout, lock_timeout_seconds), settings or {}, linger_seconds)
         try:
             server.start_again()
@@ -140,14 +140,14 @@ class _Detached(subprocess.Popen[bytes]):
         """Nothing: the watcher ends it."""
 
 
-def _join(layout: Layout, timeout_seconds: float) -> IO[str]:
+def _join(layout: ClusterLayout, timeout_seconds: float) -> IO[str]:
     with _in_use(layout):
         make_root(layout)
         return lock(layout.users_lock, shared=True, timeout_seconds=timeout_seconds)
 
 
 @contextmanager
-def _in_use(layout: Layout) -> Iterator[None]:
+def _in_use(layout: ClusterLayout) -> Iterator[None]:
     """A folder that is gone, full or somebody else's is a `DatabaseUnavailable`."""
     try:
         yield
@@ -167,7 +167,7 @@ def _is_last(users: IO[str]) -> bool:
     return False
 
 
-def _start(layout: Layout, settings: Mapping[str, str], linger_seconds: float) -> subprocess.Popen[bytes] | None:
+def _start(layout: ClusterLayout, settings: Mapping[str, str], linger_seconds: float) -> subprocess.Popen[bytes] | None:
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     with lock(layout.start_lock, shared=False, timeout_seconds=LOCK_TIMEOUT_SECONDS):
         if accepts_connections(layout):
@@ -181,14 +181,14 @@ def _start(layout: Layout, settings: Mapping[str, str], linger_seconds: float) -
         return process
 
 
-def _live_postmaster(layout: Layout) -> int | None:
+def _live_postmaster(layout: ClusterLayout) -> int | None:
     pid = watch.postmaster_pid(str(layout.pid_file))
     if pid is None or not watch.is_running(pid) or "postgres" not in _program_of(pid):
         return None
     return pid
 
 
-def _comes_up(layout: Layout, pid: int, deadline: float) -> bool:
+def _comes_up(layout: ClusterLayout, pid: int, deadline: float) -> bool:
     """True once it accepts connections, False when it ends before: it was being killed."""
     while not accepts_connections(layout):
         if not watch.is_running(pid):
@@ -199,7 +199,7 @@ def _comes_up(layout: Layout, pid: int, deadline: float) -> bool:
     return True
 
 
-def _launch_until_ready(layout: Layout, settings: Mapping[str, str], deadline: float) -> _Detached:
+def _launch_until_ready(layout: ClusterLayout, settings: Mapping[str, str], deadline: float) -> _Detached:
     binaries = find_binaries()
     account = choose_account(layout.data, binaries)
     ensure_cluster(layout, binaries, account)
@@ -218,7 +218,7 @@ def _launch_until_ready(layout: Layout, settings: Mapping[str, str], deadline: f
         time.sleep(0.1)
 
 
-def _clear_leftovers(layout: Layout) -> None:
+def _clear_leftovers(layout: ClusterLayout) -> None:
     """Remove a dead server's lock files, whose process id may belong to another program by now.
 
     Safe: PostgreSQL finds surviving children of that server by the data directory as well.
@@ -227,21 +227,21 @@ def _clear_leftovers(layout: Layout) -> None:
     (layout.socket_dir / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
 
 
-def _did_not_start(layout: Layout) -> DatabaseUnavailable:
+def _did_not_start(layout: ClusterLayout) -> DatabaseUnavailable:
     said = _last_words(layout) or "(nothing)"
     return DatabaseUnavailable(
         f"the embedded PostgreSQL did not start; {layout.log} says:\n{said}", hint=_full_disk(layout)
     )
 
 
-def _full_disk(layout: Layout) -> str | None:
+def _full_disk(layout: ClusterLayout) -> str | None:
     """A server that has no room cannot write into its log that it has none."""
     disk = os.statvfs(layout.data)
     full = disk.f_bavail * disk.f_frsize < NO_ROOM_BYTES
     return f"the disk of {layout.data.parent} is full: make room on it" if full else None
 
 
-def _launch(layout: Layout, command: list[str], options: dict[str, Any]) -> _Detached:
+def _launch(layout: ClusterLayout, command: list[str], options: dict[str, Any]) -> _Detached:
     if layout.log.exists():
         layout.log.replace(layout.log.with_suffix(".log.previous"))
     with open(layout.log, "wb") as log:
@@ -257,7 +257,7 @@ def _launch(layout: Layout, command: list[str], options: dict[str, Any]) -> _Det
         )
 
 
-def _wait_until_ready(layout: Layout, process: _Detached, deadline: float) -> bool:
+def _wait_until_ready(layout: ClusterLayout, process: _Detached, deadline: float) -> bool:
     while process.poll() is None:
         found = PidFile.read(layout.pid_file)
         if found is not None and found.pid == process.pid and found.status == "ready":
@@ -278,11 +278,11 @@ def _program_of(pid: int) -> str:
     return subprocess.run(["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
 
 
-def _last_words(layout: Layout) -> str:
+def _last_words(layout: ClusterLayout) -> str:
     return "\n".join(layout.log.read_text(errors="replace").splitlines()[-10:])
 
 
-def _spawn_watcher(layout: Layout, pid: int, linger_seconds: float) -> None:
+def _spawn_watcher(layout: ClusterLayout, pid: int, linger_seconds: float) -> None:
     arguments = [str(layout.users_lock), str(layout.pid_file), str(pid), str(linger_seconds)]
     quiet = subprocess.DEVNULL
     _Detached(

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from tasker.execution.attempt.cancel import CancelFlag
-from tasker.execution.attempt.placing import Waits
+from tasker.execution.attempt.cancel import AttemptCancelFlag
+from tasker.execution.attempt.placing import CapacityWaits
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.values import (
     Attempt,
     AttemptEnd,
-    Cancelled,
+    AttemptCancelled,
     Checkpoint,
     ClaimWrites,
-    Lost,
-    Released,
-    Unplaced,
-    Unreported,
+    ClaimLost,
+    ClaimReleased,
+    NoCapacity,
+    UnreportedEnd,
 )
 
 __all__ = [
     "Attempt",
     "AttemptEnd",
     "AttemptRunner",
-    "CancelFlag",
-    "Cancelled",
+    "AttemptCancelFlag",
+    "AttemptCancelled",
     "Checkpoint",
     "ClaimWrites",
-    "Lost",
-    "Released",
-    "Unplaced",
-    "Unreported",
-    "Waits",
+    "ClaimLost",
+    "ClaimReleased",
+    "NoCapacity",
+    "UnreportedEnd",
+    "CapacityWaits",
 ]

@@ -9,22 +9,22 @@ import math
 from collections.abc import Awaitable, Callable
 
 from tasker.contracts.plan import StepBreaker
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Deferred, Unreported
+from tasker.execution.attempt.values import Attempt, AttemptEnd, ClaimDeferred, UnreportedEnd
 from tasker.lifecycle.breaker import Permit
-from tasker.resilience.guard import Guard
+from tasker.resilience.guard import GuardedCircuit
 from tasker.resilience.registry import Breakers
 
 
 async def behind_breaker(
     breakers: Breakers, attempt: Attempt, policy: StepBreaker, run: Callable[[Attempt], Awaitable[AttemptEnd]]
 ) -> AttemptEnd:
-    """What `run` makes of the attempt, of which its breaker hears; `Deferred` while that is open."""
+    """What `run` makes of the attempt, of which its breaker hears; `ClaimDeferred` while that is open."""
     own = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
     breaker = breakers.of_handler(policy.name or own, policy)
     permit = breaker.should_allow()
     if permit is None:
         delay = max(1, math.ceil(breaker.retry_after * 1000))
-        return Deferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
+        return ClaimDeferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
     try:
         end = await run(attempt)
     except BaseException:
@@ -34,8 +34,8 @@ async def behind_breaker(
     return end
 
 
-def _tell(breaker: Guard, permit: Permit, end: AttemptEnd) -> None:
-    if isinstance(end, Unreported):
+def _tell(breaker: GuardedCircuit, permit: Permit, end: AttemptEnd) -> None:
+    if isinstance(end, UnreportedEnd):
         breaker.abandoned(permit)
     elif end.failure is None:
         breaker.record_success(permit)

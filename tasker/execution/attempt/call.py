@@ -13,9 +13,9 @@ from typing import Any
 from tasker.contracts.events.publishing import KEPT_EVENTS, publishing
 from tasker.contracts.reporting import reporter
 from tasker.contracts.running import covering, running
-from tasker.execution.attempt.covering import Cover
-from tasker.execution.attempt.modes.copies import end_copy
-from tasker.execution.attempt.outcome import left_by, settle
+from tasker.execution.attempt.covering import OutcomeRedactor
+from tasker.execution.attempt.modes.copies import exit_forked_copy
+from tasker.execution.attempt.outcome import result_of_stopped, settle_return_value
 from tasker.execution.attempt.values import Attempt, Ending, with_events
 from tasker.execution.publishing.from_handler import EventBuffer
 from tasker.registry.invocation import ResolvedHandler
@@ -32,10 +32,10 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # SystemExit too: a handler must not end the worker (B-146)
-        ending = left_by(error, handler.name)
+        ending = result_of_stopped(error, handler.name)
     finally:
         _leave(attempt, entered)
-        end_copy(process, handler.name)
+        exit_forked_copy(process, handler.name)
     return with_events(ending, events.taken())
 
 
@@ -49,16 +49,16 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
         value = handler.call(context_of(attempt, events))
         ending: Ending = _settled(value, attempt, handler)
     except BaseException as error:
-        ending = left_by(error, handler.name)
+        ending = result_of_stopped(error, handler.name)
     finally:
         _leave(attempt, entered)
-        end_copy(process, handler.name)
+        exit_forked_copy(process, handler.name)
     return with_events(ending, events.taken())
 
 
 def _settled(value: Any, attempt: Attempt, handler: ResolvedHandler) -> Ending:
     limit, above = attempt.result_limit_bytes, attempt.dependency_results
-    return settle(value, attempt.step, handler.name, limit, above)
+    return settle_return_value(value, attempt.step, handler.name, limit, above)
 
 
 class _NotWaitedFor(ThreadPoolExecutor):
@@ -89,7 +89,7 @@ def _events(attempt: Attempt) -> EventBuffer:
 
 def _enter(attempt: Attempt, events: EventBuffer) -> Entered:
     """From here on this context is the attempt's."""
-    cover = Cover(attempt).over
+    cover = OutcomeRedactor(attempt).over
     entered = running.set(attempt.claim), reporter.set(attempt.reporter), covering.set(cover), publishing.set(events)
     return (*entered, _own_decimal_context())
 

@@ -7,20 +7,20 @@ from typing import Any
 
 from tasker.contracts.execution import Failure
 from tasker.execution.attempt.values import Attempt
-from tasker.lifecycle.sensitive import Veil, has_sensitive
+from tasker.lifecycle.sensitive import Redactor, has_sensitive
 
 MOST_SECRETS = 10_000
 """Where a step knows more, nothing of what it tells about a failure is kept: they cannot be looked for in time."""
 
 
-class Cover:
+class OutcomeRedactor:
     """Covers what one attempt tells. Costs nothing until it tells something."""
 
     __slots__ = ("_attempt", "_veil")
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
-        self._veil: Veil | None = None
+        self._veil: Redactor | None = None
 
     def over(self, told: Any) -> Any:
         """A text or plain data."""
@@ -28,7 +28,7 @@ class Cover:
         if not has_sensitive(attempt.plan):
             return told
         if self._veil is None:
-            self._veil = Veil(attempt.plan, attempt.task_context, attempt.dependency_results, MOST_SECRETS)
+            self._veil = Redactor(attempt.plan, attempt.task_context, attempt.dependency_results, MOST_SECRETS)
         return self._veil.over(told)
 
     def failure(self, failure: Failure) -> Failure:

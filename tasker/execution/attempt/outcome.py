@@ -14,7 +14,7 @@ from tasker.contracts.expansion.outcome_forms import BATCH_KEY, DECISION_KEY
 from tasker.contracts.plan import StepPlan
 from tasker.contracts.step_types import Creates, StepType
 from tasker.errors import HandlerMismatch, NotStorable
-from tasker.execution.attempt.storable_failure import storable
+from tasker.execution.attempt.storable_failure import make_storable
 from tasker.execution.attempt.values import Checkpoint, Ending
 from tasker.lifecycle.storable import as_stored, encode
 from tasker.step_handler.checkpoint import CheckpointYield
@@ -32,7 +32,7 @@ _OUTCOMES = tuple(
 TOLD_TO_STOP = (f"exited with status {128 + signal.SIGTERM}", "was killed by SIGTERM")
 
 
-def settle(
+def settle_return_value(
     value: Any,
     step: StepPlan,
     handler: str,
@@ -44,7 +44,7 @@ def settle(
     `passed_on` are the results of the step's dependencies."""
     result = to_result(value, handler)
     if not result.is_success:
-        return storable(failure_from_result(result, handler))
+        return make_storable(failure_from_result(result, handler))
     produced = result.result or {}
     try:
         encoded = encode(produced, limit_bytes=limit_bytes)
@@ -71,7 +71,7 @@ def yielded(signal: CheckpointYield, handler: str) -> Checkpoint | Failure:
         return _not_storable("checkpoint", problem, handler)
 
 
-def left_by(error: BaseException, handler: str) -> Checkpoint | Failure:
+def result_of_stopped(error: BaseException, handler: str) -> Checkpoint | Failure:
     """What an exception means with which the handler was left: the position in it, or the failure that it is.
 
     A yield from a task of an `asyncio.TaskGroup` comes in a group, alone where no other task has failed.
@@ -79,13 +79,13 @@ def left_by(error: BaseException, handler: str) -> Checkpoint | Failure:
     inner = error
     while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
         inner = inner.exceptions[0]
-    return yielded(inner, handler) if isinstance(inner, CheckpointYield) else raised(error, handler)
+    return yielded(inner, handler) if isinstance(inner, CheckpointYield) else settle_exception(error, handler)
 
 
-def raised(error: BaseException, handler: str) -> Failure:
+def settle_exception(error: BaseException, handler: str) -> Failure:
     """What the handler raised, as a failure. One that would end the process is a failure like any other (B-146)."""
     try:
-        return storable(_from_exception(error, handler))
+        return make_storable(_from_exception(error, handler))
     except BaseException as defect:  # its text or one of its fields fails: neither step nor thread may be lost for that
         kind = type(error).__name__
         message = f"{handler} raised {kind}, which cannot be shown: asking it raised {type(defect).__name__}"
@@ -98,7 +98,7 @@ def timed_out(limit: float, handler: str, remark: str = "") -> Failure:
     return Failure(message, "handler_timeout", True, metadata={"timeout_seconds": limit}, handler=handler)
 
 
-def left_running(limit: float, handler: str) -> Failure:
+def thread_leaked(limit: float, handler: str) -> Failure:
     """The attempt took longer than `limit` seconds in a thread."""
     remark = "; its thread cannot be stopped and goes on, what it returns will be discarded"
     return timed_out(limit, handler, remark)
@@ -126,7 +126,7 @@ def mode_mismatch(handler: str) -> Failure:
 
 def role_mismatch(handler: str, problem: str, remedy: str) -> Failure:
     """The handler is of another kind than the step's type needs: nothing of it has run."""
-    return storable(Failure(f"{handler} {problem}: {remedy}", ROLE_MISMATCH, False, handler=handler))
+    return make_storable(Failure(f"{handler} {problem}: {remedy}", ROLE_MISMATCH, False, handler=handler))
 
 
 def unread_outcome(
@@ -145,14 +145,14 @@ def unread_outcome(
                 f"{handler} returned a '{key}', and `{step.name}` is a step of type `{step.type}`, which reads none"
             )
             remedy = f"write `type: {kind}` for `{step.name}` in the template, or return a result without it"
-            return storable(Failure(f"{message}: {remedy}", ROLE_MISMATCH, False, handler=handler))
+            return make_storable(Failure(f"{message}: {remedy}", ROLE_MISMATCH, False, handler=handler))
     return None
 
 
 def not_in_process(handler: str, why: str, remedy: str = "move it to a module that can be imported") -> Failure:
     """A child process cannot get at the handler's code, or at what is in the handler."""
     message = f"{handler} cannot run in a process of its own: {why}; {remedy}"
-    return storable(Failure(message, NOT_IMPORTABLE, False, handler=handler))
+    return make_storable(Failure(message, NOT_IMPORTABLE, False, handler=handler))
 
 
 def has_not_run(ending: Ending) -> bool:
@@ -160,7 +160,7 @@ def has_not_run(ending: Ending) -> bool:
     return isinstance(ending, Failure) and ending.error_type == NOT_IMPORTABLE
 
 
-def put_aside(ending: Ending) -> Ending:
+def isolate_failure(ending: Ending) -> Ending:
     """What the attempt of a step that ran apart came to: one that ends this process too is put aside for a person.
 
     Not where the process was told to stop, as a supervisor does that stops every process of a service.
@@ -193,20 +193,20 @@ def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 
 def _against_schema(value: Any, step: StepPlan, handler: str) -> Failure | None:
     from tasker.lifecycle.sensitive import without_secrets
-    from tasker.template.schema.check import Problem, check_result
+    from tasker.template.schema.check import SchemaMismatch, check_result
 
     problems = check_result(step.result_schema or {}, value)
     if not problems:
         return None
     schema = step.result_schema or {}
-    told = [Problem(problem.path, without_secrets(problem.message, schema, value)) for problem in problems]
+    told = [SchemaMismatch(problem.path, without_secrets(problem.message, schema, value)) for problem in problems]
     message = f"the result of {handler} does not fit result_schema: {'; '.join(map(str, told))}"
     metadata = {"problems": [problem.to_dict() for problem in told]}
-    return storable(Failure(message, "result_schema_violation", False, metadata=metadata, handler=handler))
+    return make_storable(Failure(message, "result_schema_violation", False, metadata=metadata, handler=handler))
 
 
 def _not_storable(what: str, problem: NotStorable, handler: str) -> Failure:
     hint = f"; {problem.hint}" if problem.hint else ""
     message = f"the {what} of {handler} cannot be stored: {problem}{hint}"
     failure = Failure(message, problem.error_type, False, metadata={"path": problem.path}, handler=handler)
-    return storable(failure)
+    return make_storable(failure)

@@ -13,8 +13,8 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import STARVATION_MS, STEP_GRACE_MS
 from tasker.contracts.metrics import Histogram
 from tasker.execution.attempt import log
-from tasker.execution.attempt.slots import Slots
-from tasker.execution.attempt.values import Attempt, Lost, Released, Unplaced
+from tasker.execution.attempt.slots import CapacityGate
+from tasker.execution.attempt.values import Attempt, ClaimLost, ClaimReleased, NoCapacity
 
 LONGEST_WAIT_SECONDS = 60.0
 """A step with a long timeout does not wait longer than this either: another worker may be idle."""
@@ -25,7 +25,7 @@ WRITE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class CapacityWaits:
     """How the steps of a worker wait for a place. Times are seconds.
 
     `grace` is how long after its timeout a step counts as running; one that waits longer than `starvation` is warned
@@ -40,14 +40,14 @@ class Waits:
         return min(limit + self.grace / 2, LONGEST_WAIT_SECONDS)
 
 
-class Places:
+class HandlerCapacity:
     """The places of one `kind` ("thread", "process"). `starved` counts the steps that were warned of.
 
     `at_once` are those that had not to wait, `waited` says how long the others did.
     """
 
-    def __init__(self, size: int, kind: str, hint: str, waits: Waits) -> None:
-        self._slots, self._size = Slots(size), size
+    def __init__(self, size: int, kind: str, hint: str, waits: CapacityWaits) -> None:
+        self._slots, self._size = CapacityGate(size), size
         self._kind, self._hint, self._waits = kind, hint, waits
         self.starved = self.at_once = 0
         self.waited = Histogram(
@@ -99,7 +99,7 @@ class Places:
         reason = f"no {self._kind} of the worker was free for it in time"
         timers = (
             later(self._waits.starvation, self._starves, attempt),
-            later(self._waits.patience(limit), attempt.cancel.set, Unplaced, reason),
+            later(self._waits.patience(limit), attempt.cancel.set, NoCapacity, reason),
         )
         self.since[attempt.claim.step_uuid] = since = asyncio.get_running_loop().time()
         try:
@@ -127,8 +127,8 @@ async def _begins(attempt: Attempt) -> bool:
         async with asyncio.timeout(WRITE_SECONDS):
             ours = await attempt.writes.begin(attempt)
     except Exception as error:
-        attempt.cancel.set(Released, f"the start of its handler could not be told: {str(error) or 'no answer'}")
+        attempt.cancel.set(ClaimReleased, f"the start of its handler could not be told: {str(error) or 'no answer'}")
         return False
     if not ours:
-        attempt.cancel.set(Lost, "it was taken away while it waited")
+        attempt.cancel.set(ClaimLost, "it was taken away while it waited")
     return not attempt.cancel.is_set()

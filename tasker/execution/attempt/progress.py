@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from tasker.contracts.execution import Failure
-from tasker.execution.attempt.storable_failure import storable
+from tasker.execution.attempt.storable_failure import make_storable
 from tasker.execution.attempt.values import Checkpoint
 from tasker.lifecycle.storable import encode
 
@@ -14,7 +14,7 @@ LIMIT = 20
 progress either. A handler that comes to an old position again for a good reason does so once or twice."""
 
 
-class Progress:
+class CheckpointProgress:
     """Remembers the latest positions of one attempt, to notice a handler that goes round in circles."""
 
     def __init__(self) -> None:
@@ -36,4 +36,4 @@ def _circling(position: Checkpoint, handler: str) -> Failure:
         "go on from context.checkpoint_cursor"
     )
     metadata = {"cursor": position.cursor, "items_processed": position.items_processed}
-    return storable(Failure(message, "checkpoint_without_progress", False, metadata=metadata, handler=handler))
+    return make_storable(Failure(message, "checkpoint_without_progress", False, metadata=metadata, handler=handler))

@@ -16,33 +16,33 @@ from tasker.contracts.metrics import Histogram, summed
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import log
 from tasker.execution.attempt.breakers import behind_breaker
-from tasker.execution.attempt.covering import Cover
-from tasker.execution.attempt.modes.copies import guard_loop
-from tasker.execution.attempt.modes.in_thread import ThreadMode
+from tasker.execution.attempt.covering import OutcomeRedactor
+from tasker.execution.attempt.modes.copies import guard_forked_loop
+from tasker.execution.attempt.modes.in_thread import ThreadExecutor
 from tasker.execution.attempt.modes.on_loop import run_async
-from tasker.execution.attempt.outcome import has_not_run, mode_mismatch, put_aside, role_mismatch
-from tasker.execution.attempt.placing import Places, Waits
-from tasker.execution.attempt.progress import Progress
+from tasker.execution.attempt.outcome import has_not_run, mode_mismatch, isolate_failure, role_mismatch
+from tasker.execution.attempt.placing import HandlerCapacity, CapacityWaits
+from tasker.execution.attempt.progress import CheckpointProgress
 from tasker.execution.attempt.saving import save
 from tasker.execution.attempt.values import (
     Attempt,
     AttemptEnd,
     Checkpoint,
     Ending,
-    Lost,
-    Released,
+    ClaimLost,
+    ClaimReleased,
 )
 from tasker.lifecycle.storable import WARN_BYTES
 from tasker.registry.invocation import ResolvedHandler
 from tasker.services.engine.exchange import Result
 
 if TYPE_CHECKING:
-    from tasker.execution.attempt.modes.in_process import ProcessMode
+    from tasker.execution.attempt.modes.in_process import SubprocessExecutor
     from tasker.handler import HandlerRegistry
     from tasker.resilience.registry import Breakers
 
 
-class Mode(Protocol):
+class HandlerExecutor(Protocol):
     """A way to run a handler."""
 
     def __call__(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Awaitable[Ending]:
@@ -72,16 +72,16 @@ class AttemptRunner:
         default_timeout: float = STEP_TIMEOUT_MS / 1000,
         checkpoint_timeout: float = 10.0,
         stop_grace: float = 2.0,
-        waits: Waits | None = None,
+        waits: CapacityWaits | None = None,
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
     ) -> None:
         self._registry, self._clock, self._breakers = registry, clock, breakers
         self._default_timeout, self._checkpoint_timeout = default_timeout, checkpoint_timeout
         self._stop_grace = stop_grace
-        self._waits = waits or Waits()
-        self._threads = ThreadMode(threads, stop_grace, self._waits, on_leaked_thread)
+        self._waits = waits or CapacityWaits()
+        self._threads = ThreadExecutor(threads, stop_grace, self._waits, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
-        self._processes: ProcessMode | None = None
+        self._processes: SubprocessExecutor | None = None
         self._running: set[Attempt] = set()
         self._idle = asyncio.Event()
         self._closing = False
@@ -117,20 +117,20 @@ class AttemptRunner:
         """True when a step may have to wait: all threads or all child processes are taken."""
         return any(places.full for places in self._places())
 
-    def _places(self) -> list[Places]:
+    def _places(self) -> list[HandlerCapacity]:
         return [mode.places for mode in (self._threads, self._processes) if mode is not None]
 
     async def run(self, attempt: Attempt) -> AttemptEnd:
         """Run the step's handler until it has a result, over as many checkpoints as it yields (C-100).
 
-        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `Unreported`
-        when nothing may be: `Lost` (a checkpoint was refused), `Cancelled`, `Released` (this worker has no such
-        handler, closes, or has no thread or child process for it), or `Deferred` (the step's circuit breaker is open).
+        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd`
+        when nothing may be: `ClaimLost` (a checkpoint was refused), `AttemptCancelled`, `ClaimReleased` (this worker has no such
+        handler, closes, or has no thread or child process for it), or `ClaimDeferred` (the step's circuit breaker is open).
         """
         if self._closing:
-            return Released(attempt.claim, "the worker is closing")
+            return ClaimReleased(attempt.claim, "the worker is closing")
         if not self._guarded:
-            guard_loop()
+            guard_forked_loop()
             self._guarded = True
         self._running.add(attempt)
         try:
@@ -147,7 +147,7 @@ class AttemptRunner:
         self._closing = True
         await self._until_idle(grace)
         for attempt in list(self._running):
-            attempt.cancel.set(Released)
+            attempt.cancel.set(ClaimReleased)
         await self._until_idle(2 * self._stop_grace)
         self._threads.close()
         if self._processes is not None:
@@ -161,7 +161,7 @@ class AttemptRunner:
         try:
             handler = self._registry.of_step(attempt.step, attempt.plan.id)
         except ResolutionError as error:  # another worker may have it (design rule 16)
-            return Released(attempt.claim, str(error))
+            return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
             return self._end(attempt, role_mismatch(handler.name, *problem), started)
         call, own = self._mode(attempt, handler), attempt.step.timeout_seconds
@@ -177,7 +177,7 @@ class AttemptRunner:
         self, attempt: Attempt, ending: Ending, again: Callable[[Attempt], Awaitable[Ending]], handler: str
     ) -> Ending | None:
         """Save the position and call the handler again, as often as it yields; None when the step is no longer ours."""
-        progress = Progress()
+        progress = CheckpointProgress()
         while isinstance(ending, Checkpoint) and attempt.cancel.may_save():
             if failure := progress.failure(ending, handler):
                 return failure
@@ -189,14 +189,14 @@ class AttemptRunner:
             attempt, ending = saved, await again(saved)
         return ending
 
-    def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> Mode:
+    def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         """What calls the handler: on the loop, in a thread, or in a child process."""
         if not _runs_apart(attempt, handler):
             return self._chosen_mode(attempt, handler)
-        log.warning("step_runs_apart", attempt.claim)
+        log.warning("step_isolated", attempt.claim)
         return self._apart
 
-    def _chosen_mode(self, attempt: Attempt, handler: ResolvedHandler) -> Mode:
+    def _chosen_mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         match attempt.step.execution or handler.kind:
             case "async":
                 return run_async if handler.kind == "async" else _not_async
@@ -210,21 +210,21 @@ class AttemptRunner:
         ending = await self._in_process(attempt, handler, limit)
         if has_not_run(ending):
             return await self._chosen_mode(attempt, handler)(attempt, handler, limit)
-        return put_aside(ending)
+        return isolate_failure(ending)
 
     async def _in_process(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         if self._processes is None:
-            from tasker.execution.attempt.modes.in_process import ProcessMode
+            from tasker.execution.attempt.modes.in_process import SubprocessExecutor
 
-            self._processes = ProcessMode(self._process_count, self._stop_grace, self._waits)
+            self._processes = SubprocessExecutor(self._process_count, self._stop_grace, self._waits)
         return await self._processes.run(attempt, handler, limit)
 
     def _end(self, attempt: Attempt, ending: Ending | None, started: float) -> AttemptEnd:
         milliseconds = round((self._clock.monotonic() - started) * 1000)
         if not isinstance(ending, (Success, Failure)):
-            return Lost(attempt.claim, "its checkpoint was refused")
+            return ClaimLost(attempt.claim, "its checkpoint was refused")
         if isinstance(ending, Failure):
-            ending = Cover(attempt).failure(ending)
+            ending = OutcomeRedactor(attempt).failure(ending)
         elif ending.encoded.size > WARN_BYTES:
             log.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
         return Result(attempt.claim, attempt.plan, milliseconds, ending)

@@ -9,8 +9,8 @@ from typing import Any
 
 from tasker.contracts.execution import Failure
 from tasker.execution.attempt import log
-from tasker.execution.attempt.covering import Cover
-from tasker.execution.attempt.storable_failure import storable
+from tasker.execution.attempt.covering import OutcomeRedactor
+from tasker.execution.attempt.storable_failure import make_storable
 from tasker.execution.attempt.values import Attempt, Checkpoint
 
 
@@ -21,7 +21,7 @@ async def save(attempt: Attempt, position: Checkpoint, limit: float, handler: st
     is no longer ours.
     """
     claim, count = attempt.claim, position.items_processed
-    log.info("checkpoint_yield_step_event", claim, cursor=Cover(attempt).over(position.cursor), items_processed=count)
+    log.info("checkpoint_yield_step_event", claim, cursor=OutcomeRedactor(attempt).over(position.cursor), items_processed=count)
     try:
         async with asyncio.timeout(limit):
             saved = await attempt.writes.save(attempt, position)
@@ -41,4 +41,4 @@ def _failed(error: Exception, limit: float, handler: str) -> Failure:
     why = f"no answer within {limit:g} seconds" if isinstance(error, TimeoutError) else str(error) or repr(error)
     message = f"the checkpoint could not be saved: {why}; the step goes on from the last one that was"
     metadata = {"exception_type": type(error).__name__}
-    return storable(Failure(message, "checkpoint_save_failed", True, metadata=metadata, handler=handler))
+    return make_storable(Failure(message, "checkpoint_save_failed", True, metadata=metadata, handler=handler))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from tasker.execution.attempt.cancel import CancelFlag
+from tasker.execution.attempt.cancel import AttemptCancelFlag
 
 
-class Slots:
+class CapacityGate:
     """`size` places. `acquire` waits in order of arrival; `release` gives one back."""
 
     def __init__(self, size: int) -> None:
@@ -20,7 +20,7 @@ class Slots:
         """True when the next one has to wait."""
         return self._places.locked()
 
-    async def acquire(self, flag: CancelFlag) -> bool:
+    async def acquire(self, flag: AttemptCancelFlag) -> bool:
         """Take a place; False when the attempt was stopped while it waited."""
         if not self.full:
             return await self._places.acquire()
@@ -33,7 +33,7 @@ class Slots:
         """Give a place back."""
         self._places.release()
 
-    async def _wait(self, flag: CancelFlag) -> bool:
+    async def _wait(self, flag: AttemptCancelFlag) -> bool:
         waiting = asyncio.ensure_future(self._places.acquire())
         flag.wake = lambda _: waiting.cancel()
         self.waiting += 1

@@ -14,7 +14,7 @@ MAX_MESSAGE = 10_000
 """Characters of a message that are kept."""
 
 
-def storable(failure: Failure) -> Failure:
+def make_storable(failure: Failure) -> Failure:
     """The failure with every text and every metadata value in a form that can be stored, and what was not named."""
     return replace(
         failure,

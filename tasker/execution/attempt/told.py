@@ -7,13 +7,13 @@ from datetime import datetime
 
 from tasker.contracts.dataclasses import maker_of
 from tasker.contracts.hook_arguments import AttemptEnded, AttemptStarted, End
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Cancelled, Deferred, Released
+from tasker.execution.attempt.values import Attempt, AttemptEnd, AttemptCancelled, ClaimDeferred, ClaimReleased
 from tasker.services.engine.exchange import Result
 
 _make_started, _make_ended = maker_of(AttemptStarted), maker_of(AttemptEnded)
 
 
-class AttemptTeller:
+class AttemptListener:
     """Tells of attempts as they start and end. A worker has one only where somebody listens.
 
     `now` is the time of day of this process.
@@ -72,8 +72,8 @@ def _ended(attempt: AttemptStarted, end: AttemptEnd, now: datetime) -> AttemptEn
 
 def _unreported(end: AttemptEnd) -> End:
     kinds: tuple[tuple[type[AttemptEnd], End], ...] = (
-        (Deferred, "deferred"),
-        (Released, "released"),
-        (Cancelled, "cancelled"),
+        (ClaimDeferred, "deferred"),
+        (ClaimReleased, "released"),
+        (AttemptCancelled, "cancelled"),
     )
     return next((word for kind, word in kinds if isinstance(end, kind)), "lost")

@@ -15,7 +15,7 @@ from tasker.contracts.reporting import Reporter
 from tasker.services.engine.exchange import Result
 
 if TYPE_CHECKING:
-    from tasker.execution.attempt.cancel import CancelFlag
+    from tasker.execution.attempt.cancel import AttemptCancelFlag
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Attempt:
     step: StepPlan = field(repr=False)
     task_context: Mapping[str, Any] = field(repr=False)
     dependency_results: Mapping[str, Any] = field(repr=False)
-    cancel: CancelFlag
+    cancel: AttemptCancelFlag
     writes: ClaimWrites
     result_limit_bytes: int = VALUE_LIMIT_BYTES
     reporter: Reporter | None = None
@@ -67,42 +67,42 @@ def with_events(ending: Ending, events: Sequence[HandlerEvent]) -> Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreported:
+class UnreportedEnd:
     """The attempt came to nothing that may be reported."""
 
     claim: Claim
     reason: str = ""
 
 
-class Cancelled(Unreported):
+class AttemptCancelled(UnreportedEnd):
     """The task or the step was cancelled: its row says so already."""
 
     __slots__ = ()
 
 
-class Lost(Unreported):
+class ClaimLost(UnreportedEnd):
     """The step is no longer ours: somebody else holds a newer token."""
 
     __slots__ = ()
 
 
-class Released(Unreported):
+class ClaimReleased(UnreportedEnd):
     """The step is to be given back; no attempt was used."""
 
     __slots__ = ()
 
 
-class Unplaced(Released):
+class NoCapacity(ClaimReleased):
     """It is to be given back because no thread or child process was free for it in time."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Deferred(Unreported):
+class ClaimDeferred(UnreportedEnd):
     """A circuit breaker is open: the step is to be given back for later; no attempt was used (H-85)."""
 
     delay_ms: int = 0
 
 
-AttemptEnd: TypeAlias = Result | Unreported
+AttemptEnd: TypeAlias = Result | UnreportedEnd

@@ -11,19 +11,19 @@ from tasker.contracts.events.subscribing import LIMITS, SubscriberLimits
 from tasker.contracts.execution import Claim
 from tasker.contracts.hook_arguments import EventPublished
 from tasker.domain_events.channel import CAPACITY, InProcessChannel, shared
-from tasker.domain_events.listening import Listener
+from tasker.domain_events.listening import SubscriberThread
 from tasker.domain_events.poller import InProcessDomainEventPoller
 from tasker.domain_events.registries import SubscriberRegistry
 from tasker.execution.publishing.custom import CustomPublishers
 from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.exchange import Result
-from tasker.services.engine.result_events import Announced
+from tasker.services.engine.result_events import AnnouncedEvents
 
 OnPublished = Callable[[EventPublished], None]
 _log = logging.getLogger("tasker.domain_events")
 
 
-class Bus:
+class AcceptedEventBus:
     """Best effort, and never in the way of a step: events go into the bounded channel of the process, and a thread
     takes them from there to a thread and a queue of each subscriber, within `limits`. What is full drops, and counts.
     An event that is told again reaches nobody twice; the last `remembered` are known.
@@ -77,7 +77,7 @@ class Bus:
         return self.dropped + self.lost + raised
 
     @property
-    def _listeners(self) -> Sequence[Listener]:
+    def _listeners(self) -> Sequence[SubscriberThread]:
         return self._poller.listeners if self._poller is not None else ()
 
     def accepted(self, results: Iterable[Result]) -> None:
@@ -93,7 +93,7 @@ class Bus:
             poller.stop(self._drain_seconds)
             SubscriberRegistry.instance().stop_all()
 
-    def _tell(self, claim: Claim, mode: str, announced: Announced) -> None:
+    def _tell(self, claim: Claim, mode: str, announced: AnnouncedEvents) -> None:
         event = announced.event or {}
         if _log.isEnabledFor(logging.INFO):
             said = {"event_name": event["event_name"], "event_id": event["event_id"], "delivery_mode": mode}

@@ -21,7 +21,7 @@ _log = logging.getLogger("tasker.domain_events")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PublisherAnswer:
     """What a publisher makes of an event, or why it is not published."""
 
     payload: Mapping[str, Any] | None = None
@@ -36,19 +36,19 @@ class CustomPublishers:
         self._limit = limit
         self._stuck: Counter[str] = Counter()
 
-    async def ask(self, publisher: BasePublisher, context: StepEventContext, event: str) -> Said:
+    async def ask(self, publisher: BasePublisher, context: StepEventContext, event: str) -> PublisherAnswer:
         """What the publisher makes of the step's end. Never raises; a call that takes too long is left behind."""
         name = publisher.publisher_name
         if self._stuck[name] >= MOST_STUCK:
-            return Said(withheld=f"{name} is not called: {MOST_STUCK} calls of it have not ended")
-        asked: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
+            return PublisherAnswer(withheld=f"{name} is not called: {MOST_STUCK} calls of it have not ended")
+        asked: asyncio.Future[PublisherAnswer] = asyncio.get_running_loop().create_future()
         threading.Thread(target=self._call, args=(publisher, context, event, asked), daemon=True).start()
         try:
             return await asyncio.wait_for(asyncio.shield(asked), self._limit)
         except TimeoutError:
             self._stuck[name] += 1
             asked.add_done_callback(lambda _: self._stuck.subtract([name]))
-            return Said(withheld=f"{name} did not answer within {self._limit:g} seconds")
+            return PublisherAnswer(withheld=f"{name} did not answer within {self._limit:g} seconds")
 
     def tell(self, publisher: BasePublisher, event: Mapping[str, Any]) -> None:
         """Tell a publisher that its event was accepted; nobody waits for that."""
@@ -56,7 +56,7 @@ class CustomPublishers:
             threading.Thread(target=_told, args=(publisher, event), daemon=True).start()
 
     def _call(
-        self, publisher: BasePublisher, context: StepEventContext, event: str, asked: asyncio.Future[Said]
+        self, publisher: BasePublisher, context: StepEventContext, event: str, asked: asyncio.Future[PublisherAnswer]
     ) -> None:
         said = _said(publisher, context, event)
         loop = asked.get_loop()
@@ -64,18 +64,18 @@ class CustomPublishers:
             loop.call_soon_threadsafe(asked.set_result, said)
 
 
-def _said(publisher: BasePublisher, context: StepEventContext, event: str) -> Said:
+def _said(publisher: BasePublisher, context: StepEventContext, event: str) -> PublisherAnswer:
     payload: dict[str, Any] = {}
     try:
         if not publisher.should_publish(context):
-            return Said(withheld=f"{publisher.publisher_name} {LEFT_OUT}")
+            return PublisherAnswer(withheld=f"{publisher.publisher_name} {LEFT_OUT}")
         payload = publisher.transform_payload(context)
         metadata = {**context.metadata, **publisher.additional_metadata(context)}
         if not publisher.before_publish(event, payload, metadata):
-            return Said(withheld=f"{publisher.publisher_name} {LEFT_OUT}")
+            return PublisherAnswer(withheld=f"{publisher.publisher_name} {LEFT_OUT}")
     except BaseException as error:  # also what would end the process: the step must not be lost for it
-        return Said(withheld=_failed(publisher, event, error, payload))
-    return Said(payload, metadata)
+        return PublisherAnswer(withheld=_failed(publisher, event, error, payload))
+    return PublisherAnswer(payload, metadata)
 
 
 def _failed(publisher: BasePublisher, event: str, error: BaseException, payload: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """The events that the end of an attempt publishes, made while its result is in hand and before it is stored.
 
 What is durable goes with the result into the database; `tasker.write_events` writes it if, and only if, the result is
-accepted. What is for this process is told by `Bus` behind that.
+accepted. What is for this process is told by `AcceptedEventBus` behind that.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from tasker.domain_events.publisher import BasePublisher
 from tasker.domain_events.registries import PublisherRegistry
 from tasker.errors import NotStorable
 from tasker.execution.publishing.bus import OnPublished
-from tasker.execution.publishing.custom import LEFT_OUT, CustomPublishers, Said
+from tasker.execution.publishing.custom import LEFT_OUT, CustomPublishers, PublisherAnswer
 from tasker.execution.publishing.payloads import own_payload, says_all
 from tasker.lifecycle.retry import Fail, decide_failure
 from tasker.lifecycle.storable import as_stored, encode
 from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.exchange import Result
-from tasker.services.engine.result_events import Announced, Events
+from tasker.services.engine.result_events import AnnouncedEvents, ResultEvents
 from tasker.template.schema.check import check_result
 from tasker.types.context import StepContext
 
 Given: TypeAlias = Callable[[], StepContext | None]
 GENERIC = "generic_publisher"
-NO_EVENTS = Events()
+NO_EVENTS = ResultEvents()
 _log = logging.getLogger("tasker.domain_events")
 
 
-def nothing_given() -> None:
+def no_publishers() -> None:
     """Where nobody has what the handler was called with."""
 
 
-class EventMaker:
+class EventFactory:
     """Makes the events of results. Never raises, and takes time only where a publisher of the author's own does."""
 
     def __init__(
@@ -54,7 +54,7 @@ class EventMaker:
         self.refused = 0
         """Events that were to be kept in the database and are withheld, with a defect of their publisher or payload."""
 
-    async def with_events(self, result: Result, step: StepPlan, given: Given = nothing_given) -> Result:
+    async def with_events(self, result: Result, step: StepPlan, given: Given = no_publishers) -> Result:
         """The result together with the events that it publishes. `given` makes what the handler was called with."""
         events = NO_EVENTS
         outcome = _outcome(result, step)
@@ -70,7 +70,7 @@ class EventMaker:
             events = self._published(result, step, outcome, events)
         return replace(result, events=events)
 
-    def _published(self, result: Result, step: StepPlan, outcome: str, events: Events) -> Events:
+    def _published(self, result: Result, step: StepPlan, outcome: str, events: ResultEvents) -> ResultEvents:
         """Those of before and what the handler published itself, behind them."""
         for number, event in enumerate(result.outcome.events, len(step.publishes_events)):
             if event.carried and outcome == "retryable_failure":
@@ -83,11 +83,11 @@ class EventMaker:
             events = events.and_published(made, number, event, told=told)
         return events
 
-    def _of_handler(self, result: Result, step: StepPlan, event: HandlerEvent, *, told: bool) -> Announced:
+    def _of_handler(self, result: Result, step: StepPlan, event: HandlerEvent, *, told: bool) -> AnnouncedEvents:
         began = perf_counter()
         payload = None if event.payload is None else json.loads(event.payload.text)
         schema = _schema_of(event.name, step, result.plan)
-        said = Said(payload, None, event.withheld or _misfit(schema, payload))
+        said = PublisherAnswer(payload, None, event.withheld or _misfit(schema, payload))
         made = self._announced(result, event.name, event.delivery_mode, said, step.handler.callable)
         made = replace(made, took_ms=(perf_counter() - began) * 1000)
         if told and made.withheld is not None:
@@ -97,7 +97,7 @@ class EventMaker:
                 self._on_published(EventPublished(event.name, namespace, mode, True, made.took_ms))
         return made
 
-    async def _timed(self, result: Result, step: StepPlan, declared: Mapping[str, Any], given: Given) -> Announced:
+    async def _timed(self, result: Result, step: StepPlan, declared: Mapping[str, Any], given: Given) -> AnnouncedEvents:
         if self._on_published is None:
             return await self._made(result, step, declared, given)
         began = perf_counter()
@@ -107,14 +107,14 @@ class EventMaker:
             self._on_published(EventPublished(declared["name"], namespace, mode, True, made.took_ms))
         return made
 
-    async def _made(self, result: Result, step: StepPlan, declared: Mapping[str, Any], given: Given) -> Announced:
+    async def _made(self, result: Result, step: StepPlan, declared: Mapping[str, Any], given: Given) -> AnnouncedEvents:
         publisher = self._publisher(result.claim, declared)
         if publisher is None:
-            said = Said(own_payload(result, step, declared.get("schema")))
+            said = PublisherAnswer(own_payload(result, step, declared.get("schema")))
         else:
             said = await self._custom.ask(publisher, _context(result, step, declared, given), declared["name"])
         said = (
-            said if said.withheld else Said(said.payload, said.metadata, _misfit(declared.get("schema"), said.payload))
+            said if said.withheld else PublisherAnswer(said.payload, said.metadata, _misfit(declared.get("schema"), said.payload))
         )
         name, mode = declared["name"], declared["delivery_mode"]
         made = self._announced(result, name, mode, said, publisher.publisher_name if publisher else GENERIC)
@@ -124,18 +124,18 @@ class EventMaker:
         plain = publisher is None and says_all(result, step)
         return replace(made, publisher=publisher, payload=None if plain else made.payload)
 
-    def _announced(self, result: Result, name: str, mode: str, said: Said, fired_by: str) -> Announced:
+    def _announced(self, result: Result, name: str, mode: str, said: PublisherAnswer, fired_by: str) -> AnnouncedEvents:
         if said.withheld is not None:
-            return Announced(withheld=said.withheld)
+            return AnnouncedEvents(withheld=said.withheld)
         event = _event(result, name, said, fired_by)
         event["event_id"] = self._new_uuid()
         more = dict(said.metadata or {})
         if mode == "broadcast":  # the same event on both ways
             more["fired_at"] = event["metadata"]["fired_at"]
         try:
-            return Announced(event, payload=encode(said.payload), metadata=encode(more) if more else None)
+            return AnnouncedEvents(event, payload=encode(said.payload), metadata=encode(more) if more else None)
         except NotStorable as problem:
-            return Announced(withheld=f"its payload cannot be stored: {problem}")
+            return AnnouncedEvents(withheld=f"its payload cannot be stored: {problem}")
 
     def _publisher(self, claim: Claim, declared: Mapping[str, Any]) -> BasePublisher | None:
         name = declared.get("publisher")
@@ -153,12 +153,12 @@ class EventMaker:
         log_line(_log, level, "Failed to publish domain event - step will continue", fields)
 
 
-def _not_made(claim: Claim, event: str, defect: Exception) -> Announced:
+def _not_made(claim: Claim, event: str, defect: Exception) -> AnnouncedEvents:
     """In place of an event that this exception, which is being handled, has prevented."""
     why = repr(defect)
     fields = ids_of(claim) | {"error": why, "error_type": type(defect).__name__, "event_name": event}
-    log_line(_log, logging.ERROR, "event_not_made", fields, raised=True)
-    return Announced(withheld=why)
+    log_line(_log, logging.ERROR, "event_payload_failed", fields, raised=True)
+    return AnnouncedEvents(withheld=why)
 
 
 def fires(condition: str, outcome: str) -> bool:
@@ -207,7 +207,7 @@ def _step_result(result: Result) -> StepResult:
     )
 
 
-def _event(result: Result, name: str, said: Said, fired_by: str) -> dict[str, Any]:
+def _event(result: Result, name: str, said: PublisherAnswer, fired_by: str) -> dict[str, Any]:
     claim = result.claim
     origin = {
         "task_uuid": claim.task_uuid,

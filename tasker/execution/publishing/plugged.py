@@ -6,12 +6,12 @@ import logging
 
 from tasker.domain_events.discovery import register
 from tasker.errors import UsageError
-from tasker.plugins.process import Plugins
+from tasker.plugins.process import PluginHost
 
 _log = logging.getLogger("tasker.plugins")
 
 
-def register_plugins(plugins: Plugins) -> None:
+def register_plugins(plugins: PluginHost) -> None:
     """Register what plugins answer to `tasker_domain_events`; what is neither publisher nor subscriber is named."""
     for name, found in plugins.answers("tasker_domain_events"):
         try:

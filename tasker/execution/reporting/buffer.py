@@ -18,7 +18,7 @@ CAPACITY = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class KeptLine:
+class StoredLogLine:
     """A line of an attempt; `number` counts those of one claim from 1."""
 
     claim: Claim
@@ -27,18 +27,18 @@ class KeptLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class HandlerOutput:
     """What is to be stored together."""
 
-    lines: Sequence[KeptLine]
+    lines: Sequence[StoredLogLine]
     progress: Sequence[tuple[Claim, ProgressReport]]
 
-    def halves(self) -> tuple[Said, Said]:
+    def halves(self) -> tuple[HandlerOutput, HandlerOutput]:
         """The same as two, of which none is empty where there is more than one thing."""
         if self.lines and self.progress:
-            return Said(self.lines, ()), Said((), self.progress)
+            return HandlerOutput(self.lines, ()), HandlerOutput((), self.progress)
         lines, progress = len(self.lines) // 2, len(self.progress) // 2
-        return Said(self.lines[:lines], self.progress[:progress]), Said(self.lines[lines:], self.progress[progress:])
+        return HandlerOutput(self.lines[:lines], self.progress[:progress]), HandlerOutput(self.lines[lines:], self.progress[progress:])
 
 
 class ReportBuffer:
@@ -49,7 +49,7 @@ class ReportBuffer:
         self.level, self.most_lines = level, lines
         self.dropped = 0
         """Lines that came while the buffer was full, or were refused by the database, since the start."""
-        self._lines: list[KeptLine] = []
+        self._lines: list[StoredLogLine] = []
         self._progress: dict[str, tuple[Claim, ProgressReport]] = {}
         self._lock = threading.Lock()
         self._process = os.getpid()
@@ -65,16 +65,16 @@ class ReportBuffer:
         """Return when there is something to store."""
         await self._filled.wait()
 
-    def take(self, most: int) -> Said:
+    def take(self, most: int) -> HandlerOutput:
         """What is to be stored now, at most so many lines. The caller gives back what it could not store."""
         with self._lock:
             lines, self._lines = self._lines[:most], self._lines[most:]
             progress, self._progress = list(self._progress.values()), {}
             if not self._lines:
                 self._filled.clear()
-        return Said(lines, progress)
+        return HandlerOutput(lines, progress)
 
-    def give_back(self, said: Said) -> None:
+    def give_back(self, said: HandlerOutput) -> None:
         """It could not be stored: it comes again, behind nothing, unless it is outdated."""
         with self._lock:
             self._lines[:0] = said.lines
@@ -86,7 +86,7 @@ class ReportBuffer:
         with self._lock:
             self.dropped += lines
 
-    def add_line(self, line: KeptLine) -> None:
+    def add_line(self, line: StoredLogLine) -> None:
         """Keep a line, unless there are too many."""
         if self._is_copy():
             return
@@ -141,7 +141,7 @@ class AttemptReporter:
             text = f"there may be more lines: of each attempt {most:,} are kept (worker.execution.kept_log_lines)"
             line = LogLine(line.at, line.level, "tasker", text)
         if number <= most:
-            self._buffer.add_line(KeptLine(self._claim, number, storable(line)))
+            self._buffer.add_line(StoredLogLine(self._claim, number, storable(line)))
 
     def printed(self, text: str) -> None:
         """Keep the lines that this ends."""

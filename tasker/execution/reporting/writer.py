@@ -8,12 +8,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.contracts.execution import Claim
 from tasker.contracts.reporting import ProgressReport
 from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseError
-from tasker.execution.reporting.buffer import KeptLine, ReportBuffer, Said
+from tasker.execution.reporting.buffer import StoredLogLine, ReportBuffer, HandlerOutput
 from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.calls import Engine
 
@@ -21,7 +21,7 @@ MOST = 2_000
 """Lines in one write."""
 PAUSE_SECONDS = 1.0
 """Between two writes."""
-FAILED = Backoff(1.0, 15.0)
+FAILED = BackoffPolicy(1.0, 15.0)
 REFUSED = (DataRefused, TypeError, ValueError, ArithmeticError, RecursionError)
 """What is raised for the content of a report, here or by the database: repeating it changes nothing."""
 _log = logging.getLogger("tasker.execution")
@@ -58,7 +58,7 @@ class ReportWriter:
             raise
         self._tell_of_dropped()
 
-    async def _store(self, said: Said) -> None:
+    async def _store(self, said: HandlerOutput) -> None:
         """Halved where it is refused, down to what is refused alone: one odd line must not cost the others."""
         try:
             await self._engine.read("report", _arguments(said, time.time()))
@@ -68,7 +68,7 @@ class ReportWriter:
             for half in said.halves():
                 await self._store(half)
 
-    def _drop(self, said: Said, error: Exception) -> None:
+    def _drop(self, said: HandlerOutput, error: Exception) -> None:
         (claim,) = [*(each.claim for each in said.lines), *(claim for claim, _ in said.progress)]
         log_line(_log, logging.WARNING, "step_report_refused", {**ids_of(claim), "error": str(error)[:500]})
         self._buffer.drop(len(said.lines))
@@ -82,7 +82,7 @@ class ReportWriter:
             self._told = self._buffer.dropped
 
 
-def _arguments(said: Said, now: float) -> Mapping[str, Any]:
+def _arguments(said: HandlerOutput, now: float) -> Mapping[str, Any]:
     """Times travel as ages: the clock that counts is the database's."""
     return {
         "lines": [_line(each, now) for each in said.lines],
@@ -90,7 +90,7 @@ def _arguments(said: Said, now: float) -> Mapping[str, Any]:
     }
 
 
-def _line(kept: KeptLine, now: float) -> Mapping[str, Any]:
+def _line(kept: StoredLogLine, now: float) -> Mapping[str, Any]:
     line = kept.line
     return {
         **_claimed(kept.claim),

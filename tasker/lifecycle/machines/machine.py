@@ -13,7 +13,7 @@ S = TypeVar("S", bound=StrEnum)
 E = TypeVar("E", bound=StrEnum)
 
 
-class Group(NamedTuple):
+class StateGroup(NamedTuple):
     """States that SQL asks for together, by a function of its own; `meaning` says of what is in one of them."""
 
     states: frozenset[str]

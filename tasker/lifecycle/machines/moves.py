@@ -38,7 +38,7 @@ class Attempts(Enum):
 
 
 @dataclass(frozen=True)
-class Move:
+class StepChangeKind:
     """One kind of move. The fields that are True or False are asked for in SQL as `tasker.kind_FIELD(kind)`."""
 
     paths: tuple[StepPath, ...]
@@ -77,9 +77,9 @@ def _to(state: StepState) -> tuple[StepPath, ...]:
     return tuple((source, state) for source in OPEN_TO_OPERATORS)
 
 
-CHANGES: Final[Mapping[str, Move]] = {
+CHANGES: Final[Mapping[str, StepChangeKind]] = {
     # What an attempt came to: written at once (inline), or parked by the worker and settled by an orchestrator.
-    "ok": Move(
+    "ok": StepChangeKind(
         (
             (_S.IN_PROGRESS, _S.ENQUEUED_FOR_ORCHESTRATION, _S.COMPLETE),
             (_S.ENQUEUED_FOR_ORCHESTRATION, _S.COMPLETE),
@@ -90,7 +90,7 @@ CHANGES: Final[Mapping[str, Move]] = {
         ends_claim=True,
         stores_result=True,
     ),
-    "retry": Move(
+    "retry": StepChangeKind(
         (
             (_S.IN_PROGRESS, _S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION, _S.WAITING_FOR_RETRY),
             (_S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION, _S.WAITING_FOR_RETRY),
@@ -101,7 +101,7 @@ CHANGES: Final[Mapping[str, Move]] = {
         ends_claim=True,
         stores_failure=True,
     ),
-    "fail": Move(
+    "fail": StepChangeKind(
         (
             (_S.IN_PROGRESS, _S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION, _S.ERROR),
             (_S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION, _S.ERROR),
@@ -117,7 +117,7 @@ CHANGES: Final[Mapping[str, Move]] = {
         drops_result=True,
     ),
     # Of a task that nothing moves any more, which is then for a person: what was to move it, whatever that is.
-    "expire": Move(
+    "expire": StepChangeKind(
         (
             (_S.PENDING, _S.ERROR),
             (_S.ENQUEUED, _S.ERROR),
@@ -127,33 +127,33 @@ CHANGES: Final[Mapping[str, Move]] = {
         stores_failure=True,
     ),
     # A claim that no handler has seen goes back; one that an open breaker puts off waits.
-    "release": Move(
+    "release": StepChangeKind(
         ((_S.IN_PROGRESS, _S.ENQUEUED),),
         attempts=Attempts.GIVEN_BACK,
         ends_claim=True,
         leaves_task=True,
         notes_unserved=True,
     ),
-    "defer": Move(((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY),), attempts=Attempts.GIVEN_BACK, ends_claim=True),
+    "defer": StepChangeKind(((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY),), attempts=Attempts.GIVEN_BACK, ends_claim=True),
     # Towards the queue, and back to the held steps.
-    "promote": Move(((_S.WAITING_FOR_RETRY, _S.PENDING),), Token.KEPT),
-    "unhold": Move(((_S.PENDING,),), Token.KEPT, needs_parents=True),
-    "hold": Move(((_S.ENQUEUED, _S.PENDING),), Token.KEPT),
+    "promote": StepChangeKind(((_S.WAITING_FOR_RETRY, _S.PENDING),), Token.KEPT),
+    "unhold": StepChangeKind(((_S.PENDING,),), Token.KEPT, needs_parents=True),
+    "hold": StepChangeKind(((_S.ENQUEUED, _S.PENDING),), Token.KEPT),
     # Operators.
-    "reset": Move(((_S.ERROR, _S.PENDING),), attempts=Attempts.FORGOTTEN, reopens=True),
-    "resolve": Move(_to(_S.RESOLVED_MANUALLY), drops_result=True, reopens=True),
-    "complete": Move(_to(_S.COMPLETE), stores_result=True, reopens=True),
-    "cancel": Move(_to(_S.CANCELLED)),
+    "reset": StepChangeKind(((_S.ERROR, _S.PENDING),), attempts=Attempts.FORGOTTEN, reopens=True),
+    "resolve": StepChangeKind(_to(_S.RESOLVED_MANUALLY), drops_result=True, reopens=True),
+    "complete": StepChangeKind(_to(_S.COMPLETE), stores_result=True, reopens=True),
+    "cancel": StepChangeKind(_to(_S.CANCELLED)),
 }
 """What a step can be asked to do, by its kind (`tasker.advance_v1`; `tasker.cancel_v1` cancels a whole task)."""
 
-PLACES: Final[Mapping[str, Move]] = {
-    "claim": Move(
+PLACES: Final[Mapping[str, StepChangeKind]] = {
+    "claim": StepChangeKind(
         ((_S.PENDING, _S.ENQUEUED, _S.IN_PROGRESS), (_S.ENQUEUED, _S.IN_PROGRESS)), attempts=Attempts.COUNTED
     ),
-    "enqueue": Move(((_S.PENDING, _S.ENQUEUED), (_S.ENQUEUED,)), Token.KEPT),
-    "hold": Move(((_S.PENDING,),), Token.KEPT),
-    "wait": Move(((_S.PENDING,),), Token.KEPT),
+    "enqueue": StepChangeKind(((_S.PENDING, _S.ENQUEUED), (_S.ENQUEUED,)), Token.KEPT),
+    "hold": StepChangeKind(((_S.PENDING,),), Token.KEPT),
+    "wait": StepChangeKind(((_S.PENDING,),), Token.KEPT),
 }
 """Where a step goes that is ready, or to run again (`tasker.place_ready`); `claim` is also what a hint is for."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from tasker.lifecycle.machines.machine import Group, Machine
+from tasker.lifecycle.machines.machine import StateGroup, Machine
 
 
 class StepState(StrEnum):
@@ -24,7 +24,7 @@ class StepState(StrEnum):
     RESOLVED_MANUALLY = "resolved_manually"
 
 
-class StepEvent(StrEnum):
+class StepTransitionEvent(StrEnum):
     """What can happen to a step (B-41). A finished attempt is one of two events, by its outcome."""
 
     ENQUEUE = "Enqueue"
@@ -44,7 +44,7 @@ class StepEvent(StrEnum):
     COMPLETE_MANUALLY = "CompleteManually"
 
 
-_S, _E = StepState, StepEvent
+_S, _E = StepState, StepTransitionEvent
 
 TERMINAL = frozenset({_S.COMPLETE, _S.ERROR, _S.CANCELLED, _S.RESOLVED_MANUALLY})
 SATISFYING = frozenset({_S.COMPLETE, _S.RESOLVED_MANUALLY})
@@ -54,19 +54,19 @@ SETTLED = frozenset({_S.COMPLETE, _S.ERROR, _S.WAITING_FOR_RETRY})
 OPEN_TO_OPERATORS = tuple(state for state in StepState if state not in TERMINAL - {_S.ERROR})
 """The seven states in which a person may cancel, resolve or complete a step: `error` is one of them (D-15)."""
 
-GROUPS: Final[Mapping[str, Group]] = {
-    "done": Group(SATISFYING, "Steps that depend on it may run (B-40, F-24)."),
-    "ended": Group(TERMINAL, "The engine will not move it again; `error` stays open to operators (D-15)."),
-    "parked": Group(PARKED, "It has run, and an orchestrator is to settle what came of it."),
-    "active": Group(PIPELINE, "From the queue until its result is settled (B-40): what a task counts as active."),
-    "under_way": Group(PIPELINE | {_S.WAITING_FOR_RETRY}, "Active, or it has been and will be again."),
-    "to_run": Group(frozenset({_S.PENDING, _S.ENQUEUED}), "It waits for its turn, in the queue or before it."),
-    "settled": Group(SETTLED, "What came of an attempt is settled, and nothing has happened since."),
-    "failed": Group(SETTLED - {_S.COMPLETE}, "Settled, and the attempt had failed."),
+GROUPS: Final[Mapping[str, StateGroup]] = {
+    "done": StateGroup(SATISFYING, "Steps that depend on it may run (B-40, F-24)."),
+    "ended": StateGroup(TERMINAL, "The engine will not move it again; `error` stays open to operators (D-15)."),
+    "parked": StateGroup(PARKED, "It has run, and an orchestrator is to settle what came of it."),
+    "active": StateGroup(PIPELINE, "From the queue until its result is settled (B-40): what a task counts as active."),
+    "under_way": StateGroup(PIPELINE | {_S.WAITING_FOR_RETRY}, "Active, or it has been and will be again."),
+    "to_run": StateGroup(frozenset({_S.PENDING, _S.ENQUEUED}), "It waits for its turn, in the queue or before it."),
+    "settled": StateGroup(SETTLED, "What came of an attempt is settled, and nothing has happened since."),
+    "failed": StateGroup(SETTLED - {_S.COMPLETE}, "Settled, and the attempt had failed."),
 }
 """By name; `tasker.step_is_NAME` in SQL."""
 
-STEP = Machine[StepState, StepEvent](
+STEP = Machine[StepState, StepTransitionEvent](
     "step",
     {
         (_S.PENDING, _E.ENQUEUE): _S.ENQUEUED,

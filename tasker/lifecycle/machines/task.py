@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from tasker.lifecycle.machines.machine import Group, Machine
+from tasker.lifecycle.machines.machine import StateGroup, Machine
 
 
 class TaskState(StrEnum):
@@ -26,7 +26,7 @@ class TaskState(StrEnum):
     RESOLVED_MANUALLY = "resolved_manually"
 
 
-class TaskEvent(StrEnum):
+class TaskTransitionEvent(StrEnum):
     """What can happen to a task (B-34; `StepRepaired` is D-16's)."""
 
     START = "Start"
@@ -53,27 +53,27 @@ class TaskEvent(StrEnum):
 
 TaskPath = tuple[TaskState, ...]
 
-_S, _E = TaskState, TaskEvent
+_S, _E = TaskState, TaskTransitionEvent
 
 TERMINAL = frozenset({_S.COMPLETE, _S.ERROR, _S.CANCELLED, _S.RESOLVED_MANUALLY})
 PASSING = frozenset({_S.PENDING, _S.INITIALIZING, _S.ENQUEUING_STEPS, _S.EVALUATING_RESULTS})
 
-GROUPS: Final[Mapping[str, Group]] = {
-    "final": Group(TERMINAL, "It has ended; `error` is open to operators (D-15, D-16)."),
-    "done": Group(frozenset({_S.COMPLETE, _S.RESOLVED_MANUALLY}), "It has ended well, by itself or by a person."),
-    "troubled": Group(TERMINAL - {_S.COMPLETE}, "It has ended otherwise than complete."),
-    "blocked": Group(
+GROUPS: Final[Mapping[str, StateGroup]] = {
+    "final": StateGroup(TERMINAL, "It has ended; `error` is open to operators (D-15, D-16)."),
+    "done": StateGroup(frozenset({_S.COMPLETE, _S.RESOLVED_MANUALLY}), "It has ended well, by itself or by a person."),
+    "troubled": StateGroup(TERMINAL - {_S.COMPLETE}, "It has ended otherwise than complete."),
+    "blocked": StateGroup(
         frozenset({_S.BLOCKED_BY_FAILURES, _S.ERROR}), "Failed steps keep it from going on: it is for a person (D-31)."
     ),
-    "passing": Group(PASSING, "No write leaves a task there."),
-    "retrying": Group(
+    "passing": StateGroup(PASSING, "No write leaves a task there."),
+    "retrying": StateGroup(
         frozenset({_S.STEPS_IN_PROCESS, _S.WAITING_FOR_RETRY}),
         "It waits for a retry, or one transition leads there (E-8).",
     ),
 }
 """By name; `tasker.task_is_NAME` in SQL."""
 
-TASK = Machine[TaskState, TaskEvent](
+TASK = Machine[TaskState, TaskTransitionEvent](
     "task",
     {
         (_S.PENDING, _E.START): _S.INITIALIZING,

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from tasker.errors import LockTimeout, StatementTimeout
 from tasker.services.engine.answers import ReplayAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller, OnAdvanced
+from tasker.services.engine.exchange import CompletingWorker, OnAdvanced
 
 TURNS, STEPS = 50, 1000
 """So many transactions at most in one sweep, each of about so many steps: nothing else that it mends waits for long."""
@@ -21,7 +21,7 @@ class ReplaySweep:
     def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
         self._engine, self._on_advanced = engine, on_advanced
 
-    async def look(self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None) -> None:
+    async def look(self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None) -> None:
         """As far as the rates allow, for a while: the next sweep goes on. `between` is called after each turn."""
         last: ReplayAnswer | None = None
         args = {"window": caller.window, "steps": STEPS}
@@ -35,4 +35,4 @@ class ReplaySweep:
                 if between is not None:
                     await between()
         except (LockTimeout, StatementTimeout) as error:
-            _log.warning("replay_passed_over reason=%s", error)
+            _log.warning("replay_skipped reason=%s", error)

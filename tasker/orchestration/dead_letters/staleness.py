@@ -26,7 +26,7 @@ from tasker.log_lines import log_line
 from tasker.services.engine.answers import StaleAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import OnAdvanced
-from tasker.services.task_lines import whose
+from tasker.services.task_lines import read_task_ids
 
 SEARCH_BOUNDS_MS = (10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
 """The upper ends of the buckets of the durations of searches."""
@@ -87,7 +87,7 @@ class StalenessSearch:
             try:
                 await self._search(worker)
             except (LockTimeout, StatementTimeout) as error:
-                _log.warning("staleness_search_passed_over reason=%s", error)
+                _log.warning("staleness_search_skipped reason=%s", error)
 
     async def _search(self, worker: str) -> None:
         began = perf_counter()
@@ -124,7 +124,7 @@ class StalenessSearch:
             self.counts["tasks_transitioned_to_error"] += task["transition_success"]
 
     async def _tell(self, stale: Sequence[Mapping[str, Any]]) -> None:
-        ids = await whose(self._engine.connection, [task["task_uuid"] for task in stale])
+        ids = await read_task_ids(self._engine.connection, [task["task_uuid"] for task in stale])
         for task in stale:
             said = ids[task["task_uuid"]] | _fields(task) | {"dry_run": self._settings.dry_run}
             log_line(_log, logging.WARNING, "stale_task", said)

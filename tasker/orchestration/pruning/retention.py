@@ -9,7 +9,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.retention import EVENTS_KEPT_DAYS, RETENTION_INTERVAL_SECONDS, SLICE_STEPS
 from tasker.contracts.retention import RetentionRule
 from tasker.errors import LockTimeout, StatementTimeout
-from tasker.services.database.retention import Pruned, Retention, Target
+from tasker.services.database.retention import Pruned, RetentionService, PruneTarget
 from tasker.services.engine.calls import Engine
 
 TURN = "retention"
@@ -36,8 +36,8 @@ class RetentionSweep:
 
     def __init__(self, engine: Engine, settings: RetentionSettings) -> None:
         self._engine, self._settings = engine, settings
-        self._retention = Retention(engine.connection, slice_steps=settings.slice_steps)
-        self._left: list[Target] = []
+        self._retention = RetentionService(engine.connection, slice_steps=settings.slice_steps)
+        self._left: list[PruneTarget] = []
         self._events_left = False
         self._may_delete: bool | None = None
 
@@ -52,7 +52,7 @@ class RetentionSweep:
             await self._delete_events()
             return await self._delete()
         except (LockTimeout, StatementTimeout) as error:
-            _log.warning("pruning_passed_over reason=%s", error)
+            _log.warning("pruning_skipped reason=%s", error)
             self._left = self._left[1:]
             return []
 
@@ -82,7 +82,7 @@ class RetentionSweep:
         if self._may_delete is None:
             self._may_delete = await self._retention.may_delete()
             if not self._may_delete:
-                _log.info("pruning_left_to_others reason=this role may not delete tasks")
+                _log.info("pruning_turn_elsewhere reason=this role may not delete tasks")
         return self._may_delete and await self._takes_turn()
 
     async def _takes_turn(self) -> bool:

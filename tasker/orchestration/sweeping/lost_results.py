@@ -12,7 +12,7 @@ BACKLOG_GRACES = 12
 """So many times the grace of a parked result it may wait behind other messages."""
 
 
-async def without_message(engine: Engine, steps: Sequence[str], grace_ms: int) -> Sequence[str]:
+async def steps_without_message(engine: Engine, steps: Sequence[str], grace_ms: int) -> Sequence[str]:
     """Those of these parked steps that a sweep is to end: whoever ends what an orchestrator is about to end only does
     the same at the same time.
 

@@ -11,7 +11,7 @@ from tasker.services.engine.found import Orphan, SilentWorker, WorkerLabel
 _log = logging.getLogger("tasker.orchestration")
 
 
-class SilentWorkers:
+class LostWorkerLog:
     """Says once that a worker has not been heard of for two thirds of its lease: it is about to be lost (H-51)."""
 
     def __init__(self) -> None:

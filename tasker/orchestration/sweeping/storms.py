@@ -16,7 +16,7 @@ _log = logging.getLogger("tasker.orchestration")
 
 
 @dataclass(frozen=True, slots=True)
-class StormSettings:
+class FailureBurstSettings:
     """When failures are a storm, and what is paused then."""
 
     failures: int = 0
@@ -28,10 +28,10 @@ class StormSettings:
     """After this time the pause ends by itself. 0: a person ends it."""
 
 
-class StormWatch:
+class FailureBurstMonitor:
     """Looks for storms, pauses what they are in, and resumes it when its time is over."""
 
-    def __init__(self, engine: Engine, settings: StormSettings) -> None:
+    def __init__(self, engine: Engine, settings: FailureBurstSettings) -> None:
         self._engine, self._settings = engine, settings
         self.paused: Counter[str] = Counter()
         """Pauses by what was paused, of this process."""

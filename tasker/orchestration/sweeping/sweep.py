@@ -32,22 +32,22 @@ from tasker.log_lines import log_line
 from tasker.orchestration.changes import failed_change, lost_change, simple_change
 from tasker.orchestration.dead_letters.replaying import ReplaySweep
 from tasker.orchestration.dead_letters.staleness import StalenessSearch, StalenessSettings
-from tasker.orchestration.parking import ParkedResults
+from tasker.orchestration.parking import ParkedResultConsumer
 from tasker.orchestration.pruning.retention import RetentionSettings, RetentionSweep
-from tasker.orchestration.results import Processor
-from tasker.orchestration.sweeping.lost_results import without_message
-from tasker.orchestration.sweeping.lost_workers import SilentWorkers, log_lost_workers
-from tasker.orchestration.sweeping.storms import StormSettings, StormWatch
+from tasker.orchestration.results import ResultProcessor
+from tasker.orchestration.sweeping.lost_results import steps_without_message
+from tasker.orchestration.sweeping.lost_workers import LostWorkerLog, log_lost_workers
+from tasker.orchestration.sweeping.storms import FailureBurstSettings, FailureBurstMonitor
 from tasker.resilience.outage import level_of
-from tasker.services.engine.answers import MendAnswer, SettleAnswer
+from tasker.services.engine.answers import RepairAnswer, EvaluateAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.changes import Change
-from tasker.services.engine.exchange import AdvanceResult, Caller, OnAdvanced
-from tasker.services.engine.found import Found, FoundStep, Orphan, UnservedStep
+from tasker.services.engine.changes import StepChange
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, OnAdvanced
+from tasker.services.engine.found import SweepFindings, FoundStep, Orphan, UnservedStep
 from tasker.services.engine.halving import halved
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
-from tasker.services.task_lines import whose
+from tasker.services.task_lines import read_task_ids
 
 EVENT_SLICES = 20
 """Transactions of one sweep, at most, that place events."""
@@ -70,7 +70,7 @@ class SweepSettings:
     """Go through everything that is open and held, from the beginning, not only through the next slice of it."""
     interval_ms: int = SWEEP_INTERVAL_SECONDS * 1000
     """Period of the sweep, with jitter between processes."""
-    storms: StormSettings = field(default_factory=StormSettings)
+    storms: FailureBurstSettings = field(default_factory=FailureBurstSettings)
     """When failures are too many."""
     staleness: StalenessSettings = field(default_factory=StalenessSettings)
     """When tasks that nothing moves are stale."""
@@ -88,7 +88,7 @@ class Sweeper:
     def __init__(
         self,
         engine: Engine,
-        processor: Processor,
+        processor: ResultProcessor,
         plans: PlanStore,
         random: Random,
         settings: SweepSettings | None = None,
@@ -96,15 +96,15 @@ class Sweeper:
     ) -> None:
         self._engine, self._processor, self._plans, self._random = engine, processor, plans, random
         self._on_advanced = on_advanced
-        self._parked = ParkedResults(engine, processor, plans, on_advanced)
+        self._parked = ParkedResultConsumer(engine, processor, plans, on_advanced)
         self._settings = settings or SweepSettings()
-        self._registry, self._silent = ProcessRegistry(engine.connection), SilentWorkers()
-        self.storms = StormWatch(engine, self._settings.storms)
+        self._registry, self._silent = ProcessRegistry(engine.connection), LostWorkerLog()
+        self.storms = FailureBurstMonitor(engine, self._settings.storms)
         self.staleness = StalenessSearch(engine, self._settings.staleness, on_advanced)
         self.replays = ReplaySweep(engine, on_advanced)
         self.retention = RetentionSweep(engine, self._settings.retention)
 
-    async def sweep(self, caller: Caller, between: Callable[[], Awaitable[None]] | None = None) -> Counter[str]:
+    async def sweep(self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None) -> Counter[str]:
         """One pass over the tasks that are under way and a slice of the others, then storms, stale and old tasks.
 
         Returns the repairs by kind.
@@ -118,7 +118,7 @@ class Sweeper:
         finally:
             log_lost_workers(taken)
             if +repairs:
-                _log.warning("sweep_repaired %s", " ".join(f"{kind}={number}" for kind, number in (+repairs).items()))
+                _log.warning("repairs_made %s", " ".join(f"{kind}={number}" for kind, number in (+repairs).items()))
         await self.storms.look()
         await self.staleness.look(caller.worker)
         await self.replays.look(caller, between)
@@ -134,7 +134,7 @@ class Sweeper:
 
     async def _pass(
         self,
-        caller: Caller,
+        caller: CompletingWorker,
         between: Callable[[], Awaitable[None]] | None,
         repairs: Counter[str],
         taken: list[Orphan],
@@ -143,7 +143,7 @@ class Sweeper:
         self._silent.tell(await self._registry.forget(self._settings.forget_ms))
         repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
-            found = Found.parse(await self._engine.read("find", self._args(last)))
+            found = SweepFindings.parse(await self._engine.read("find", self._args(last)))
             await self._repair(found, caller, repairs, taken)
             if between is not None:
                 await between()
@@ -155,7 +155,7 @@ class Sweeper:
 
     async def _pass_waiting(
         self,
-        caller: Caller,
+        caller: CompletingWorker,
         between: Callable[[], Awaitable[None]] | None,
         repairs: Counter[str],
         taken: list[Orphan],
@@ -163,7 +163,7 @@ class Sweeper:
         """Read the next slice of all that is open, of a whole pass all of them."""
         begin: dict[str, bool] = {"begin": True} if self._settings.whole else {}
         while True:
-            found = Found.parse(await self._engine.read("find_waiting", {**self._args(None), **begin}))
+            found = SweepFindings.parse(await self._engine.read("find_waiting", {**self._args(None), **begin}))
             await self._repair(found, caller, repairs, taken)
             if between is not None:
                 await between()
@@ -183,13 +183,13 @@ class Sweeper:
                 break
             begin = {}
 
-    async def _mend_slice(self, begin: Mapping[str, bool]) -> MendAnswer:
+    async def _mend_slice(self, begin: Mapping[str, bool]) -> RepairAnswer:
         """The repairs by kind, counted by the database."""
         try:
-            answer = await self._engine.move("mend", {"every_ms": self._settings.mend_ms, **begin}, MendAnswer)
+            answer = await self._engine.move("mend", {"every_ms": self._settings.mend_ms, **begin}, RepairAnswer)
         except (LockTimeout, StatementTimeout) as error:
-            _log.warning("mending_passed_over reason=%s", error)
-            return MendAnswer()
+            _log.warning("repair_skipped reason=%s", error)
+            return RepairAnswer()
         self._on_advanced(answer)
         return answer
 
@@ -217,7 +217,7 @@ class Sweeper:
             "finalizations_queue": names.task_finalizations,
         }
 
-    async def _repair(self, found: Found, caller: Caller, repairs: Counter[str], taken: list[Orphan]) -> None:
+    async def _repair(self, found: SweepFindings, caller: CompletingWorker, repairs: Counter[str], taken: list[Orphan]) -> None:
         kinds = {
             "lost_worker": [change for orphan in found.orphans if (change := await self._lost(orphan))],
             "not_enqueued": [_simple("unhold", row) for row in found.forgotten],
@@ -234,12 +234,12 @@ class Sweeper:
         repairs["hint_lost"] += await self._hint(found.unhinted)
         repairs["not_finished"] += await self._settle(found.unfinished)
 
-    async def _end_parked(self, steps: Sequence[str], caller: Caller) -> int:
-        lost = await without_message(self._engine, steps, self._settings.park_grace_ms)
+    async def _end_parked(self, steps: Sequence[str], caller: CompletingWorker) -> int:
+        lost = await steps_without_message(self._engine, steps, self._settings.park_grace_ms)
         try:
             ended = await self._parked.end(lost, caller, "result_message_lost", wait=False)
         except (LockTimeout, StatementTimeout) as error:
-            _log.warning("sweep_passed_over steps=%s reason=%s", len(lost), error)
+            _log.warning("sweep_skipped steps=%s reason=%s", len(lost), error)
             return 0
         return len(ended.done)
 
@@ -249,14 +249,14 @@ class Sweeper:
         async def settle(tasks: Sequence[str]) -> None:
             nonlocal settled
             args = {"tasks": list(tasks), "repairs": "not_finished"}
-            answer = await self._engine.move("settle", args, SettleAnswer)
+            answer = await self._engine.move("settle", args, EvaluateAnswer)
             settled += answer.settled
             self._on_advanced(answer)
 
         await halved(unfinished, settle, self._refused)
         return settled
 
-    async def _lost(self, orphan: Orphan) -> Change | None:
+    async def _lost(self, orphan: Orphan) -> StepChange | None:
         """None where a newer release has stored the template: it sweeps, too (rule 24)."""
         try:
             plan = await self._plans.get(orphan.template)
@@ -264,18 +264,18 @@ class Sweeper:
             return None
         return lost_change(orphan, plan.steps[orphan.ordinal], self._random.random())
 
-    async def apply(self, changes: Sequence[Change], caller: Caller, repairs: str | None = None) -> set[str]:
+    async def apply(self, changes: Sequence[StepChange], caller: CompletingWorker, repairs: str | None = None) -> set[str]:
         """Bring changes to the engine, skipping tasks that others hold; the steps that were changed.
 
         The engine refuses what is out of date, and the rest goes on without what the database refuses (rule 5).
         """
         done: set[str] = set()
 
-        async def write(part: Sequence[Change]) -> None:
+        async def write(part: Sequence[StepChange]) -> None:
             try:
                 answer = await self._processor.apply(part, caller, wait=False, repairs=repairs, patient=False)
             except (LockTimeout, StatementTimeout) as error:
-                _log.warning("sweep_passed_over steps=%s reason=%s", len(part), error)
+                _log.warning("sweep_skipped steps=%s reason=%s", len(part), error)
                 return
             self._on_advanced(answer)
             done.update({change["s"] for change in part} - answer.verdicts.keys())
@@ -296,7 +296,7 @@ class Sweeper:
                 hinted = await self._hint_again(namespace, {row.step: row.token for row in group})
                 repaired += await self._counted("hint_lost", hinted)
             except MessagingError as error:  # the rest of the sweep goes on, and what it repaired is counted
-                _log.log(level_of(error), "hints_not_looked_for namespace=%s reason=%s", namespace, error)
+                _log.log(level_of(error), "message_check_skipped namespace=%s reason=%s", namespace, error)
         return repaired
 
     async def _hint_again(self, namespace: str, tokens: Mapping[str, int]) -> int:
@@ -307,10 +307,10 @@ class Sweeper:
         self._on_advanced(answer)
         return sum(answer.sent.values())
 
-    async def _refused(self, item: Change | str, error: DataRefused) -> None:
+    async def _refused(self, item: StepChange | str, error: DataRefused) -> None:
         """It stays as it is, is said at every pass, and holds up no other."""
         task, step = (item, {}) if isinstance(item, str) else (item["t"], {"step_uuid": item["s"]})
-        ids = (await whose(self._engine.connection, [task]))[task]
+        ids = (await read_task_ids(self._engine.connection, [task]))[task]
         log_line(_log, logging.ERROR, "sweep_refused", {**ids, **step, "error": str(error)})
 
 
@@ -318,11 +318,11 @@ def _namespace(row: FoundStep) -> str:
     return row.namespace
 
 
-def _simple(kind: str, row: FoundStep) -> Change:
+def _simple(kind: str, row: FoundStep) -> StepChange:
     return simple_change(kind, row.step, row.task, row.token)
 
 
-def _unserved(row: UnservedStep) -> Change:
+def _unserved(row: UnservedStep) -> StepChange:
     """The step fails for good: no worker has had its handler for too long (rule 16)."""
     error = {
         "message": f"nobody serves {row.callable!r} (namespace {row.namespace}): no worker has this handler",

@@ -11,7 +11,7 @@ from tasker.db.connection import Connection
 from tasker.db.queries import query
 from tasker.errors import DatabaseError
 from tasker.messaging.service import MessagingService
-from tasker.plugins.process import Plugins
+from tasker.plugins.process import PluginHost
 from tasker.resilience.outage import level_of
 
 WORKER = ("claim", "result", "upkeep", "lease", "listen")
@@ -56,7 +56,7 @@ class Capacity:
         )
 
 
-async def tell_capacity(url: str, purposes: Sequence[str], processes: int, *, is_alike: bool = True) -> None:
+async def log_capacity(url: str, purposes: Sequence[str], processes: int, *, is_alike: bool = True) -> None:
     """Log the line; a warning when the server is too small for the fleet, whose processes have as many connections as
     this one unless it is not `is_alike`."""
     connection = Connection(url, name="tasker start")
@@ -79,6 +79,6 @@ def purposes_of(kind: Sequence[str], messaging: MessagingService) -> tuple[str, 
     return (*kind, "messaging") if messaging.capabilities.transactional else tuple(kind)
 
 
-def plugin_connections(plugins: Plugins) -> tuple[str, ...]:
+def plugin_connections(plugins: PluginHost) -> tuple[str, ...]:
     """The connections that plugins open in the background, by their names."""
     return tuple(name for name, count in plugins.answers("tasker_connections") for _ in range(count))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tasker.db.connection import Connection
 from tasker.messaging.service import MessagingService
 from tasker.process.presence.heartbeat import briefly
-from tasker.services.engine.calls import Engine, Rules
-from tasker.services.engine.end_notices import EndNotices
-from tasker.services.engine.listeners import Listeners
+from tasker.services.engine.calls import Engine, FleetRules
+from tasker.services.engine.end_notices import WaiterNotifications
+from tasker.services.engine.listeners import WriteListeners
 
 
 class Engines:
@@ -21,15 +21,15 @@ class Engines:
         self,
         url: str,
         messaging: MessagingService,
-        rules: Rules,
+        rules: FleetRules,
         waiter: str | None = None,
-        listeners: Listeners | None = None,
+        listeners: WriteListeners | None = None,
     ) -> None:
         self._url, self._messaging, self._rules = url, messaging, rules
         self._listeners = listeners
         self._connections: list[Connection] = []
         shared = self._connection("upkeep")
-        self.notices = EndNotices(shared, waiter)
+        self.notices = WaiterNotifications(shared, waiter)
         self.upkeep = self._engine(shared)
 
     def make(self, purpose: str) -> Engine:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.messaging.service import MessagingService
-from tasker.process.supervision.server_guard import keep_running
+from tasker.process.supervision.server_guard import restart_embedded_server
 
 if TYPE_CHECKING:
     from tasker.db.embedded import EmbeddedServer
@@ -25,7 +25,7 @@ class Resources:
     def guard(self) -> None:
         """From now on start the embedded server again when it dies."""
         if self.server is not None:
-            self._guard = asyncio.create_task(keep_running(self.server), name="keep_running")
+            self._guard = asyncio.create_task(restart_embedded_server(self.server), name="keep_running")
 
     async def open(self) -> None:
         """Connect the messaging backend, and look after our server.

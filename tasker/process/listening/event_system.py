@@ -9,24 +9,24 @@ from contextlib import contextmanager, suppress
 
 from tasker.contracts.clock import Clock, Random
 from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.hook_arguments import Looked
+from tasker.contracts.hook_arguments import QueuePolled
 from tasker.contracts.messaging import Capabilities
 from tasker.errors import DatabaseError, MessagingError
 from tasker.lifecycle.deployment import (
     DeploymentMode,
     EventSettings,
     EventSystemStatistics,
-    Health,
+    ListeningHealth,
     HealthStatus,
-    Reception,
+    MessageSource,
     Tally,
     effective_mode,
     judge_health,
     longest_pause,
 )
-from tasker.process.listening.listener import Listener, Source
+from tasker.process.listening.listener import NotificationListener, Source
 from tasker.process.supervision.supervisor import Service
-from tasker.services.engine.polling import Poll
+from tasker.services.engine.polling import QueuePoll
 
 _log = logging.getLogger("tasker.events")
 
@@ -63,7 +63,7 @@ class EventSystem:
         capabilities: Capabilities,
         clock: Clock,
         random: Random,
-        on_looked: Callable[[Looked], None] | None = None,
+        on_looked: Callable[[QueuePolled], None] | None = None,
     ) -> None:
         self.settings = settings
         self.mode: DeploymentMode = effective_mode(settings.deployment_mode, capabilities)
@@ -71,10 +71,10 @@ class EventSystem:
         self._capabilities, self._changed = capabilities, asyncio.Event()
         self._clock, self._random, self._on_looked = clock, random, on_looked
         self.tally = Tally()
-        self._listeners: dict[str, Listener] = {}
+        self._listeners: dict[str, NotificationListener] = {}
 
     @property
-    def listeners(self) -> dict[str, Listener]:
+    def listeners(self) -> dict[str, NotificationListener]:
         """Those that listen, or try to, by the names of their sources; none in `PollingOnly`."""
         return {name: each for name, each in self._listeners.items() if each.wanted}
 
@@ -85,8 +85,8 @@ class EventSystem:
         """
         return [self._listener(source, look).run for source in sources]
 
-    def _listener(self, source: Source, look: Callable[[], None]) -> Listener:
-        listener = Listener(
+    def _listener(self, source: Source, look: Callable[[], None]) -> NotificationListener:
+        listener = NotificationListener(
             source,
             self.settings,
             self._random,
@@ -114,15 +114,15 @@ class EventSystem:
         """Seconds between two looks at a queue at most; None: wait for an announcement."""
         return longest_pause(self.settings, self.mode, self._lost() is None)
 
-    def _lost(self) -> Listener | None:
+    def _lost(self) -> NotificationListener | None:
         """A listener that ought to announce work and does not; the one that failed most often."""
         lost = [each for each in self.listeners.values() if each.source.brings_work and not each.state.is_listening]
         return max(lost, key=lambda each: each.state.failures, default=None)
 
     @contextmanager
-    def poll(self, *, polled: bool) -> Iterator[Poll]:
+    def poll(self, *, polled: bool) -> Iterator[QueuePoll]:
         """Count one look at a queue."""
-        poll, began = Poll(), self._clock.monotonic()
+        poll, began = QueuePoll(), self._clock.monotonic()
         try:
             yield poll
         except (DatabaseError, MessagingError):
@@ -134,10 +134,10 @@ class EventSystem:
         self.tally.succeeded(now, found=poll.found, polled=polled, seconds=seconds)
         self._looked(poll, began, polled=polled, failed=False)
 
-    def _looked(self, poll: Poll, began: float, *, polled: bool, failed: bool) -> None:
+    def _looked(self, poll: QueuePoll, began: float, *, polled: bool, failed: bool) -> None:
         if self._on_looked is not None and self.settings.performance_monitoring_enabled:
             duration_ms = (self._clock.monotonic() - began) * 1000
-            self._on_looked(Looked(poll.found, not polled, failed, duration_ms))
+            self._on_looked(QueuePolled(poll.found, not polled, failed, duration_ms))
 
     def listening(self) -> Listening:
         """How its listeners do now."""
@@ -156,19 +156,19 @@ class EventSystem:
         """What has come of it since the start (B-5)."""
         return self.tally.statistics(self._clock.monotonic(), self.mode)
 
-    def health(self) -> Health:
+    def health(self) -> ListeningHealth:
         """How well it does now (B-6)."""
         listener = self._lost()
-        lost = listener.state if listener and listener.state.reception is Reception.POLLING_FALLBACK else None
+        lost = listener.state if listener and listener.state.reception is MessageSource.POLLING_FALLBACK else None
         now = self._clock.monotonic()
         return judge_health(self.settings, self.mode, self.tally, now, running=self.is_running, lost=lost)
 
-    async def watch(self, judge: Callable[[], Health]) -> None:
+    async def watch(self, judge: Callable[[], ListeningHealth]) -> None:
         """Say so in the log when the health of the process changes, which `judge` knows, until cancelled.
 
         Not during an outage, which is told by itself, and not what is over at the next look: a breaker that tries.
         """
-        self.is_running, known, health = True, Health(), Health()
+        self.is_running, known, health = True, ListeningHealth(), ListeningHealth()
         try:
             while True:
                 await self._health_check_interval()

@@ -12,7 +12,7 @@ from tasker.contracts.backoff import jittered
 from tasker.contracts.clock import Random
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DatabaseError, MessagingError, TaskerError
-from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, Reception, notice
+from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, MessageSource, notice
 from tasker.process.supervision.supervisor import is_cancelled
 from tasker.resilience.outage import is_outage
 
@@ -36,7 +36,7 @@ class Source:
     """Seconds that an announcement took of late; None where that is not measured."""
 
 
-class Listener:
+class NotificationListener:
     """Follows a source until cancelled, and opens it again whenever it is lost. While it is not `wanted` it rests.
 
     `changed` is called at each switch, and when the settings change: what was announced meanwhile was missed, and
@@ -67,7 +67,7 @@ class Listener:
     @property
     def polls_instead(self) -> bool:
         """It is lost."""
-        return self.state.reception is Reception.POLLING_FALLBACK
+        return self.state.reception is MessageSource.POLLING_FALLBACK
 
     def change(self, settings: EventSettings, wanted: bool) -> None:
         """Go on in this way (B-9)."""
@@ -122,7 +122,7 @@ class Listener:
 
     def _step(self, after: ListenerState, problem: TaskerError | None = None) -> None:
         before, self.state = self.state, after
-        self.reconnections += after.is_listening and before.reception is Reception.POLLING_FALLBACK
+        self.reconnections += after.is_listening and before.reception is MessageSource.POLLING_FALLBACK
         kind = notice(before, after, self._settings.max_retry_attempts)
         if kind is not Notice.NONE:
             self._tell(kind, problem)

@@ -13,7 +13,7 @@ TELL_SECONDS = 1.0
 """Spent at most on telling the registry of an end: the time of a stop is for results."""
 
 
-class Heartbeat:
+class ProcessHeartbeat:
     """Keeps a process that holds no steps in the registry: it beats every third of its lease (H-47, H-48).
 
     A process that holds steps has a `LeaseKeeper` instead, with a thread of its own.

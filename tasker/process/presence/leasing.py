@@ -14,7 +14,7 @@ from tasker.execution.lease import InHand, LeaseKeeper
 from tasker.execution.worker import Worker
 
 
-def keep_lease(
+def run_lease_keeper(
     connection: SyncConnection,
     clock: Clock,
     worker: Worker,

@@ -15,7 +15,7 @@ from tasker.execution.lease import LeaseKeeper
 from tasker.execution.worker import Worker
 from tasker.handler import HandlerRegistry
 from tasker.process.presence.heartbeat import TELL_SECONDS, briefly
-from tasker.process.presence.leasing import keep_lease
+from tasker.process.presence.leasing import run_lease_keeper
 from tasker.process.supervision.stopping import to_its_end
 from tasker.process.supervision.supervisor import Supervisor
 from tasker.process.system import new_uuid
@@ -28,7 +28,7 @@ LIST_SECONDS = 1.0
 _log = logging.getLogger("tasker.worker")
 
 
-class Membership:
+class WorkerRegistration:
     """Enters the worker in the registry, keeps its lease, and takes it out again.
 
     `handlers` and `namespaces` are what it serves; both may grow, and are told with `update`. `url` is the database's,
@@ -79,7 +79,7 @@ class Membership:
         except BaseException:
             connection.close()
             raise
-        self._lease = keep_lease(connection, self._clock, self._worker, on_fenced, renewed)
+        self._lease = run_lease_keeper(connection, self._clock, self._worker, on_fenced, renewed)
         self._joined = True
         renewed(None)
 

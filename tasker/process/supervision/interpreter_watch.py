@@ -21,7 +21,7 @@ LOOKS = 5
 
 
 @contextmanager
-def interpreter_watched(limit_seconds: float) -> Iterator[None]:
+def watch_interpreter(limit_seconds: float) -> Iterator[None]:
     """Within it, the process ends with status 1 and the stacks of its threads on standard error once no thread of its
     interpreter had its turn for `limit_seconds`, or `SHORTEST_SECONDS` where that is longer. Ctrl-Z counts for nothing.
     """

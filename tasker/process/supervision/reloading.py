@@ -93,7 +93,7 @@ def _changed_tables(before: FromSettings, after: FromSettings, modelled: object)
             yield f"common.queues.{name}"
 
 
-class Hangups:
+class ReloadSignals:
     """SIGHUP, except in a terminal, where it stops the process.
 
     `listen` as soon as the process starts: what arrives before `answer` is answered then.

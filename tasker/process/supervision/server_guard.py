@@ -18,7 +18,7 @@ PAUSE_SECONDS = 5.0
 _log = logging.getLogger("tasker.embedded")
 
 
-async def keep_running(server: EmbeddedServer) -> None:
+async def restart_embedded_server(server: EmbeddedServer) -> None:
     """Look after the server until cancelled; what uses it waits for it as for every database that is away."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)

@@ -6,12 +6,12 @@ import logging
 import signal
 from collections.abc import Callable, Mapping
 
-from tasker.process.supervision.reloading import Hangups
+from tasker.process.supervision.reloading import ReloadSignals
 
 _log = logging.getLogger("tasker.process")
 
 
-class StatusSignal(Hangups):
+class StatusSignal(ReloadSignals):
     """SIGUSR1; without it the signal ends the process.
 
     `listen` as soon as the process starts: what arrives before `answer_with` is answered then.

@@ -60,7 +60,7 @@ def give_back_of(limit_seconds: float) -> float:
     return max(kept - CLOSE_SECONDS, kept / 3)
 
 
-def tell_short_grace(plans: Iterable[Plan], limit_seconds: float) -> None:
+def warn_short_grace(plans: Iterable[Plan], limit_seconds: float) -> None:
     """Warn when an orderly stop with this limit leaves a step less time than its own `timeout_seconds` (H-66).
 
     The timeout of all others only bounds what hangs: it says nothing about how long they take.

@@ -8,12 +8,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.resilience.outage import is_outage
 
 Service = Callable[[], Coroutine[Any, Any, None]]
 RESTART_SECONDS = 0.5
-CRASHED = Backoff(RESTART_SECONDS, 10.0)
+CRASHED = BackoffPolicy(RESTART_SECONDS, 10.0)
 """Pauses before a service starts again that crashes each time. Within the minute that health looks at it crashes often
 enough to be called unhealthy."""
 STOP_SECONDS = 1.5
@@ -58,7 +58,7 @@ class Supervisor:
         ended = True
         for task in reversed([task for task in self._tasks if task is not current]):
             if await _is_hanging(task) and await _is_hanging(task):
-                _log.error("service_hangs service=%s: it was told to stop and did not", task.get_name())
+                _log.error("service_not_stopping service=%s: it was told to stop and did not", task.get_name())
                 ended = False
             elif task in self._tasks:
                 self._tasks.remove(task)
@@ -87,7 +87,7 @@ class Supervisor:
 
     def _paused(self, service: Service, error: BaseException) -> None:
         """An outage is no crash: it is told by itself, and the service goes on when it is over."""
-        _log.debug("service_waits service=%s: %s", service.__qualname__, error)
+        _log.debug("service_backing_off service=%s: %s", service.__qualname__, error)
         self._on_crash()
 
     def _crashed(self, service: Service, error: BaseException, *, known: bool) -> None:

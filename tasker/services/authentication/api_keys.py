@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from tasker.contracts.rules.permissions import grants_of
 from tasker.errors import NotAuthenticated, UsageError
-from tasker.services.authentication.caller import Caller
+from tasker.services.authentication.caller import AuthenticatedCaller
 from tasker.services.authentication.settings import ApiKey
 
 DIGEST = "sha256:"
@@ -35,7 +35,7 @@ class KeyRing:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def caller(self, key: str) -> Caller:
+    def caller(self, key: str) -> AuthenticatedCaller:
         """Whose key it is. Raises `NotAuthenticated`. It takes equally long for every key of the ring."""
         shown = digest(key).encode()
         matching = [caller for known, caller in self._keys if hmac.compare_digest(known, shown)]
@@ -48,7 +48,7 @@ def _digest_of(secret: str) -> bytes:
     return (secret.lower() if secret.startswith(DIGEST) else digest(secret)).encode()
 
 
-def _caller(key: ApiKey) -> Caller:
+def _caller(key: ApiKey) -> AuthenticatedCaller:
     grants, unknown = grants_of(key.permissions)
     name = key.name or f"key {_digest_of(key.secret).decode().removeprefix(DIGEST)[:8]}"
     if unknown:
@@ -56,4 +56,4 @@ def _caller(key: ApiKey) -> Caller:
             f"the API key {name!r} has permissions that do not exist: {', '.join(unknown)}",
             hint="`tasker auth show-permissions` lists them",
         )
-    return Caller(name, grants, "api_key", frozenset(key.namespaces) or None)
+    return AuthenticatedCaller(name, grants, "api_key", frozenset(key.namespaces) or None)

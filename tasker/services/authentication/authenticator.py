@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tasker.errors import NotAuthenticated, UsageError
 from tasker.services.authentication.api_keys import KeyRing
-from tasker.services.authentication.caller import Caller
+from tasker.services.authentication.caller import AuthenticatedCaller
 from tasker.services.authentication.rsa_keys import public_key
 from tasker.services.authentication.settings import ApiKey, AuthSettings
 from tasker.services.authentication.tokens import TokenReader
@@ -36,7 +36,7 @@ class Authenticator:
         count = len(self.keys)
         return " and ".join([*tokens, *([f"{count} API {'key' if count == 1 else 'keys'}"] if count else [])])
 
-    async def caller(self, authorization: str | None, key: str | None) -> Caller:
+    async def caller(self, authorization: str | None, key: str | None) -> AuthenticatedCaller:
         """Who shows this: the header `Authorization`, and the one of API keys. Raises `NotAuthenticated`."""
         if authorization:
             scheme, _, token = authorization.partition(" ")

@@ -12,7 +12,7 @@ Method = Literal["disabled", "jwt", "api_key"]
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class AuthenticatedCaller:
     """The sender of a request: `name` is kept with what they do.
 
     `confined_to` are the only namespaces that they see and change, whatever their grants say; None: all of them.
@@ -55,5 +55,5 @@ class Caller:
             raise NotPermitted(f"Missing required permission: {permission} in namespace {namespace}")
 
 
-ANYBODY = Caller("anonymous", frozenset({Grant(EVERYTHING)}))
+ANYBODY = AuthenticatedCaller("anonymous", frozenset({Grant(EVERYTHING)}))
 """Whoever calls where nobody is asked who they are (F-270)."""

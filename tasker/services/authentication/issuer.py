@@ -30,7 +30,7 @@ def checked_url(url: str, *, private: bool = False) -> str:
     if parts.hostname in METADATA:
         raise UsageError(f"jwks_url names where a cloud keeps its secrets: {url}", hint="name the host of the issuer")
     host = parts.hostname or ""
-    if _is_address(host) and not (host in LOCAL or may_be_asked(host, private)):
+    if _is_address(host) and not (host in LOCAL or is_allowed_address(host, private)):
         raise UsageError(f"jwks_url names a private address: {url}", hint=HINT)
     return url
 
@@ -43,7 +43,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def may_be_asked(address: str, private: bool) -> bool:
+def is_allowed_address(address: str, private: bool) -> bool:
     """Whether an address is public, or of a private network where those are permitted; never a link's own, where
     clouds keep their secrets."""
     found = ipaddress.ip_address(address)
@@ -83,6 +83,6 @@ async def _pinned(url: httpx.URL, private: bool) -> tuple[httpx.URL, dict[str, s
         return url, {}
     found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
     addresses = [str(each[4][0]).partition("%")[0] for each in found]
-    if refused := [each for each in addresses if not may_be_asked(each, private)]:
+    if refused := [each for each in addresses if not is_allowed_address(each, private)]:
         raise UsageError(f"{url.host} of jwks_url stands for {refused[0]}, a private address", hint=HINT)
     return url.copy_with(host=addresses[0]), {"sni_hostname": url.host}

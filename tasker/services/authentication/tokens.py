@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.rules.permissions import grants_of
 from tasker.errors import NotAuthenticated
-from tasker.services.authentication.caller import Caller
+from tasker.services.authentication.caller import AuthenticatedCaller
 from tasker.services.authentication.settings import AuthSettings
 from tasker.services.authentication.verification_keys import VerificationKeys
 
@@ -61,14 +61,14 @@ class TokenReader:
     def __init__(self, keys: VerificationKeys, settings: AuthSettings) -> None:
         self._keys, self._settings = keys, settings
 
-    async def caller(self, token: str) -> Caller:
+    async def caller(self, token: str) -> AuthenticatedCaller:
         """Whose token it is. Raises `NotAuthenticated` for one that is malformed, forged, expired or of others."""
         claims = await self.claims(token)
         permissions = _texts(claims, self._settings.permissions_claim)
         grants, unknown = grants_of(permissions)
         if unknown:
             self._object(_subject(claims), unknown)
-        return Caller(_subject(claims), grants, "jwt", _confined(claims), float(claims["exp"]))
+        return AuthenticatedCaller(_subject(claims), grants, "jwt", _confined(claims), float(claims["exp"]))
 
     async def claims(self, token: str) -> Mapping[str, Any]:
         """What a token says, once its signature, lifetime, issuer and audience are found right."""

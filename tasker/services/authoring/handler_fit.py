@@ -19,7 +19,7 @@ from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.schema.keys import listed_properties
 
 
-class Misfit(NamedTuple):
+class SignatureProblem(NamedTuple):
     """What a handler asks for and its step cannot give; `message` names the handler's file and line."""
 
     step: str
@@ -27,12 +27,12 @@ class Misfit(NamedTuple):
     hint: str
 
 
-def misfits(plan: Plan, step: StepPlan, found: ResolvedHandler) -> Iterator[Misfit]:
+def misfits(plan: Plan, step: StepPlan, found: ResolvedHandler) -> Iterator[SignatureProblem]:
     """Everything that the step's handler declares and cannot get in this plan."""
     handler = getattr(found.call, "__self__", None)
     function = type(handler).function if isinstance(handler, FunctionHandler) else None
     if problem := found.problem(step):
-        yield Misfit(step.name, f"{found.name if function is None else where(function)} {problem[0]}", problem[1])
+        yield SignatureProblem(step.name, f"{found.name if function is None else where(function)} {problem[0]}", problem[1])
         return
     if not isinstance(handler, FunctionHandler) or function is None:
         return
@@ -42,7 +42,7 @@ def misfits(plan: Plan, step: StepPlan, found: ResolvedHandler) -> Iterator[Misf
         *_of_batches(plan, step, handler),
     )
     for message, hint in problems:
-        yield Misfit(step.name, f"{where(function)} {message}", hint)
+        yield SignatureProblem(step.name, f"{where(function)} {message}", hint)
 
 
 Problem = tuple[str, str]

@@ -13,7 +13,7 @@ from tasker.errors import HandlerLoadError, HandlerMismatch, HandlerNotFound, Mi
 from tasker.handler import HandlerRegistry
 from tasker.registry.discovery import FoundHandler, handlers_in_package, handlers_in_path
 from tasker.registry.invocation import resolve_for
-from tasker.registry.overlooked import overlooked
+from tasker.registry.overlooked import explain_missing_callable
 from tasker.registry.resolvers.class_lookup import EVERYTHING
 from tasker.registry.workflow_handlers import HANDLERS_FILE
 from tasker.services.authoring.handler_fit import misfits
@@ -53,7 +53,7 @@ def handlers_folder(template: Path, root: Path) -> Path:
     return root if not (own / HANDLERS_FILE).is_file() and (root / HANDLERS_FILE).is_file() else own
 
 
-def add_handlers_beside(registry: HandlerRegistry, workflows: Iterable[Workflow]) -> None:
+def load_neighbouring_handlers(registry: HandlerRegistry, workflows: Iterable[Workflow]) -> None:
     """Load the `handlers.py` of each workflow's folder, for its templates alone.
 
     Raises `HandlerLoadError`, also for a template that lies in two folders with handlers.
@@ -93,7 +93,7 @@ def require_handlers(registry: HandlerRegistry, plan: Plan, places: Mapping[str,
 
 
 def _why(registry: HandlerRegistry, plan: Plan, names: Sequence[str]) -> str:
-    return overlooked(names, registry.bare_folders(plan.id)) or registry.known_hint(plan.id)
+    return explain_missing_callable(names, registry.bare_folders(plan.id)) or registry.known_hint(plan.id)
 
 
 def _require_fitting(registry: HandlerRegistry, plan: Plan, places: Mapping[str, str]) -> None:

@@ -12,14 +12,14 @@ from tasker.contracts.template_rules import TemplateRules
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
 from tasker.messaging.queues import check_namespace
-from tasker.services.authoring.handlers import Workflow, add_handlers_beside, require_handlers
+from tasker.services.authoring.handlers import Workflow, load_neighbouring_handlers, require_handlers
 from tasker.services.authoring.template_search import installed_templates, search
 from tasker.services.authoring.templates import load_workflows
 from tasker.services.engine.plans import PlanStore
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedTemplates:
     """What a process serves."""
 
     namespaces: list[str]
@@ -28,7 +28,7 @@ class Served:
     """The templates that were found and registered; its namespaces may have others."""
 
 
-class ServedByDefault(Protocol):
+class DefaultServing(Protocol):
     """What is served where nothing is named, as the configuration says."""
 
     @property
@@ -48,7 +48,7 @@ class ServedByDefault(Protocol):
 
 
 async def register_served(
-    configuration: ServedByDefault,
+    configuration: DefaultServing,
     registry: HandlerRegistry,
     plans: PlanStore,
     *,
@@ -56,7 +56,7 @@ async def register_served(
     namespaces: Sequence[str] = (),
     force: bool = False,
     rules: TemplateRules = (),
-) -> Served:
+) -> ServedTemplates:
     """Register the templates of `workflows`, load the handlers beside them; what to serve.
 
     Where no workflow is named, the templates are those of installed packages (`tasker.templates`) and those that the
@@ -81,13 +81,13 @@ async def register_served(
             f"({', '.join(configuration.search_paths)})",
             hint="name workflows (tasker worker workflows/orders) or --namespace NAME",
         )
-    return Served(sorted(found_in), found)
+    return ServedTemplates(sorted(found_in), found)
 
 
 def _plans(compiled: Sequence[Workflow], registry: HandlerRegistry, only: Collection[str]) -> list[Plan]:
     """The plans of a path, those of the namespaces `only` if any are named, each with all its handlers."""
     found = [workflow for workflow in compiled if not only or workflow.plan.namespace in only]
-    add_handlers_beside(registry, found)
+    load_neighbouring_handlers(registry, found)
     for workflow in found:
         require_handlers(registry, workflow.plan, workflow.lines)
     return [workflow.plan for workflow in found]

@@ -12,14 +12,14 @@ from tasker.contracts.template_rules import TemplateRules
 from tasker.db.caller_transaction import CallerTransaction
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
-from tasker.services.authoring.handlers import Workflow, add_handlers_beside
-from tasker.services.authoring.targets import choose_workflow, is_there, neither_path_nor_registered, registered_name
+from tasker.services.authoring.handlers import Workflow, load_neighbouring_handlers
+from tasker.services.authoring.targets import choose_workflow, is_there, unknown_target, registered_name
 from tasker.services.authoring.templates import find_templates, load_workflows
 from tasker.services.engine.plans import PlanStore
 from tasker.services.submitting.caller_submission import registered_plan
 
 
-class Compiled(NamedTuple):
+class CompiledTarget(NamedTuple):
     """The workflows of a path, and the state of its files before they were read."""
 
     stamps: Mapping[Path, tuple[int, int] | None]
@@ -34,7 +34,7 @@ class TargetPlans:
 
     def __init__(self, registry: HandlerRegistry, plans: PlanStore, rules: TemplateRules = ()) -> None:
         self._registry, self._plans, self._rules = registry, plans, rules
-        self._compiled: dict[tuple[str, str | None, bool], Compiled] = {}
+        self._compiled: dict[tuple[str, str | None, bool], CompiledTarget] = {}
 
     async def find(
         self, target: str | Path | Plan, template: str | None, environment: str | None, default_environment: str | None
@@ -54,7 +54,7 @@ class TargetPlans:
             )
         if isinstance(target, Plan):
             return target
-        with neither_path_nor_registered(str(target)):
+        with unknown_target(str(target)):
             return (await self._plans.find(*registered_name(str(target)))).plan
 
     def _of_path(self, path: str, environment: str | None, *, named: bool) -> Sequence[Workflow]:
@@ -62,8 +62,8 @@ class TargetPlans:
         known = self._compiled.get((path, environment, named))
         if known is None or known.stamps != _stamps(known.stamps):
             files = [Path(path), *find_templates(path)]
-            known = Compiled(_stamps(files), load_workflows(path, environment, self._rules, named=named))
-            add_handlers_beside(self._registry, known.workflows)
+            known = CompiledTarget(_stamps(files), load_workflows(path, environment, self._rules, named=named))
+            load_neighbouring_handlers(self._registry, known.workflows)
             self._compiled[path, environment, named] = known
         return known.workflows
 
@@ -79,7 +79,7 @@ def plan_in(
         return target
     if is_there(target):
         return choose_workflow(_compiled_once(str(target), environment), template, str(target)).plan
-    with neither_path_nor_registered(str(target)):
+    with unknown_target(str(target)):
         return registered_plan(transaction, *registered_name(str(target)))
 
 

@@ -46,7 +46,7 @@ def registered_name(target: str) -> RegisteredName:
     if not (namespace and rest) or "/" in rest or rest.endswith((".yaml", ".yml")) or target[0] in "./~":
         raise UsageError(
             f"{target} does not exist",
-            hint=path_meant(target)
+            hint=resolve_path(target)
             or "expected a template file, a folder with workflow.yaml, or namespace/name[:version]",
         )
     name, _, version = rest.partition(":")
@@ -54,18 +54,18 @@ def registered_name(target: str) -> RegisteredName:
 
 
 @contextmanager
-def neither_path_nor_registered(target: str) -> Iterator[None]:
+def unknown_target(target: str) -> Iterator[None]:
     """Where the first part of an unknown `namespace/name` is a folder, say that the path is not there either."""
     try:
         yield
     except TemplateNotFound as error:
         if not Path(target).parent.is_dir():
             raise
-        hint = path_meant(target) or error.hint
+        hint = resolve_path(target) or error.hint
         raise TemplateNotFound(f"{target} does not exist, and {error.message}", hint=hint) from error
 
 
-def path_meant(target: str | Path) -> str | None:
+def resolve_path(target: str | Path) -> str | None:
     """A hint with a path like this one, which does not exist; None when nothing is near.
 
     It is looked for in the same folder, and for a bare name in the folders there.

@@ -10,11 +10,11 @@ from tasker.contracts.plan import Plan
 from tasker.contracts.template_rules import TemplateRules
 from tasker.errors import DeclarationMismatch, HandlerLoadError, ResolutionError, TemplateError, UsageError
 from tasker.registry.invocation import resolve_for
-from tasker.registry.overlooked import overlooked
+from tasker.registry.overlooked import explain_missing_callable
 from tasker.registry.workflow_handlers import HANDLERS_FILE
 from tasker.services.authoring.handler_fit import misfits
-from tasker.services.authoring.handlers import Workflow, add_handlers_beside, handlers_folder, load_handlers
-from tasker.services.authoring.targets import path_meant
+from tasker.services.authoring.handlers import Workflow, load_neighbouring_handlers, handlers_folder, load_handlers
+from tasker.services.authoring.targets import resolve_path
 from tasker.template.codes import severity_of
 from tasker.template.compile import CompiledStep, CompileResult, Origins, compile_text
 from tasker.template.diagnostics import Diagnostic, did_you_mean
@@ -46,7 +46,7 @@ def load_plans(
 def load_workflows(
     path: str | Path, environment: str | None = None, rules: TemplateRules = (), *, named: bool = False
 ) -> tuple[Workflow, ...]:
-    """The same with the folders whose handlers are theirs (see `add_handlers_beside`)."""
+    """The same with the folders whose handlers are theirs (see `load_neighbouring_handlers`)."""
     result = load_path(path, environment, rules)
     if not result.ok:
         raise TemplateError(render_text(result.errors, result.sources), diagnostics=result.diagnostics)
@@ -97,7 +97,7 @@ def find_templates(path: str | Path) -> list[Path]:
     """
     root = Path(path)
     if not root.exists():
-        hint = path_meant(root) or "give a template file, or a folder with a workflow.yaml"
+        hint = resolve_path(root) or "give a template file, or a folder with a workflow.yaml"
         raise UsageError(f"{root} does not exist", hint=hint)
     files = [root] if root.is_file() else list(_files_below(root))
     if not files:
@@ -148,7 +148,7 @@ def check_handlers(result: CompileResult, root: Path, sources: Sequence[str | Pa
 def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str | Path]) -> Iterator[Diagnostic]:
     registry, plan = load_handlers(sources), workflow.plan
     try:
-        add_handlers_beside(registry, [workflow])
+        load_neighbouring_handlers(registry, [workflow])
     except HandlerLoadError as error:
         file = str(workflow.folder / HANDLERS_FILE)
         yield Diagnostic("T035", severity_of("T035"), error.message, file, error.line or 1, 1, hint=error.hint)
@@ -166,7 +166,7 @@ def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str 
             yield problem("T035", f"the handler of step `{step.name}` cannot be called: {error.message}", error.hint)
         except ResolutionError as error:
             message = f"the handler of step `{step.name}` cannot be resolved: {error.message}"
-            yield problem("T035", message, overlooked([step.handler.callable], bare) or error.hint)
+            yield problem("T035", message, explain_missing_callable([step.handler.callable], bare) or error.hint)
         else:
             yield from (problem("T037", misfit.message, misfit.hint) for misfit in misfits(plan, step, found))
         yield from _unknown_publishers(step.name, origin)

@@ -13,8 +13,8 @@ from tasker.messaging.registry import load_backend
 from tasker.settings.catalogue import tables
 from tasker.settings.installed import declared_table
 from tasker.settings.layering import find
-from tasker.settings.problems import Problem
-from tasker.settings.tables.queues import Queues
+from tasker.settings.problems import SettingProblem
+from tasker.settings.tables.queues import QueueSettings
 
 TABLE = "common.queues"
 CHOSEN = f"{TABLE}.backend"
@@ -23,18 +23,18 @@ CHOSEN = f"{TABLE}.backend"
 def backend_tables(values: Mapping[str, Any]) -> dict[str, BackendSettings]:
     """The tables below `common.queues` whose name is that of an installed backend without a model, by that name."""
     queues = find(values, TABLE, {})
-    known = {*Queues.model_fields, *(path.removeprefix(f"{TABLE}.") for path in tables())}
+    known = {*QueueSettings.model_fields, *(path.removeprefix(f"{TABLE}.") for path in tables())}
     unknown = {name: given for name, given in queues.items() if name not in known} if queues else {}
     installed = installed_backends() if unknown else []
     return {name: given for name, given in unknown.items() if name in installed and isinstance(given, Mapping)}
 
 
-def backend_problems(tables: Mapping[str, BackendSettings], place_of: Callable[[str], str | None]) -> list[Problem]:
+def backend_problems(tables: Mapping[str, BackendSettings], place_of: Callable[[str], str | None]) -> list[SettingProblem]:
     """What the backends' own `create` says about them. It connects to nothing."""
     return [problem for name, given in tables.items() if (problem := _problem(name, given, place_of))]
 
 
-def choice_problems(values: Mapping[str, Any], place_of: Callable[[str], str | None]) -> list[Problem]:
+def choice_problems(values: Mapping[str, Any], place_of: Callable[[str], str | None]) -> list[SettingProblem]:
     """Whether the chosen backend is installed, and declares its settings as it must.
 
     Its package may still lack what it needs, as `load_backend` tells.
@@ -47,24 +47,24 @@ def choice_problems(values: Mapping[str, Any], place_of: Callable[[str], str | N
     near = get_close_matches(name, installed, n=1)
     fix = f"Did you mean {near[0]}?" if near else "Choose one of them, or install the package that brings it"
     issue = f"No messaging backend of that name; installed: {', '.join(installed)}"
-    return [Problem(CHOSEN, name, issue, fix, place_of(CHOSEN))]
+    return [SettingProblem(CHOSEN, name, issue, fix, place_of(CHOSEN))]
 
 
-def _declaration_problems(name: str, place_of: Callable[[str], str | None]) -> list[Problem]:
+def _declaration_problems(name: str, place_of: Callable[[str], str | None]) -> list[SettingProblem]:
     try:
         declared_table(name, dict(backend_modules()).get(name))
     except Exception as error:  # whatever a stranger's declaration raises
         fix = getattr(error, "hint", None) or "See tasker.contracts.messaging"
-        return [Problem(CHOSEN, name, str(error), fix, place_of(CHOSEN))]
+        return [SettingProblem(CHOSEN, name, str(error), fix, place_of(CHOSEN))]
     return []
 
 
-def _problem(name: str, given: BackendSettings, place_of: Callable[[str], str | None]) -> Problem | None:
+def _problem(name: str, given: BackendSettings, place_of: Callable[[str], str | None]) -> SettingProblem | None:
     path = f"{TABLE}.{name}"
     try:
         load_backend(name, given)
     except TaskerError as error:
-        return Problem(path, given, error.message, error.hint or "See what the backend says about it", place_of(path))
+        return SettingProblem(path, given, error.message, error.hint or "See what the backend says about it", place_of(path))
     except (TypeError, ValueError) as error:  # of a backend that leaves the check to its types
-        return Problem(path, given, f"The backend refuses it: {error}", "See what the backend says", place_of(path))
+        return SettingProblem(path, given, f"The backend refuses it: {error}", "See what the backend says", place_of(path))
     return None

@@ -14,7 +14,7 @@ from tasker.messaging.registry import load_backend
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ConnectivityResult:
     """`what` was tried; `reason` says why it failed, None when it did not."""
 
     what: str
@@ -23,7 +23,7 @@ class Reached:
 
 def connectivity(
     database_url: str | None, listen_url: str | None, backend: str, backend_settings: BackendSettings
-) -> Iterator[Reached]:
+) -> Iterator[ConnectivityResult]:
     """Try the database, where it is listened if that is another URL, and the messaging backend.
 
     Nothing is created. The embedded server (no `database_url`) is not tried: it is started when it is needed.
@@ -38,23 +38,23 @@ def connectivity(
     yield asyncio.run(_broker(backend, {**channel, **backend_settings}, reached))
 
 
-def _database(what: str, url: str) -> Reached:
+def _database(what: str, url: str) -> ConnectivityResult:
     try:
         connect(url).close()
-        return Reached(f"{what}: {describe_url(url)}")
+        return ConnectivityResult(f"{what}: {describe_url(url)}")
     except TaskerError as error:
-        return Reached(what, error.message)
+        return ConnectivityResult(what, error.message)
 
 
-async def _broker(name: str, settings: BackendSettings, database_reached: bool) -> Reached:
+async def _broker(name: str, settings: BackendSettings, database_reached: bool) -> ConnectivityResult:
     try:
         backend = load_backend(name, settings)
         if backend.capabilities.transactional:
             away = None if database_reached else "it is in the database, which cannot be reached"
-            return Reached(f"messaging: {name}, in the database", away)  # a start makes what is missing there
-        return Reached(f"messaging: {name}", None if await _answers(backend) else "its health check failed")
+            return ConnectivityResult(f"messaging: {name}, in the database", away)  # a start makes what is missing there
+        return ConnectivityResult(f"messaging: {name}", None if await _answers(backend) else "its health check failed")
     except (TaskerError, OSError) as error:
-        return Reached(f"messaging: {name}", error.message if isinstance(error, TaskerError) else str(error))
+        return ConnectivityResult(f"messaging: {name}", error.message if isinstance(error, TaskerError) else str(error))
 
 
 async def _answers(backend: Backend) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble
-from tasker.services.configuration.sources import Layer
+from tasker.services.configuration.sources import ConfigurationLayer
 from tasker.settings.layering import find, without
-from tasker.settings.problems import Problem
+from tasker.settings.problems import SettingProblem
 from tasker.settings.substitution import variables_in
 
 SUMMARY = "# From {name}: {left} of its settings are left out, see `tasker config import`.\n"
@@ -21,16 +21,16 @@ class Imported:
     """`tables` are what counts, with placeholders as they were written; `left_out` is why each other key does not."""
 
     tables: Mapping[str, Any]
-    left_out: Sequence[Problem]
+    left_out: Sequence[SettingProblem]
 
 
-def imported(layer: Layer, context: str, environment: str) -> Imported:
+def imported(layer: ConfigurationLayer, context: str, environment: str) -> Imported:
     """What counts of a file: all that a process of the context would accept.
 
     A text with a placeholder is taken as it is: its variable may be set elsewhere. Raises `ConfigurationInvalid` for
     what is wrong and belongs to no key of the file.
     """
-    taken, tried, left_out = layer.tables, layer.tables, list[Problem]()
+    taken, tried, left_out = layer.tables, layer.tables, list[SettingProblem]()
     while problems := _problems(replace(layer, tables=tried, problems=()), context, environment):
         paths = frozenset(problem.path.partition("[")[0] for problem in problems)
         open_texts = {path for path in paths if _has_placeholder(find(tried, path))}
@@ -39,7 +39,7 @@ def imported(layer: Layer, context: str, environment: str) -> Imported:
     return Imported(_without_empty(taken), [*layer.problems, *left_out])
 
 
-def _problems(layer: Layer, context: str, environment: str) -> tuple[Problem, ...]:
+def _problems(layer: ConfigurationLayer, context: str, environment: str) -> tuple[SettingProblem, ...]:
     """What a process would refuse of the file as it stands, without any variable."""
     try:
         assemble(context, environment, [layer], {})

@@ -19,7 +19,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.messaging import BackendSettings
 from tasker.errors import ConfigurationError
-from tasker.plugins.found import leave_out
+from tasker.plugins.found import exclude_plugins
 from tasker.services.configuration.backend_tables import (
     CHOSEN,
     TABLE,
@@ -36,7 +36,7 @@ from tasker.services.configuration.plugin_tables import (
 from tasker.services.configuration.sources import (
     CONTEXTS,
     SOURCE_DIR,
-    Layer,
+    ConfigurationLayer,
     Variables,
     merged,
     names_of,
@@ -46,13 +46,13 @@ from tasker.services.configuration.sources import (
     source_layers,
     variable_layers,
 )
-from tasker.services.configuration.warnings import made_for_others, overruled_variables
+from tasker.services.configuration.warnings import made_for_others, overridden_variables
 from tasker.settings.catalogue import by_path
 from tasker.settings.check import check
 from tasker.settings.inherited import Resolved, resolved
 from tasker.settings.layering import deep_merge, find, leaves, nested, without
 from tasker.settings.model import Settings
-from tasker.settings.problems import Problem, render
+from tasker.settings.problems import SettingProblem, render
 from tasker.settings.substitution import Substitution, has_unset, variables_in, without_unset
 from tasker.settings.toml_text import toml_text
 
@@ -68,11 +68,11 @@ _log = logging.getLogger("tasker.configuration")
 class ConfigurationInvalid(ConfigurationError):
     """The configuration has problems; `problems` holds all of them, `usable` is what is left without them."""
 
-    def __init__(self, problems: tuple[Problem, ...], usable: Configuration) -> None:
+    def __init__(self, problems: tuple[SettingProblem, ...], usable: Configuration) -> None:
         super().__init__(render(problems))
         self.problems, self.usable = problems, usable
 
-    def concerning(self, path: str) -> Problem | None:
+    def concerning(self, path: str) -> SettingProblem | None:
         """The problem of this very setting, if it has one."""
         return next((each for each in self.problems if each.path.partition("[")[0] == path), None)
 
@@ -88,7 +88,7 @@ class Configuration:
     context: str
     environment: str
     settings: Settings
-    layers: tuple[Layer, ...]
+    layers: tuple[ConfigurationLayer, ...]
     variables: Variables
     backends: Mapping[str, BackendSettings] = field(default_factory=dict)
     """Tables of messaging backends that the settings have no model for, by the backend's name."""
@@ -145,7 +145,7 @@ def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration
     found = assemble(context, environment, [read_layer(file)] if file else [], environ)
     for warning in made_for_others(found.layers, context, environ.get(ENVIRONMENT_VARIABLE)):
         _log.warning("%s", warning)
-    for _, line in overruled_variables(found):
+    for _, line in overridden_variables(found):
         _log.info("%s", line)
     return found
 
@@ -231,10 +231,10 @@ def from_sources(
     return assemble(context, environment, source_layers(context, environment, source_dir), environ)
 
 
-def assemble(context: str, environment: str, files: list[Layer], environ: Mapping[str, str]) -> Configuration:
+def assemble(context: str, environment: str, files: list[ConfigurationLayer], environ: Mapping[str, str]) -> Configuration:
     """Layers, placeholders, checks: defaults, variables, files, `ABOVE_FILES`. Raises `ConfigurationInvalid`."""
     variables = Variables(environ)
-    leave_out(switched_off(files, variables))
+    exclude_plugins(switched_off(files, variables))
     defaults = [single_process_layer()] if context == "complete" else []
     below, above = (variable_layers(variables, above_files=each) for each in (False, True))
     layers = [*defaults, *below, *files, *above]
@@ -253,10 +253,10 @@ def assemble(context: str, environment: str, files: list[Layer], environ: Mappin
 def _checked(
     values: dict[str, Any],
     backends: Mapping[str, BackendSettings],
-    layers: list[Layer],
+    layers: list[ConfigurationLayer],
     substitution: Substitution,
     written: Mapping[str, Any],
-) -> tuple[Settings, tuple[Problem, ...]]:
+) -> tuple[Settings, tuple[SettingProblem, ...]]:
     def place_of(path: str) -> str | None:
         return next(filter(None, (layer.place_of(path) for layer in reversed(layers))), None)
 
@@ -264,7 +264,7 @@ def _checked(
     whole = without(values, broken)
     unchecked = frozenset(f"{TABLE}.{name}" for name in backends) | unread_tables(whole)
     result = check(without(whole, unchecked), place_of)
-    unplaced = [Problem(p.path, p.value, p.issue, p.fix, place_of(p.path)) for p in substitution.problems]
+    unplaced = [SettingProblem(p.path, p.value, p.issue, p.fix, place_of(p.path)) for p in substitution.problems]
     own = [*choice_problems(whole, place_of), *backend_problems(backends, place_of)]
     own += plugin_problems(result.usable, written, place_of)
     return result.usable, (*(p for layer in layers for p in layer.problems), *unplaced, *result.problems, *own)
@@ -293,7 +293,7 @@ def generate(context: str, environment: str, source_dir: Path, environ: Mapping[
     return _header(context, environment, source_dir, now) + toml_text(merged(files))
 
 
-def _known_here(files: list[Layer], environ: Mapping[str, str]) -> tuple[list[Layer], dict[str, Any]]:
+def _known_here(files: list[ConfigurationLayer], environ: Mapping[str, str]) -> tuple[list[ConfigurationLayer], dict[str, Any]]:
     """The layers without what needs a variable that is not set here, and that as it is written, by dotted path."""
     variables = Variables(environ)
     unset = {path: value for path, value in leaves(merged(files)) if has_unset(value, variables)}
@@ -301,7 +301,7 @@ def _known_here(files: list[Layer], environ: Mapping[str, str]) -> tuple[list[La
 
 
 def comparable(
-    context: str, environment: str, files: list[Layer], environ: Mapping[str, str] = os.environ
+    context: str, environment: str, files: list[ConfigurationLayer], environ: Mapping[str, str] = os.environ
 ) -> Configuration:
     """For comparing, which needs no variable: what one would give that is not set here stays as it is written.
 

@@ -9,10 +9,10 @@ from typing import Any
 from tasker.contracts.settings import Substituted
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import Installed, installed, load, settings_table
-from tasker.services.configuration.sources import Layer, Variables, merged
+from tasker.services.configuration.sources import ConfigurationLayer, Variables, merged
 from tasker.settings.layering import find
 from tasker.settings.model import Settings
-from tasker.settings.problems import Problem
+from tasker.settings.problems import SettingProblem
 from tasker.settings.substitution import Substitution
 
 TABLE = "plugins"
@@ -20,7 +20,7 @@ ENABLED, DISABLED, DISABLED_VARIABLE = f"{TABLE}.enabled", f"{TABLE}.disabled", 
 PlaceOf = Callable[[str], str | None]
 
 
-def switched_off(files: list[Layer], variables: Variables) -> tuple[str, ...]:
+def switched_off(files: list[ConfigurationLayer], variables: Variables) -> tuple[str, ...]:
     """The plugins that are not to be imported, known before anything is checked."""
     written = find(Substitution(variables).tables(merged(files)), DISABLED)
     found = Substituted(variables(DISABLED_VARIABLE) or "") if written is None else written
@@ -53,20 +53,20 @@ def _has_model(plugin: Installed) -> bool:
         return False
 
 
-def plugin_problems(settings: Settings, files: Mapping[str, Any], place_of: PlaceOf) -> list[Problem]:
+def plugin_problems(settings: Settings, files: Mapping[str, Any], place_of: PlaceOf) -> list[SettingProblem]:
     """Names that nobody has, and tables that nobody reads. `files` are the values that files give."""
     chosen = PluginChoice(settings.plugins.enabled, settings.plugins.disabled)
     names = sorted({each.name for each in installed()})
     unknown = [_unknown(path, name, names, place_of(path)) for path, name in _named(chosen) if name not in names]
     both = [
-        Problem(ENABLED, name, f"{name} is in {DISABLED} too", "Keep one of them", place_of(ENABLED))
+        SettingProblem(ENABLED, name, f"{name} is in {DISABLED} too", "Keep one of them", place_of(ENABLED))
         for name in chosen.enabled
         if name in chosen.disabled
     ]
     return [*unknown, *both, *_useless(chosen, files, place_of)]
 
 
-def is_of_absent_plugin(problem: Problem) -> bool:
+def is_of_absent_plugin(problem: SettingProblem) -> bool:
     """True for a problem of a plugin that is not installed here."""
     names = {each.name for each in installed()}
     if problem.path in (ENABLED, DISABLED):
@@ -80,13 +80,13 @@ def _named(chosen: PluginChoice) -> Iterator[tuple[str, str]]:
     yield from ((DISABLED, name) for name in chosen.disabled)
 
 
-def _unknown(path: str, name: str, names: list[str], place: str | None) -> Problem:
+def _unknown(path: str, name: str, names: list[str], place: str | None) -> SettingProblem:
     near = get_close_matches(name, names, 1)
     fix = f"Did you mean {near[0]}?" if near else "Install the package that brings it, or remove it"
-    return Problem(path, name, f"No plugin of that name; installed: {', '.join(names) or 'none'}", fix, place)
+    return SettingProblem(path, name, f"No plugin of that name; installed: {', '.join(names) or 'none'}", fix, place)
 
 
-def _useless(chosen: PluginChoice, files: Mapping[str, Any], place_of: PlaceOf) -> Iterator[Problem]:
+def _useless(chosen: PluginChoice, files: Mapping[str, Any], place_of: PlaceOf) -> Iterator[SettingProblem]:
     """Tables of plugins that are not on, that cannot be loaded, or that have no settings."""
     given = find(files, TABLE, {})
     for plugin in installed() if isinstance(given, Mapping) else ():
@@ -94,10 +94,10 @@ def _useless(chosen: PluginChoice, files: Mapping[str, Any], place_of: PlaceOf) 
         if plugin.name not in given or plugin.name in chosen.disabled:
             continue
         if not chosen.has(plugin):
-            yield Problem(path, given[plugin.name], "This plugin is not on", f"Add it to {ENABLED}", place_of(path))
+            yield SettingProblem(path, given[plugin.name], "This plugin is not on", f"Add it to {ENABLED}", place_of(path))
         elif issue := _unreadable(plugin):
             fix = "See: tasker plugin show " + plugin.name
-            yield Problem(path, given[plugin.name], issue, fix, place_of(path))
+            yield SettingProblem(path, given[plugin.name], issue, fix, place_of(path))
 
 
 def _unreadable(plugin: Installed) -> str | None:

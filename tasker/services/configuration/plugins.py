@@ -10,7 +10,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import Installed, installed, load, table_or_none
-from tasker.plugins.process import Plugins, PluginState, ready
+from tasker.plugins.process import PluginHost, PluginState, ready
 
 Status: TypeAlias = Literal["on", "off", "disabled", "refused"]
 """`off`: it must be named in `plugins.enabled`; `disabled`: it is not imported; `refused`: it cannot be used."""
@@ -39,7 +39,7 @@ def plugin_reports(choice: PluginChoice) -> list[PluginReport]:
     return [_report(each, choice) for each in installed()]
 
 
-def plugin_reports_of(choice: PluginChoice, plugins: Plugins) -> list[PluginReport]:
+def plugin_reports_of(choice: PluginChoice, plugins: PluginHost) -> list[PluginReport]:
     """How the plugins of this process are; nothing is imported or configured for it."""
     states = {state.name: state for state in plugins.states()}
     return [_observed(each, choice, states.get(each.name)) for each in installed()]

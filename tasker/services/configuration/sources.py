@@ -15,7 +15,7 @@ from tasker.settings.aliases import ALIASES, canonical
 from tasker.settings.catalogue import parameters
 from tasker.settings.layering import deep_merge, find, leaves, nested
 from tasker.settings.lines import line_of
-from tasker.settings.problems import Problem
+from tasker.settings.problems import SettingProblem
 from tasker.settings.refused import REFUSED
 from tasker.settings.single_process import SINGLE_PROCESS
 
@@ -36,13 +36,13 @@ ABOVE_FILES = ("common.database.url",)
 
 
 @dataclass(frozen=True)
-class Layer:
+class ConfigurationLayer:
     """Values from one place. `name` is the file, or says in words what it is; `text` is the file's content."""
 
     name: str
     tables: Mapping[str, Any]
     text: str = ""
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[SettingProblem, ...] = field(default=())
 
     def place_of(self, path: str) -> str | None:
         """`FILE:LINE` of a dotted path that this layer sets; None when it does not."""
@@ -54,7 +54,7 @@ class Layer:
         return f"{self.name}:{line}" if line else self.name
 
 
-def read_layer(file: Path) -> Layer:
+def read_layer(file: Path) -> ConfigurationLayer:
     """The layer of a TOML file. Raises `ConfigurationError` with the place when it cannot be read."""
     try:
         text = file.read_text(encoding="utf-8")
@@ -66,10 +66,10 @@ def read_layer(file: Path) -> Layer:
         tables, problems = canonical(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"the configuration file {file} is not TOML: {error}") from None
-    return Layer(str(file), tables, text, tuple(problems))
+    return ConfigurationLayer(str(file), tables, text, tuple(problems))
 
 
-def source_layers(context: str, environment: str, source_dir: Path) -> list[Layer]:
+def source_layers(context: str, environment: str, source_dir: Path) -> list[ConfigurationLayer]:
     """The base files of a context, each followed by the environment's (C-149).
 
     Raises `ConfigurationError` when the base files or the environment do not exist.
@@ -95,7 +95,7 @@ def _roots_of(context: str) -> tuple[str, ...]:
     return {"common": ("common",), "orchestration": ("common", "orchestration", "plugins")}.get(context, ROOTS)
 
 
-def _layers_of(root: str, context: str, source_dir: Path, folder: Path) -> list[Layer]:
+def _layers_of(root: str, context: str, source_dir: Path, folder: Path) -> list[ConfigurationLayer]:
     files = [source_dir / "base" / f"{root}.toml", folder / f"{root}.toml"]
     needed = files[0] if root != "plugins" else None
     layers = [_only(root, read_layer(file)) for file in files if file is needed or file.exists()]
@@ -104,10 +104,10 @@ def _layers_of(root: str, context: str, source_dir: Path, folder: Path) -> list[
     return layers
 
 
-def _only(root: str, layer: Layer) -> Layer:
+def _only(root: str, layer: ConfigurationLayer) -> ConfigurationLayer:
     """A file holds the table that it is named after."""
     strangers = [
-        Problem(
+        SettingProblem(
             key,
             value,
             f"This file holds [{root}...] only",
@@ -119,12 +119,12 @@ def _only(root: str, layer: Layer) -> Layer:
         if key != root
     ]
     own = {key: value for key, value in layer.tables.items() if key == root}
-    return Layer(layer.name, own, layer.text, (*layer.problems, *strangers))
+    return ConfigurationLayer(layer.name, own, layer.text, (*layer.problems, *strangers))
 
 
-def _picked(layer: Layer, paths: tuple[str, ...]) -> Layer:
+def _picked(layer: ConfigurationLayer, paths: tuple[str, ...]) -> ConfigurationLayer:
     values = {path: found for path in paths if (found := find(layer.tables, path)) is not None}
-    return Layer(layer.name, nested(values), layer.text, layer.problems)
+    return ConfigurationLayer(layer.name, nested(values), layer.text, layer.problems)
 
 
 class Variables:
@@ -151,7 +151,7 @@ class Variables:
         return f"environment variable {name}" + (f"_FILE, file {file}" if file else "")
 
 
-def variable_layers(variables: Variables, *, above_files: bool) -> list[Layer]:
+def variable_layers(variables: Variables, *, above_files: bool) -> list[ConfigurationLayer]:
     """One layer for each environment variable that is set and stands for a parameter, of those above or below files."""
     layers = []
     for parameter in (each for each in parameters() if not each.reserved):
@@ -160,16 +160,16 @@ def variable_layers(variables: Variables, *, above_files: bool) -> list[Layer]:
         name = next((name for name in parameter.variables if variables(name)), None)
         if name is not None:
             value = Substituted(variables(name))
-            layers.append(Layer(variables.described(name), nested({parameter.path: value})))
+            layers.append(ConfigurationLayer(variables.described(name), nested({parameter.path: value})))
     return layers
 
 
-def single_process_layer() -> Layer:
+def single_process_layer() -> ConfigurationLayer:
     """The defaults of `tasker run`, `tasker dev` and `App`."""
-    return Layer("default for a single process", nested(SINGLE_PROCESS))
+    return ConfigurationLayer("default for a single process", nested(SINGLE_PROCESS))
 
 
-def merged(layers: list[Layer]) -> dict[str, Any]:
+def merged(layers: list[ConfigurationLayer]) -> dict[str, Any]:
     """The layers as one, the last one on top."""
     tables: dict[str, Any] = {}
     for layer in layers:
@@ -177,6 +177,6 @@ def merged(layers: list[Layer]) -> dict[str, Any]:
     return tables
 
 
-def names_of(layers: list[Layer]) -> str:
+def names_of(layers: list[ConfigurationLayer]) -> str:
     """The layers that hold something, in order."""
     return ", ".join(layer.name for layer in layers if any(True for _ in leaves(layer.tables))) or "defaults alone"

@@ -10,7 +10,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.retention import SLICE_STEPS
 from tasker.contracts.retention import RetentionRule
 from tasker.db.connection import Statements
-from tasker.services.by_hand import by_hand
+from tasker.services.by_hand import audited
 from tasker.services.engine.encoding import to_json
 
 LEAST_MS = 3_600_000
@@ -38,7 +38,7 @@ class Pruned:
 
 
 @dataclass(slots=True)
-class Target:
+class PruneTarget:
     """Tasks of a version of a template of which some are too old, and how far their deletion has come."""
 
     asked: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Target:
     over: bool = False
 
 
-class Retention:
+class RetentionService:
     """Deletes finished tasks with all that is theirs, each slice in a transaction: what was cut off is repeated."""
 
     def __init__(self, connection: Statements, *, slice_steps: int = SLICE_STEPS) -> None:
@@ -61,7 +61,7 @@ class Retention:
                 await self._go_on("count_prunable", target, slice=COUNTED_SLICE)
         return [target.pruned for target in targets if target.pruned.tasks]
 
-    @by_hand("App.retention.prune", "_connection", several=True)
+    @audited("App.retention.prune", "_connection", several=True)
     async def prune(self, rules: Sequence[RetentionRule]) -> list[Pruned]:
         """Delete; what was deleted, by template. Raises `DatabaseError`; what was deleted until then stays so."""
         targets = await self.targets(rules)
@@ -75,19 +75,19 @@ class Retention:
         ((may,),) = await self._connection.execute(MAY_DELETE)
         return bool(may)
 
-    async def targets(self, rules: Sequence[RetentionRule]) -> list[Target]:
+    async def targets(self, rules: Sequence[RetentionRule]) -> list[PruneTarget]:
         """Where something may be deleted; reads a row of each template. Raises `DatabaseError`."""
         args = {"rules": [asdict(rule) for rule in rules], "least_ms": LEAST_MS}
         found = (await self._call("prunable", args))["targets"]
         return [
-            Target({name: row[name] for name in _ASKED}, Pruned(*(row[name] for name in _TOLD), 0, 0)) for row in found
+            PruneTarget({name: row[name] for name in _ASKED}, Pruned(*(row[name] for name in _TOLD), 0, 0)) for row in found
         ]
 
-    async def delete_slice(self, target: Target) -> None:
+    async def delete_slice(self, target: PruneTarget) -> None:
         """Delete the next tasks of it, of so many steps together, in a transaction. Raises `DatabaseError`."""
         await self._go_on("prune", target, steps=self._slice_steps)
 
-    async def _go_on(self, function: str, target: Target, **size: int) -> None:
+    async def _go_on(self, function: str, target: PruneTarget, **size: int) -> None:
         answer = await self._call(function, {**target.asked, **size, "after": target.after})
         sums = {name: getattr(target.pruned, name) + answer[name] for name in ("tasks", "steps", "kept")}
         target.pruned, target.after = replace(target.pruned, **sums), answer["after"]

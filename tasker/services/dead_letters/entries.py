@@ -10,7 +10,7 @@ from uuid import UUID
 from tasker.db.queries import query
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
 from tasker.lifecycle.storable import encode
-from tasker.services.by_hand import by_hand
+from tasker.services.by_hand import audited
 from tasker.services.dead_letters.records import (
     REASONS,
     STATUSES,
@@ -21,7 +21,7 @@ from tasker.services.dead_letters.records import (
     TaskHealth,
 )
 from tasker.services.engine.calls import Engine
-from tasker.services.operators.steps import Retried, Steps
+from tasker.services.operators.steps import RetriedSteps, Steps
 from tasker.services.tasks import checked, names, not_found
 from tasker.template.diagnostics import did_you_mean
 
@@ -109,7 +109,7 @@ class DeadLetters:
             found[fingerprint][place] = entries
         return found
 
-    @by_hand("App.dead_letters.open")
+    @audited("App.dead_letters.open")
     async def open(
         self,
         task_uuid: str,
@@ -130,7 +130,7 @@ class DeadLetters:
             raise StateMachineError(f"task {task} has a pending entry", hint="see `tasker dlq show`")
         raise not_found(task)
 
-    @by_hand("App.dead_letters.update")
+    @audited("App.dead_letters.update")
     async def update(
         self,
         entry_uuid: str,
@@ -153,8 +153,8 @@ class DeadLetters:
             raise missing(entry)
         return await self.entry(entry)
 
-    @by_hand("App.dead_letters.retry")
-    async def retry(self, entry_uuid: str, *, actor: str, reason: str) -> Retried:
+    @audited("App.dead_letters.retry")
+    async def retry(self, entry_uuid: str, *, actor: str, reason: str) -> RetriedSteps:
         """Let the failed steps of its task run again, and close the entry with the reason among its notes, all or none.
 
         Where nothing has failed any more the entry stays as it is. Raises as `Steps.retry`, and `DeadLetterNotFound`.

@@ -10,7 +10,7 @@ from uuid import UUID
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.queries import query
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
-from tasker.services.by_hand import by_hand
+from tasker.services.by_hand import audited
 from tasker.services.dead_letters.entries import known
 from tasker.services.dead_letters.records import REASONS
 from tasker.services.engine.answers import ReplayAnswer
@@ -24,7 +24,7 @@ Steered = Literal["running", "paused", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FailureSelection:
     """Which pending entries are meant; what is None does not matter. With a fingerprint only the steps that failed so
     are reset, else every failed step."""
 
@@ -73,12 +73,12 @@ class Replays:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def plan(self, group: Group) -> ReplayPlan:
+    async def plan(self, group: FailureSelection) -> ReplayPlan:
         """What a replay of this group would do now."""
         return await self._plan(group, {"dry_run": True, "rate": 1, "actor": "", "why": ""})
 
-    @by_hand("App.replays.begin")
-    async def begin(self, group: Group, *, rate: float = 10.0, actor: str, reason: str = "") -> ReplayPlan:
+    @audited("App.replays.begin")
+    async def begin(self, group: FailureSelection, *, rate: float = 10.0, actor: str, reason: str = "") -> ReplayPlan:
         """Begin a replay of `rate` tasks per second. Raises `UsageError` for a rate out of bounds."""
         if not RATES[0] <= rate <= RATES[1]:
             raise UsageError(f"{rate:g} tasks per second is no rate", hint=f"{RATES[0]:g} to {RATES[1]:g}")
@@ -107,7 +107,7 @@ class Replays:
         rows = await self._query("skipped", replay=_checked(replay_uuid), limit=limit)
         return [(task, detail or "") for task, detail in rows]
 
-    @by_hand("App.replays.steer")
+    @audited("App.replays.steer")
     async def steer(self, replay_uuid: str, state: Steered) -> Replay:
         """Pause, resume or cancel it. Raises `StateMachineError` when it has ended."""
         if not await self._query("steer_replay", replay=_checked(replay_uuid), state=state):
@@ -115,7 +115,7 @@ class Replays:
             raise StateMachineError(f"replay {replay_uuid} is {found.state}: it has ended")
         return await self.get(replay_uuid)
 
-    async def _plan(self, group: Group, more: Mapping[str, Any]) -> ReplayPlan:
+    async def _plan(self, group: FailureSelection, more: Mapping[str, Any]) -> ReplayPlan:
         since = group.since.isoformat() if group.since else None
         args = {
             "fingerprint": group.fingerprint,

@@ -9,7 +9,7 @@ from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import Statements
-from tasker.services.by_hand import by_hand
+from tasker.services.by_hand import audited
 from tasker.services.domain_events.values import PublishedEvent
 from tasker.services.engine.encoding import to_json
 
@@ -28,14 +28,14 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueDelivery:
     """Events to try again, each with its attempts so far; and in how many seconds there is one, None: none waits."""
 
     events: Sequence[tuple[PublishedEvent, int]]
     next_seconds: float | None
 
 
-class Deliveries:
+class EventDeliveries:
     """What becomes of events that went wrong. All methods raise `DatabaseError`.
 
     `holder` is who holds the subscriber's lease, as given to `DomainEvents.subscribe`; nobody else changes anything.
@@ -52,11 +52,11 @@ class Deliveries:
         args = {"name": name, "holder": holder, "event": asdict(event), "error": error[:2000], "retry_ms": retry_ms}
         return bool((await self._call("put_aside", args))["kept"])
 
-    async def due(self, name: str, holder: str, limit: int) -> Due:
+    async def due(self, name: str, holder: str, limit: int) -> DueDelivery:
         """What is to be tried again now, the longest due first."""
         answer = await self._call("due_deliveries", {"name": name, "holder": holder, "limit": limit})
         found = [(PublishedEvent(**row["event"]), row["attempts"]) for row in answer["deliveries"]]
-        return Due(found, None if answer["next_ms"] is None else answer["next_ms"] / 1000)
+        return DueDelivery(found, None if answer["next_ms"] is None else answer["next_ms"] / 1000)
 
     async def settle(self, name: str, holder: str, event_id: str) -> bool:
         """The event was dealt with after all. False where the lease is lost: then it comes again."""
@@ -71,18 +71,18 @@ class Deliveries:
         answer = await self._call("event_deliveries", {"name": name, "given_up": given_up, "limit": limit})
         return [_delivery(row) for row in answer["deliveries"]]
 
-    @by_hand("App.domain_events.deliveries.retry", "_connection")
+    @audited("App.domain_events.deliveries.retry", "_connection")
     async def retry(self, name: str, events: Sequence[str] | None = None) -> int:
         """Try these again now, from the first attempt on; None: all that were given up. How many there are."""
         args = {"name": name, "events": None if events is None else list(events)}
         return int((await self._call("redeliver", args))["events"])
 
-    @by_hand("App.domain_events.deliveries.stop", "_connection")
+    @audited("App.domain_events.deliveries.stop", "_connection")
     async def stop(self, name: str, *, by: str, reason: str) -> bool:
         """Let nobody read in this subscriber's name; events wait. False where it was stopped already."""
         return await self._set_stopped(name, {"by": by, "reason": reason})
 
-    @by_hand("App.domain_events.deliveries.resume", "_connection")
+    @audited("App.domain_events.deliveries.resume", "_connection")
     async def resume(self, name: str, *, by: str) -> bool:
         """Let it be read in its name again. False where it was not stopped."""
         return await self._set_stopped(name, None)

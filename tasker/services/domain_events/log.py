@@ -10,16 +10,16 @@ from uuid import uuid4
 
 from tasker.db.connection import Statements
 from tasker.errors import UsageError
-from tasker.services.by_hand import by_hand
-from tasker.services.domain_events.deliveries import Deliveries
+from tasker.services.by_hand import audited
+from tasker.services.domain_events.deliveries import EventDeliveries
 from tasker.services.domain_events.subscription import LOOKS, Subscription
-from tasker.services.domain_events.values import MOST, EventFilter, EventPage, PublishedEvent, Rewound, SubscriberStatus
+from tasker.services.domain_events.values import MOST, EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
 from tasker.services.engine.encoding import to_json
 
 EVERY = EventFilter()
 
 
-class DomainEvents:
+class DomainEventLog:
     """What steps have published. Events are in the order of their `position`, which keeps the order of each task's.
 
     `namespaces` confines any of the methods to those; None: all may be read. All raise `UsageError` for what cannot be
@@ -27,7 +27,7 @@ class DomainEvents:
     """
 
     def __init__(self, connection: Statements) -> None:
-        self._connection, self.deliveries = connection, Deliveries(connection)
+        self._connection, self.deliveries = connection, EventDeliveries(connection)
 
     async def page(
         self,
@@ -112,8 +112,8 @@ class DomainEvents:
         times = ({**row, "updated_at": datetime.fromisoformat(row["updated_at"])} for row in found)
         return [SubscriberStatus(**row) for row in times]
 
-    @by_hand("App.domain_events.replay", "_connection")
-    async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> Rewound:
+    @audited("App.domain_events.replay", "_connection")
+    async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> RewindResult:
         """Let a subscriber read again what is behind a position, or from a time on. It never skips anything."""
         if (after is None) == (since is None):
             raise UsageError("say from where: a position or a time", hint="give one of the two")
@@ -121,7 +121,7 @@ class DomainEvents:
         answer = await self._call("rewind", args)
         if not answer:
             raise UsageError(f"there is no subscriber {name!r}", hint="see `tasker events subscribers`")
-        return Rewound(name, answer["from"], answer["to"], answer["events"])
+        return RewindResult(name, answer["from"], answer["to"], answer["events"])
 
     async def _read(self, args: Mapping[str, Any]) -> EventPage:
         answer = await self._call("events", args)

@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.errors import TaskerError
 from tasker.services.domain_events.values import EventPage, PublishedEvent
-from tasker.services.domain_events.window import Window
+from tasker.services.domain_events.window import InFlightWindow
 
-LOOKS = Backoff(0.1, 1.0)
+LOOKS = BackoffPolicy(0.1, 1.0)
 """Seconds between two looks while nothing happens."""
 Call = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
@@ -61,7 +61,7 @@ class Subscription:
         `SubscriptionLost`; the other calls are cancelled then.
         """
         async with self._reading() as begin, aclosing(self._from(begin)) as found, asyncio.TaskGroup() as calls:
-            window = Window(begin, ahead, self._acknowledge)
+            window = InFlightWindow(begin, ahead, self._acknowledge)
             async for position, event in found:
                 await window.open(position)
                 if event is None:
@@ -74,7 +74,7 @@ class Subscription:
         with_event: Callable[[PublishedEvent], Awaitable[object]],
         event: PublishedEvent,
         position: int,
-        window: Window,
+        window: InFlightWindow,
     ) -> None:
         await with_event(event)
         await window.close(position)

@@ -93,7 +93,7 @@ class SubscriberStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewound:
+class RewindResult:
     """A subscriber reads `events` again, behind the position `to`; it stood at `from_`."""
 
     name: str

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 
-class Window:
+class InFlightWindow:
     """Positions from the oldest one that is not dealt with on: `ahead` at most, open or closed.
 
     `settle` is called with a position up to which all is dealt with: one call at a time, each further than the last.

@@ -70,7 +70,7 @@ class DueAnswer(AdvanceResult):
 
 
 @dataclass(frozen=True, slots=True)
-class SettleAnswer(AdvanceResult):
+class EvaluateAnswer(AdvanceResult):
     """Of an evaluation of tasks: how many have moved."""
 
     settled: int = 0
@@ -82,7 +82,7 @@ class SettleAnswer(AdvanceResult):
 
 
 @dataclass(frozen=True, slots=True)
-class MendAnswer(AdvanceResult):
+class RepairAnswer(AdvanceResult):
     """Of a repair of what no slice of open tasks shows: the repairs by kind, whether more marks of pauses are to be
     changed, and whether there are held steps behind this slice."""
 
@@ -156,7 +156,7 @@ class ParkAnswer(AdvanceResult):
 
 
 @dataclass(frozen=True, slots=True)
-class OperateAnswer(AdvanceResult):
+class OperatorAnswer(AdvanceResult):
     """Of an operator's action on a step: the state in which it found it; None where the task has no such step."""
 
     state: str | None = None

@@ -18,7 +18,7 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 from tasker.contracts.messaging import QueuedMessage, TransactionalBackend
 from tasker.db.connection import DataRefused, Statements
 from tasker.db.queries import query
-from tasker.db.together import Lending
+from tasker.db.together import SharedTransactions
 from tasker.errors import DatabaseError, MessagingError
 from tasker.lifecycle.fingerprint import fingerprint
 from tasker.log_lines import log_line
@@ -27,18 +27,18 @@ from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import ClaimAnswer, SubmitAnswer
 from tasker.services.engine.encoding import to_json
-from tasker.services.engine.end_notices import EndNotices
-from tasker.services.engine.listeners import Listeners
-from tasker.services.engine.rules import DEFAULT_RULES, beyond_defaults
-from tasker.services.engine.rules import Rules as Rules  # offered with the engine
-from tasker.services.task_lines import enqueued, enqueued_are_told, log_unknown, tell_enqueued, whose
+from tasker.services.engine.end_notices import WaiterNotifications
+from tasker.services.engine.listeners import WriteListeners
+from tasker.services.engine.rules import DEFAULT_RULES, non_default_rules
+from tasker.services.engine.rules import FleetRules as FleetRules  # offered with the engine
+from tasker.services.task_lines import enqueued, logs_enqueue, log_unknown, log_enqueued, read_task_ids
 
 Answer = dict[str, Any]
 Args = Mapping[str, Any]
 OnFinished: TypeAlias = Callable[[str, str], None]
 
 
-class Parsed(Protocol):
+class AnswerType(Protocol):
     """An answer as a type of its own."""
 
     @classmethod
@@ -47,9 +47,9 @@ class Parsed(Protocol):
         ...
 
 
-Answered = TypeVar("Answered", bound=Parsed)
+Answered = TypeVar("Answered", bound=AnswerType)
 UNKNOWN_STEP, NOT_CLAIMABLE = "unknown step", "not_claimable"
-LOOKS = 3
+QUEUE_READS = 3
 """How often a queue has to look too shallow before hints are taken for lost."""
 _log = logging.getLogger("tasker.engine")
 
@@ -68,16 +68,16 @@ class Engine:
         self,
         connection: Statements,
         messaging: MessagingService,
-        rules: Rules = DEFAULT_RULES,
-        notices: EndNotices | None = None,
+        rules: FleetRules = DEFAULT_RULES,
+        notices: WaiterNotifications | None = None,
         on_finished: OnFinished | None = None,
-        listeners: Listeners | None = None,
+        listeners: WriteListeners | None = None,
     ) -> None:
         self.connection, self._on_finished = connection, on_finished
-        self._lending = connection if isinstance(connection, Lending) else None
-        self._notices, self._tells = notices or EndNotices(connection), notices is None
-        self.messaging, self.rules, self._rules = messaging, rules, beyond_defaults(rules)
-        self.listeners = listeners or Listeners()
+        self._lending = connection if isinstance(connection, SharedTransactions) else None
+        self._notices, self._tells = notices or WaiterNotifications(connection), notices is None
+        self.messaging, self.rules, self._rules = messaging, rules, non_default_rules(rules)
+        self.listeners = listeners or WriteListeners()
         self._turn, backend = 0, messaging.backend
         self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
 
@@ -93,7 +93,7 @@ class Engine:
     async def call(self, function: str, args: Args, *, ends_told: bool = False) -> Answer:
         """Call `tasker.FUNCTION_v1`, send the hints that it answers, and have told who waits for what it ended.
 
-        In the middle of somebody's transaction (`Lending.together`) others hear of it behind the commit, not before.
+        In the middle of somebody's transaction (`SharedTransactions.together`) others hear of it behind the commit, not before.
         `ends_told`: the caller writes the log lines of the tasks that it ends.
         """
         began = perf_counter()
@@ -110,15 +110,15 @@ class Engine:
 
     def _text_of(self, args: Args) -> str:
         """The arguments of a function that sends hints. A backend's function that does so itself is asked to add
-        `tasker.enqueued_v1` of the answer, and hands `tell_enqueued` on to no function of the engine."""
-        return to_json({**args, "tell_enqueued": True} if self._joined and enqueued_are_told() else args)
+        `tasker.enqueued_v1` of the answer, and hands `log_enqueued` on to no function of the engine."""
+        return to_json({**args, "tell_enqueued": True} if self._joined and logs_enqueue() else args)
 
     async def _committed(self, function: str, args: Args, answer: Answer, began: float, ends_told: bool) -> None:
         """Do and tell what follows from an answer, which must not be taken back any more."""
         if not self._joined and (hints := answer.pop("send", None)):
             answer["sent"] = sent = await self._send_committed(hints)
             answer["unsent"] = 0 if sent else len(hints)
-            if sent and enqueued_are_told():
+            if sent and logs_enqueue():
                 answer |= await enqueued(self.connection, hints)
         if waiters := answer.pop("waiters", None):
             self._notices.note(waiters)
@@ -133,7 +133,7 @@ class Engine:
 
     def _answered(self, function: str, args: Args, answer: Answer, began: float) -> None:
         if "enqueued" in answer:
-            tell_enqueued(answer, self.messaging.names, began)
+            log_enqueued(answer, self.messaging.names, began)
         self.listeners.answered(function, args, answer, began)
 
     async def submit(self, args: Args) -> SubmitAnswer:
@@ -155,7 +155,7 @@ class Engine:
         try:
             await self.connection.execute("select tasker.wake_v1(%s)", (sorted(namespaces),))
         except DatabaseError as error:
-            _log.log(level_of(error), "sleepers_not_woken reason=%s", error)
+            _log.log(level_of(error), "wakeup_failed reason=%s", error)
 
     async def submit_and_wake(self, joined: str, args: Args) -> Answer:
         """Submit and wake in one statement; `joined` is the backend's function that sends in the transaction."""
@@ -169,7 +169,7 @@ class Engine:
         try:
             return await self.messaging.send_hints(hints)
         except MessagingError as error:
-            _log.log(level_of(error), "hints_not_sent count=%s reason=%s", len(hints), error)
+            _log.log(level_of(error), "wakeups_not_sent count=%s reason=%s", len(hints), error)
             return {}
 
     async def read(self, function: str, args: Args) -> Answer:
@@ -201,7 +201,7 @@ class Engine:
 
     async def _fail_unclaimable(self, row: Mapping[str, Any], args: Args) -> None:
         """Fail a step for good. Where that is refused, too, a person is told, and sweeps send its hint again."""
-        ids = (await whose(self.connection, [row["task"]]))[row["task"]]
+        ids = (await read_task_ids(self.connection, [row["task"]]))[row["task"]]
         log_line(_log, logging.ERROR, "step_not_claimable", {**ids, "step_uuid": row["step"], "error": row["reason"]})
         message = f"the database refuses to claim this step: {row['reason']}"
         error = {"message": message, "error_type": NOT_CLAIMABLE, "retryable": False, "attempt": row["attempt"]}
@@ -237,12 +237,12 @@ class Engine:
         """By how much each queue is shallower than the number of enqueued steps: only so many can be lost (rule 13).
 
         The two numbers are read one after the other. A step that is enqueued or claimed in between makes no hint look
-        lost unless that happens in each of `LOOKS`: what looks short is looked at again.
+        lost unless that happens in each of `QUEUE_READS`: what looks short is looked at again.
         """
         queues = {name: self.messaging.names.step_queue(name) for name in namespaces}
         before: dict[str, int] = {}
         shortage: dict[str, int] = {}
-        for _ in range(LOOKS):
+        for _ in range(QUEUE_READS):
             looked_at = [name for name in namespaces if shortage.get(name) != 0]
             if not looked_at:
                 break
@@ -315,7 +315,7 @@ class Engine:
         try:
             return str(StepHint.decode(message.payload).step_uuid)
         except PoisonMessage as error:
-            _log.warning("hint_refused queue=%s id=%s reason=%s", message.queue, message.message_id, error.reason)
+            _log.warning("wakeup_message_refused queue=%s id=%s reason=%s", message.queue, message.message_id, error.reason)
             await self.set_aside(message.queue, message.message_id, message.payload, error.reason)
             return None
 

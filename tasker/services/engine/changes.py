@@ -12,14 +12,14 @@ NewSteps: TypeAlias = Sequence[Mapping[str, Any]]
 """Steps to create: name, ordinal, parents, inputs."""
 
 
-class Growth(NamedTuple):
+class ExpansionRecord(NamedTuple):
     """What a step has added to its task: the version that the graph had before, and the new steps, if any."""
 
     version: int
     steps: NewSteps
 
 
-class Change(TypedDict, total=False):
+class StepChange(TypedDict, total=False):
     """One item of `tasker.advance_v1` and `tasker.park_v1`: goes into the JSON of the call as it is."""
 
     s: Required[str]
@@ -52,26 +52,26 @@ class Change(TypedDict, total=False):
     """The steps that it creates."""
 
 
-def completed(changes: Iterable[Change], verdicts: Mapping[str, Verdict]) -> dict[str, int]:
+def completed(changes: Iterable[StepChange], verdicts: Mapping[str, Verdict]) -> dict[str, int]:
     """The steps that these changes completed, with the token of the result that they have now: a complete step never
     changes again (rule 2). Of two claims of one step the newer counts."""
-    newest: dict[str, Change] = {}
+    newest: dict[str, StepChange] = {}
     for change in changes:
         if newest.setdefault(change["s"], change).get("k", 0) < change.get("k", 0):
             newest[change["s"]] = change
     return {step: each["k"] for step, each in newest.items() if each["kind"] == "ok" and step not in verdicts}
 
 
-def grown(changes: Iterable[Change], verdicts: Mapping[str, Verdict]) -> dict[str, Growth]:
+def grown(changes: Iterable[StepChange], verdicts: Mapping[str, Verdict]) -> dict[str, ExpansionRecord]:
     """What the steps that decided with these changes have added to their tasks, by step."""
     return {
-        change["s"]: Growth(change["gv"], change.get("x", ()))
+        change["s"]: ExpansionRecord(change["gv"], change.get("x", ()))
         for change in changes
         if "gv" in change and change["s"] not in verdicts
     }
 
 
-def soonest_retry(changes: Iterable[Change]) -> int | None:
+def soonest_retry(changes: Iterable[StepChange]) -> int | None:
     """The shortest delay in milliseconds of the retries that these changes arrange; None: they arrange none."""
     return soonest(change["d"] for change in changes if change["kind"] == "retry")
 

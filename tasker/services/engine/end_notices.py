@@ -11,20 +11,20 @@ import logging
 from collections.abc import Mapping
 from itertools import islice
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.db.connection import Statements
 from tasker.errors import DatabaseError
 
 MOST = 10_000
 """Ends that wait to be told; beyond that the oldest are left to whoever waits for them."""
-FAILED = Backoff(0.2, 5.0)
+FAILED = BackoffPolicy(0.2, 5.0)
 """Pauses in seconds after statements that failed."""
 CHANNEL = "tasker_done_"
 """With the identifier of a waiting program: where it is told."""
 _log = logging.getLogger("tasker.engine")
 
 
-class EndNotices:
+class WaiterNotifications:
     """Ended tasks by the programs to be told. `own` is the program in this process, which knows them already."""
 
     def __init__(self, connection: Statements, own: str | None = None) -> None:
@@ -36,7 +36,7 @@ class EndNotices:
         """These tasks have ended, each with who waits for it; the change is committed."""
         self._waiting.update((task, waiter) for task, waiter in waiters.items() if waiter != self._own)
         if (beyond := len(self._waiting) - MOST) > 0:
-            _log.warning("end_notices_dropped count=%s reason=the database takes none; whoever waits looks", beyond)
+            _log.warning("waiter_notifications_dropped count=%s reason=the database takes none; whoever waits looks", beyond)
             for task in list(islice(self._waiting, beyond)):
                 del self._waiting[task]
         if self._waiting:
@@ -60,7 +60,7 @@ class EndNotices:
             if self._waiting:
                 await self._tell()
         except DatabaseError as error:
-            _log.info("end_notices_not_sent count=%s reason=%s", len(self._waiting), error)
+            _log.info("waiters_not_notified count=%s reason=%s", len(self._waiting), error)
 
     async def _tell(self) -> None:
         waiting, self._waiting = self._waiting, {}

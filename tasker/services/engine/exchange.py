@@ -10,9 +10,9 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
 from tasker.contracts.execution import Claim, Failure, Success, Verdict
 from tasker.contracts.plan import Plan
-from tasker.services.engine.changes import Change, Growth, completed, grown, soonest, soonest_retry
+from tasker.services.engine.changes import StepChange, ExpansionRecord, completed, grown, soonest, soonest_retry
 from tasker.services.engine.claims import Answer, ClaimRow, Inputs, TooLarge, inputs_of, too_large_of
-from tasker.services.engine.result_events import Events
+from tasker.services.engine.result_events import ResultEvents
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Result:
     plan: Plan
     duration_ms: int
     outcome: Success | Failure
-    events: Events | None = None
+    events: ResultEvents | None = None
     """What its step publishes with it; None: nothing is known of events, or the step declares none."""
 
     @property
@@ -38,7 +38,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class CompletingWorker:
     """Who asks, and what it could run next: free slots, namespaces by identifier, steps that it cannot resolve."""
 
     worker: str
@@ -77,7 +77,7 @@ class AdvanceResult:
     """What the handlers of the claims read, where the answer holds it."""
     completed: Mapping[str, int] = field(default_factory=dict)
     """The steps that this write completed, with the token of the result that they have for good."""
-    grown: Mapping[str, Growth] = field(default_factory=dict)
+    grown: Mapping[str, ExpansionRecord] = field(default_factory=dict)
     """What the steps that decided have added to their tasks, by step."""
     retry_in_ms: int | None = None
     """The shortest delay of a retry that this write arranged."""
@@ -87,7 +87,7 @@ class AdvanceResult:
     """Of the claims those whose inputs the database cannot answer."""
 
     @classmethod
-    def parse(cls, answer: Answer, changes: Sequence[Change] = ()) -> Self:
+    def parse(cls, answer: Answer, changes: Sequence[StepChange] = ()) -> Self:
         """What a function of the engine answered to these changes."""
         verdicts = {step: Verdict(verdict) for step, verdict in (answer.get("verdicts") or {}).items()}
         return cls(
@@ -148,6 +148,6 @@ OnAdvanced: TypeAlias = Callable[[AdvanceResult], None]
 class ResultSink(Protocol):
     """Takes results and hands back what the caller can run next."""
 
-    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
+    async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
         """Store the results. Raises `DatabaseUnavailable`: all of them may be brought again."""
         ...

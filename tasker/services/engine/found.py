@@ -85,7 +85,7 @@ class UnservedStep(FoundStep):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SweepFindings:
     """What a sweep has found in one slice of the open tasks.
 
     Of those that are under way it ends with the task `last` (None: there is no more); of all that is open there is

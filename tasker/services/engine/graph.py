@@ -14,7 +14,7 @@ from tasker.services.engine.calls import Engine
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class VersionedGraph:
     """The steps that completing one step creates, valid for `version` of the task's graph."""
 
     version: int
@@ -22,29 +22,29 @@ class Growth:
     warnings: tuple[str, ...]
 
 
-class Graph(NamedTuple):
+class TaskGraph(NamedTuple):
     """The steps that a task has, with the version of that: the engine refuses what was planned for another."""
 
     version: int
     steps: Existing
 
 
-def first_graph(plan: Plan, step: str) -> Graph | None:
+def first_graph(plan: Plan, step: str) -> TaskGraph | None:
     """The graph that a task has when `step` completes, as far as the plan tells; None: that depends on other steps.
 
     A task that runs again has another version, and the graph must be read.
     """
     if plan.first_expanding != step:
         return None
-    return Graph(0, [ExistingStep(each.name, each.name, True) for each in plan.steps if each.static])
+    return TaskGraph(0, [ExistingStep(each.name, each.name, True) for each in plan.steps if each.static])
 
 
-async def read_graph(engine: Engine, plan: Plan, task_uuid: str) -> Graph:
+async def read_graph(engine: Engine, plan: Plan, task_uuid: str) -> TaskGraph:
     """The graph that the task has now. Raises `TaskNotFound` where it is gone."""
     if (graph := (await engine.read("graph", {"tasks": [task_uuid]})).get(task_uuid)) is None:
         raise TaskNotFound(f"no task {task_uuid} in this database")
     steps = [ExistingStep(name, plan.steps[ordinal].name, is_open) for name, ordinal, is_open in graph["steps"]]
-    return Graph(graph["version"], steps)
+    return TaskGraph(graph["version"], steps)
 
 
 async def plan_growth(
@@ -53,8 +53,8 @@ async def plan_growth(
     task_uuid: str,
     step: str,
     result: Mapping[str, Any] | None,
-    known: Graph | None = None,
-) -> Growth:
+    known: TaskGraph | None = None,
+) -> VersionedGraph:
     """What the step `step` of the task decides with this result; None: it was resolved by hand, without one (C-46).
 
     The graph is read where it is not `known`. Raises `OutcomeError` for a malformed outcome, and `TaskNotFound` where
@@ -66,7 +66,7 @@ async def plan_growth(
         expansion = expand_resolved(plan, step, existing, limits)
     else:
         expansion = expand(plan, step, result, existing, limits)
-    return Growth(version, _rows(plan, expansion), expansion.warnings)
+    return VersionedGraph(version, _rows(plan, expansion), expansion.warnings)
 
 
 def _rows(plan: Plan, expansion: Expansion) -> list[dict[str, Any]]:

@@ -11,22 +11,22 @@ from typing import TypeVar
 from tasker.db.connection import Connection, Execute
 from tasker.db.pool import Pool
 from tasker.db.session import Params, Rows
-from tasker.db.together import Lending, Transaction
+from tasker.db.together import SharedTransactions, Transaction
 from tasker.errors import DatabaseBreakerOpen, DatabaseError, DatabaseUnavailable, TooManyConnections
-from tasker.resilience.guard import Guard
+from tasker.resilience.guard import GuardedCircuit
 
 T = TypeVar("T")
 OUTAGE = ("53", "57", "58")
 """SQLSTATE classes of a database that is there and cannot: no resources, being stopped or cancelled, broken disks."""
 
 
-class GuardedConnection(Lending):
+class GuardedConnection(SharedTransactions):
     """A pool with a circuit breaker: open, calls raise `DatabaseBreakerOpen` instead of waiting for time-outs.
 
     Whoever waits for a connection asks the breaker when it gets one, so what fails is not tried once more by everybody.
     """
 
-    def __init__(self, pool: Pool[Connection], breaker: Guard) -> None:
+    def __init__(self, pool: Pool[Connection], breaker: GuardedCircuit) -> None:
         self.pool, self.breaker = pool, breaker
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
@@ -36,7 +36,7 @@ class GuardedConnection(Lending):
         return await self.pool.lend(lambda connection: self._guarded(connection.execute)(statement, params))
 
     async def together(self, use: Callable[[], Awaitable[T]]) -> T:
-        """As `Lending.together`. The breaker is asked for each statement, and not for the rollback: whatever it says,
+        """As `SharedTransactions.together`. The breaker is asked for each statement, and not for the rollback: whatever it says,
         a connection comes back without a transaction."""
         if self.transaction is not None:
             return await use()

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.hook_arguments import ClosedTask, SubmittedTask, TasksSubmitted, Transition, Written
+from tasker.contracts.hook_arguments import TaskClosed, TaskSubmitted, TasksSubmitted, StateTransition, WriteCommitted
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Statements
 from tasker.db.queries import query
@@ -17,19 +17,19 @@ from tasker.errors import DatabaseError
 from tasker.resilience.outage import level_of
 from tasker.services.engine.transitions import closed_elsewhere, transitions_of
 from tasker.services.engine.written import written
-from tasker.services.task_lines import ends_are_told, tell_closed
+from tasker.services.task_lines import logs_task_end, log_closed_tasks
 
 _log = logging.getLogger("tasker.engine")
 
 
 @dataclass(frozen=True, slots=True)
-class Listeners:
+class WriteListeners:
     """What each write has changed, what it came to in numbers, and which tasks are new: told to whoever is given."""
 
-    on_moved: Callable[[Sequence[Transition]], None] | None = None
-    on_written: Callable[[Written], None] | None = None
+    on_moved: Callable[[Sequence[StateTransition]], None] | None = None
+    on_written: Callable[[WriteCommitted], None] | None = None
     on_submitted: Callable[[TasksSubmitted], None] | None = None
-    on_closed: Callable[[Sequence[ClosedTask]], None] | None = None
+    on_closed: Callable[[Sequence[TaskClosed]], None] | None = None
 
     def answered(self, function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float) -> None:
         """`tasker.FUNCTION_v1` has answered, asked at `began` by `perf_counter`."""
@@ -46,20 +46,20 @@ class Listeners:
         Those that it ended get their line in the log, unless that is `told` by who brought the results.
         """
         elsewhere = closed_elsewhere(args, answer) if self.on_closed is not None else {}
-        untold = answer["finished"] if ends_are_told() and not told else {}
+        untold = answer["finished"] if logs_task_end() and not told else {}
         if not (tasks := {**elsewhere, **untold}):
             return
         try:
             rows = await connection.execute(query("tasks", "closed"), {"tasks": [*tasks]})
         except DatabaseError as error:
-            _log.log(level_of(error), "closed_tasks_not_told count=%s reason=%s", len(tasks), error)
+            _log.log(level_of(error), "task_closed_hook_failed count=%s reason=%s", len(tasks), error)
             return
-        closed = [ClosedTask(task, tasks[task], *more) for task, *more in rows]
+        closed = [TaskClosed(task, tasks[task], *more) for task, *more in rows]
         if self.on_closed is not None and elsewhere:
             self.on_closed(tuple(task for task in closed if task.task_uuid in elsewhere))
-        tell_closed(task for task in closed if task.task_uuid in untold)
+        log_closed_tasks(task for task in closed if task.task_uuid in untold)
 
-    def submitted(self, plan: Plan, created: Iterable[SubmittedTask], began: float) -> None:
+    def submitted(self, plan: Plan, created: Iterable[TaskSubmitted], began: float) -> None:
         """These tasks of a template, which were asked for at `began`, were created."""
         if self.on_submitted is not None and (tasks := tuple(created)):
             duration_ms = (perf_counter() - began) * 1000

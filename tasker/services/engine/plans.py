@@ -45,7 +45,7 @@ class TemplateFilter(NamedTuple):
 EVERY = TemplateFilter()
 
 
-class Registered(NamedTuple):
+class RegisteredPlan(NamedTuple):
     """A plan with its identifier in the database, and the hash that is stored beside that: of a database which was
     made anew, or went back to an earlier moment, the same identifier may be another template's."""
 
@@ -91,12 +91,12 @@ class PlanStore:
         self._connection, self._defaults = connection, defaults
         self.cache = PlanCache(CACHED_PLANS)
         self._ids: dict[str, tuple[int, str]] = {}
-        """Of content that is registered, by its hash: as `Registered` has it."""
+        """Of content that is registered, by its hash: as `RegisteredPlan` has it."""
         self._unreadable: dict[int, PlanUnreadable] = {}
-        self._submitted: dict[tuple[int, str], Registered] = {}
+        self._submitted: dict[tuple[int, str], RegisteredPlan] = {}
         """By the template that was found, and its hash: what this process submits in its place, with its defaults."""
 
-    async def register(self, plan: Plan, *, force: bool = False) -> Registered:
+    async def register(self, plan: Plan, *, force: bool = False) -> RegisteredPlan:
         """Store the plan with the defaults and make it the current one of its name and version; what is stored.
 
         The database is asked each time: others may have registered other content since. Raises `TemplateError` when
@@ -106,24 +106,24 @@ class PlanStore:
             return await self._register(with_defaults(plan, self._defaults), force)
         return await self._as_stored(await self._register(plan, force, adopt=True))
 
-    async def pinned(self, plan: Plan, *, force: bool = False) -> Registered:
+    async def pinned(self, plan: Plan, *, force: bool = False) -> RegisteredPlan:
         """What a task of the plan is pinned to: as it is known here, else as `register`, which makes it the current
         one. Raises as that."""
         wanted = plan if self._defaults is None else with_defaults(plan, self._defaults)
         if (known := self._ids.get(wanted.hash)) is None:
             return await self.register(plan, force=force)
         template_id, stored = known
-        found = Registered(template_id, wanted, stored)
+        found = RegisteredPlan(template_id, wanted, stored)
         return found if self._defaults is not None else await self._as_stored(found)
 
-    async def _as_stored(self, found: Registered) -> Registered:
+    async def _as_stored(self, found: RegisteredPlan) -> RegisteredPlan:
         """With the defaults that are stored with it."""
         try:
             return found._replace(plan=await self.get(found.template_id))
         except PlanUnreadable:  # a newer version has stored it
             return found
 
-    async def _register(self, plan: Plan, force: bool, adopt: bool = False) -> Registered:
+    async def _register(self, plan: Plan, force: bool, adopt: bool = False) -> RegisteredPlan:
         text = to_json(registration(plan, force=force, adopt=adopt))
         answer = await self._connection.call("tasker.register_template_v1(%s::jsonb)", text)
         if answer.get("refused"):
@@ -134,7 +134,7 @@ class PlanStore:
         self._ids[plan.hash] = answer["template"], answer["hash"]
         if answer["hash"] == plan.hash:
             self.cache.keep(answer["template"], plan, answer["hash"])
-        return Registered(answer["template"], plan, answer["hash"])
+        return RegisteredPlan(answer["template"], plan, answer["hash"])
 
     async def get(self, template_id: int) -> Plan:
         """The plan of that identifier. Raises `TaskNotFound` when there is none, `PlanUnreadable`."""
@@ -158,14 +158,14 @@ class PlanStore:
             known.clear()
         return self.cache.clear()
 
-    async def refresh(self, namespace: str, name: str, version: str) -> Registered:
+    async def refresh(self, namespace: str, name: str, version: str) -> RegisteredPlan:
         """Read a registered template anew. Raises as `find`."""
         self._unreadable.clear()
         found = await self.find(namespace, name, version)
         self.cache.clear(found.template_id)
         return found._replace(plan=await self.get(found.template_id))
 
-    async def find(self, namespace: str, name: str, version: str | None = None) -> Registered:
+    async def find(self, namespace: str, name: str, version: str | None = None) -> RegisteredPlan:
         """The registered template of that name; without a version the one registered last.
 
         Which one that is the database says each time; a plan is read once. Raises `TemplateNotFound` when there is
@@ -179,11 +179,11 @@ class PlanStore:
         ((template_id, stored),) = rows
         if (known := self.cache.plans.get(template_id)) is not None and known.stored != stored:
             self.forget()  # the database is another one than it was
-        found = Registered(template_id, await self.get(template_id), stored)
+        found = RegisteredPlan(template_id, await self.get(template_id), stored)
         self._ids.setdefault(found.plan.hash, (template_id, stored))
         return found if self._defaults is None else await self._with_defaults(found)
 
-    async def _with_defaults(self, found: Registered) -> Registered:
+    async def _with_defaults(self, found: RegisteredPlan) -> RegisteredPlan:
         """The template as this process submits it."""
         key = found.template_id, found.hash
         if (known := self._submitted.get(key)) is not None:

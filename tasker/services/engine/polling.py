@@ -8,7 +8,7 @@ import math
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from tasker.contracts.backoff import Backoff, jittered
+from tasker.contracts.backoff import BackoffPolicy, jittered
 from tasker.contracts.clock import Random
 from tasker.contracts.dataclasses import dataclass
 
@@ -18,7 +18,7 @@ SPREAD = 0.25
 
 
 @dataclass(slots=True)
-class Poll:
+class QueuePoll:
     """One poll of a queue; `found` says how much was there."""
 
     found: int = 0
@@ -31,12 +31,12 @@ class PollPolicy(Protocol):
         """Seconds at most until the next poll; None: not before something is announced."""
         ...
 
-    def poll(self, *, polled: bool) -> AbstractContextManager[Poll]:
+    def poll(self, *, polled: bool) -> AbstractContextManager[QueuePoll]:
         """Count the poll made inside; `polled` when nothing announced work."""
         ...
 
 
-class Poller:
+class QueuePoller:
     """Waits for an announcement or, where the process polls, for pauses that double up to the longest, with jitter.
 
     `clear`, poll, then `wait`: what is announced after the clear ends the wait at once.
@@ -59,7 +59,7 @@ class Poller:
         """There was work: the next pause is short again."""
         self._pause = SHORTEST_SECONDS
 
-    def poll(self, *, polled: bool) -> AbstractContextManager[Poll]:
+    def poll(self, *, polled: bool) -> AbstractContextManager[QueuePoll]:
         """Count the poll made inside; `polled` when nothing announced work."""
         return self._policy.poll(polled=polled)
 
@@ -67,7 +67,7 @@ class Poller:
         """The next, longer pause, of `at_most` seconds. True when it was ended by an announcement."""
         longest = self._policy.longest_pause()
         if longest is not None:
-            self._pause = Backoff(SHORTEST_SECONDS, longest).after(self._pause)
+            self._pause = BackoffPolicy(SHORTEST_SECONDS, longest).after(self._pause)
         pause = min(at_most, math.inf if longest is None else self._pause)
         seconds = None if pause == math.inf else jittered(pause, SPREAD, self._random.random())
         with contextlib.suppress(TimeoutError):

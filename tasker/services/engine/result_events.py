@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Announced:
+class AnnouncedEvents:
     """One event as subscribers get it, or why it is not published.
 
     `payload` is None where the engine has it from the result; `publisher` is told that the event was accepted.
@@ -40,17 +40,17 @@ class Announced:
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class ResultEvents:
     """The events of one result: `stored` by their numbers, `here` those to tell in this process.
 
     Those that the handler published itself are numbered behind those that its step declares.
     """
 
     stored: Mapping[str, Any] = field(default_factory=dict)
-    here: tuple[tuple[str, Announced], ...] = ()
+    here: tuple[tuple[str, AnnouncedEvents], ...] = ()
     """With their delivery modes, in the order of their numbers."""
 
-    def and_published(self, announced: Announced, number: int, event: HandlerEvent, *, told: bool) -> Events:
+    def and_published(self, announced: AnnouncedEvents, number: int, event: HandlerEvent, *, told: bool) -> ResultEvents:
         """These and one that the handler published itself; it is for this process where it is `told`.
 
         The engine gets each with its condition: it is the one that knows which outcome is accepted.
@@ -58,13 +58,13 @@ class Events:
         said = {"n": event.name, "d": event.delivery_mode, "c": event.condition}
         stored = {} if event.delivery_mode == "fast" else {str(number): {**(announced.stored("durable") or {}), **said}}
         here = ((event.delivery_mode, announced),) if told and announced.event is not None else ()
-        return Events({**self.stored, **stored}, (*self.here, *here))
+        return ResultEvents({**self.stored, **stored}, (*self.here, *here))
 
-    def and_(self, announced: Announced, number: int, delivery_mode: str) -> Events:
+    def and_(self, announced: AnnouncedEvents, number: int, delivery_mode: str) -> ResultEvents:
         """These and one more."""
         stored = None if delivery_mode == "fast" else announced.stored(delivery_mode)
         told = announced.event is not None
-        return Events(
+        return ResultEvents(
             self.stored if stored is None else {**self.stored, str(number): stored},
             (*self.here, (delivery_mode, announced)) if told else self.here,
         )

@@ -7,14 +7,14 @@ from typing import Any, Protocol, TypeAlias
 
 from tasker.services.engine.answers import SubmitAnswer
 
-Submission: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[SubmitAnswer]]
+StartableSubmission: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[SubmitAnswer]]
 """Submits with these arguments."""
 
 
-class Starter(Protocol):
+class EagerStarter(Protocol):
     """The worker in a process that submits."""
 
-    async def start(self, submit: Submission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
+    async def start(self, submit: StartableSubmission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
         """Submit with what the worker says of itself (`Caller.args`) beside these arguments, setting aside slots for
         so many steps, and start what the answer hands over. Raises as `submit`."""
         ...

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from tasker.contracts.hook_arguments import Transition
+from tasker.contracts.hook_arguments import StateTransition
 from tasker.contracts.json_text import JsonText
 from tasker.lifecycle.machines.moves import CHANGES
 
@@ -24,13 +24,13 @@ PARKED = {"ok": "enqueued_for_orchestration"} | dict.fromkeys(("retry", "fail"),
 """The same where a worker leaves its results to an orchestrator."""
 
 
-Made: TypeAlias = Callable[..., Transition]
+Made: TypeAlias = Callable[..., StateTransition]
 """Makes transitions of one write, which have its times."""
 
 
 def transitions_of(
     function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float
-) -> tuple[Transition, ...]:
+) -> tuple[StateTransition, ...]:
     """What `tasker.FUNCTION_v1` did, asked at `began` by `perf_counter`, in the order of its doing.
 
     Empty where it answered nothing of the kind. Reads the clock.
@@ -39,7 +39,7 @@ def transitions_of(
     created = answer.get("created") if function == "submit" else ()
     answered_at = datetime.now(UTC)
     made = partial(
-        Transition, asked_at=answered_at - timedelta(seconds=perf_counter() - began), answered_at=answered_at
+        StateTransition, asked_at=answered_at - timedelta(seconds=perf_counter() - began), answered_at=answered_at
     )
     changed, claimed = _changed(made, targets, args, answer), _claimed(made, args, answer)
     return (*_created(made, created), *changed, *claimed, *_ended(made, answer))
@@ -53,13 +53,13 @@ def closed_elsewhere(args: Mapping[str, Any], answer: Mapping[str, Any]) -> dict
     return {task: state for task, state in ended.items() if task not in own}
 
 
-def _created(made: Made, tasks: Sequence[str] | None) -> Iterator[Transition]:
+def _created(made: Made, tasks: Sequence[str] | None) -> Iterator[StateTransition]:
     yield from (made(task, None, "pending") for task in tasks or ())
 
 
 def _changed(
     made: Made, targets: Mapping[str, str], args: Mapping[str, Any], answer: Mapping[str, Any]
-) -> Iterator[Transition]:
+) -> Iterator[StateTransition]:
     refused = answer.get("verdicts") or {}
     for item in args.get("items", ()) if targets else ():
         if item["s"] not in refused and item["kind"] in targets:
@@ -75,10 +75,10 @@ def _failure(error: Any) -> dict[str, str | None]:
     return {"error_type": found.get("error_type"), "error_message": found.get("message")}
 
 
-def _claimed(made: Made, args: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[Transition]:
+def _claimed(made: Made, args: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[StateTransition]:
     for row in answer.get("claims") or ():
         yield made(row["task"], row["step"], "in_progress", worker=args.get("worker"), token=row["token"])
 
 
-def _ended(made: Made, answer: Mapping[str, Any]) -> Iterator[Transition]:
+def _ended(made: Made, answer: Mapping[str, Any]) -> Iterator[StateTransition]:
     yield from (made(task, None, state) for task, state in (answer.get("finished") or {}).items())

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from tasker.contracts.hook_arguments import Written
+from tasker.contracts.hook_arguments import WriteCommitted
 from tasker.contracts.json_text import JsonText
 
 RESULTS = frozenset(("ok", "retry", "fail"))
@@ -18,12 +18,12 @@ NAMED_FAILURES = frozenset(("timeout", "worker_lost"))
 """Failures that are counted by their type; all others are an `error`."""
 
 
-def written(function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float) -> Written:
+def written(function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float) -> WriteCommitted:
     """What `tasker.FUNCTION_v1` did, asked at `began` by `perf_counter`."""
     duration_ms = (perf_counter() - began) * 1000
     accepted = list(_accepted(function, args, answer))
     worker, finished = args.get("worker"), answer.get("finished") or {}
-    return Written(
+    return WriteCommitted(
         function,
         duration_ms,
         queued=tuple((answer.get("sent") or {}).items()),

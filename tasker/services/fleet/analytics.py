@@ -40,7 +40,7 @@ class Performance:
 
 
 @dataclass(frozen=True, slots=True)
-class Slow:
+class SlowItem:
     """A template, or one `step` of it; `mean_steps` is how many steps its tasks have."""
 
     namespace: str
@@ -117,8 +117,8 @@ class TemplatePaces:
 class Bottlenecks:
     """The slowest steps and templates of the window, how many tasks and steps are in which state, and what to do."""
 
-    steps: Sequence[Slow]
-    tasks: Sequence[Slow]
+    steps: Sequence[SlowItem]
+    tasks: Sequence[SlowItem]
     counts: Mapping[str, int]
     """`<state>_tasks` and `<state>_steps` for every state, `total_tasks`, `total_steps`."""
     pool_utilization: float
@@ -135,7 +135,7 @@ class Bottlenecks:
             found.append("the pool of this process is nearly full: raise common.database.pool.max_connections")
         return found
 
-    def _failing(self) -> list[Slow]:
+    def _failing(self) -> list[SlowItem]:
         return [each for each in (*self.steps, *self.tasks) if each.error_rate >= OFTEN_FAILED]
 
 
@@ -185,8 +185,8 @@ def _times(row: Mapping[str, Any]) -> dict[str, datetime | None]:
     return {name: row[name] and datetime.fromisoformat(row[name]) for name in times}
 
 
-def _slow(row: Mapping[str, Any]) -> Slow:
-    return Slow(**{**row, "last_at": row["last_at"] and datetime.fromisoformat(row["last_at"])})
+def _slow(row: Mapping[str, Any]) -> SlowItem:
+    return SlowItem(**{**row, "last_at": row["last_at"] and datetime.fromisoformat(row["last_at"])})
 
 
 def _counts(row: Mapping[str, Any]) -> dict[str, int]:

@@ -26,7 +26,7 @@ FIRST = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass(slots=True)
-class Waiting:
+class PendingMessages:
     """What needs a message on the new provider."""
 
     steps: Counter[str] = field(default_factory=Counter)
@@ -35,18 +35,18 @@ class Waiting:
     """Parked results."""
 
 
-class Migration:
+class BrokerMigration:
     """To the provider of `engine`, whose hints are sent there."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._new = engine.messaging
 
-    async def waiting(self) -> Waiting:
+    async def waiting(self) -> PendingMessages:
         """What `send` would send, counted."""
         return await self._through(send=False)
 
-    async def send(self) -> Waiting:
+    async def send(self) -> PendingMessages:
         """Give every enqueued step and every parked result a message on the new provider; what was sent.
 
         Steps that have one are left out where the provider can be searched; elsewhere they get a second one. Raises
@@ -58,8 +58,8 @@ class Migration:
             await self._engine.wake(sent.steps)
         return sent
 
-    async def _through(self, *, send: bool) -> Waiting:
-        waiting, after = Waiting(), FIRST
+    async def _through(self, *, send: bool) -> PendingMessages:
+        waiting, after = PendingMessages(), FIRST
         while True:
             args = {"after": after, "limit": SLICE}
             ((found,),) = await self._engine.connection.execute(query("brokers", "waiting"), args)

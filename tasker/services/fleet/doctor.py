@@ -25,7 +25,7 @@ CONNECTIONS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class DoctorFinding:
     """Something that was found in one of the `CHECKS`: `what`, some of it, and the `fix`.
 
     `wrong` is False for what mends by itself and for what a person should merely know.
@@ -39,7 +39,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveProcess:
+class LiveProcessRow:
     """A process whose lease stands; `ahead_ms`: of the database's clock, when it started."""
 
     name: str
@@ -65,15 +65,15 @@ class Doctor:
         self._engine, self._window, self._expected = engine, window, expected
         self._checks = TaskChecks(engine)
 
-    async def findings(self) -> list[Diagnosis]:
+    async def findings(self) -> list[DoctorFinding]:
         """Everything, in the order of the `CHECKS`: the oldest open tasks are read, of the finished ones a sample."""
-        fleet = [LiveProcess(*row) for row in await self._rows("processes")]
+        fleet = [LiveProcessRow(*row) for row in await self._rows("processes")]
         found = [*versions(fleet), *await self._connections(), *await self._unexpected(), *await self._upkeep()]
         found += [*settings(fleet, self._window, self._engine), *clocks(fleet), *await self._own_clock()]
         found += await self._tasks(fleet)
         return sorted(found, key=lambda each: CHECKS.index(each.check))
 
-    async def _connections(self) -> list[Diagnosis]:
+    async def _connections(self) -> list[DoctorFinding]:
         statement = query("sessions", "capacity")
         ((allowed, reserved, in_use, live),) = await self._engine.connection.execute(statement)
         room, needed = allowed - reserved, live * CONNECTIONS
@@ -81,35 +81,35 @@ class Doctor:
             return []
         what = f"{in_use} of {room} connections are used, and {live} processes take up to {needed}"
         fix = "raise max_connections of the server, put a pooler in front, or start fewer processes"
-        return [Diagnosis("connections", what, fix)]
+        return [DoctorFinding("connections", what, fix)]
 
-    async def _unexpected(self) -> list[Diagnosis]:
+    async def _unexpected(self) -> list[DoctorFinding]:
         ((ours,),) = await self._engine.connection.execute(query("sessions", "ours"))
         if ours <= self._expected:
             return []
         what = f"{ours} connections to this database are Tasker's, and {self._expected} are expected"
         fix = "look who has them (application_name in pg_stat_activity); if so many are meant, say so: "
         fix += "orchestration.web.database_pools.max_total_connections_hint"
-        return [Diagnosis("connections", what, fix, wrong=False)]
+        return [DoctorFinding("connections", what, fix, wrong=False)]
 
-    async def _upkeep(self) -> list[Diagnosis]:
+    async def _upkeep(self) -> list[DoctorFinding]:
         ((kept,),) = await self._engine.connection.execute(query("sessions", "upkeep"))
         if kept:
             return []
         what = "autovacuum is turned off on this server: statistics grow old, and queries slow"
-        return [Diagnosis("settings", what, "set autovacuum = on and track_counts = on, and reload the server")]
+        return [DoctorFinding("settings", what, "set autovacuum = on and track_counts = on, and reload the server")]
 
-    async def _own_clock(self) -> list[Diagnosis]:
+    async def _own_clock(self) -> list[DoctorFinding]:
         before = datetime.now(UTC)
         ((now,),) = await self._rows("now")
         ahead = (before + (datetime.now(UTC) - before) / 2 - now).total_seconds() * 1000
         return clock("this machine", round(ahead)) if abs(ahead) > CLOCK_TOLERANCE_MS else []
 
-    async def _tasks(self, fleet: Sequence[LiveProcess]) -> list[Diagnosis]:
+    async def _tasks(self, fleet: Sequence[LiveProcessRow]) -> list[DoctorFinding]:
         broken, lost, parked, read = Broken(), list[str](), False, 0
         without: dict[str, list[str]] = {}
         broken.add(await self._checks.rows("fleet_violations"))
-        found: list[Diagnosis] = []
+        found: list[DoctorFinding] = []
         async for tasks in self._checks.slices("open", SLICE):
             if read >= OPEN:
                 found.append(not_all_read(read))
@@ -127,14 +127,14 @@ class Doctor:
         found += [unheld(lost, bool(fleet))] if lost else []
         if parked and not any(each.kind == "orchestrator" for each in fleet):
             what = "results wait for an orchestrator, and none is at work"
-            found.append(Diagnosis("queues", what, "start one: tasker orchestrator; or set result_path to inline"))
+            found.append(DoctorFinding("queues", what, "start one: tasker orchestrator; or set result_path to inline"))
         return found
 
     async def _rows(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
         return await self._engine.connection.execute(query("doctor", name), params)
 
 
-def versions(fleet: Sequence[LiveProcess]) -> list[Diagnosis]:
+def versions(fleet: Sequence[LiveProcessRow]) -> list[DoctorFinding]:
     """Processes of other releases than this one."""
     others = Counter(each.version for each in fleet if each.version != __version__)
     examples = [f"{each.name} on {each.host}: {each.version or 'unknown'}" for each in fleet if each.version in others]
@@ -142,18 +142,18 @@ def versions(fleet: Sequence[LiveProcess]) -> list[Diagnosis]:
         return []
     what = f"{others.total()} of {len(fleet)} processes are of another release than this one, {__version__}"
     fix = "end the rolling upgrade: start them again with one release"
-    return [Diagnosis("versions", what, fix, examples=examples[:EXAMPLES])]
+    return [DoctorFinding("versions", what, fix, examples=examples[:EXAMPLES])]
 
 
-def settings(fleet: Sequence[LiveProcess], window: int, engine: Engine) -> list[Diagnosis]:
+def settings(fleet: Sequence[LiveProcessRow], window: int, engine: Engine) -> list[DoctorFinding]:
     """What is set in one place and does not go with another."""
-    found: list[Diagnosis] = []
+    found: list[DoctorFinding] = []
     provider = engine.messaging.provider_name()
     if strangers := [each for each in fleet if each.backend and each.backend != provider]:
         what = f"{len(strangers)} of {len(fleet)} processes use another messaging provider than {provider}"
         fix = "they see no message of it: give all the same backend; to move: tasker broker migrate"
         named = [f"{each.name} on {each.host}: {each.backend}" for each in strangers]
-        found.append(Diagnosis("settings", what, fix, examples=named[:EXAMPLES]))
+        found.append(DoctorFinding("settings", what, fix, examples=named[:EXAMPLES]))
     slots = Counter[str]()
     for each in fleet:
         slots.update(dict.fromkeys(each.namespaces, each.slots) if each.kind == "worker" else {})
@@ -161,50 +161,50 @@ def settings(fleet: Sequence[LiveProcess], window: int, engine: Engine) -> list[
         if number > window:
             what = f"workers of {namespace} have {number} slots, and its queue takes {window} steps at a time"
             fix = "raise common.execution.enqueue_window above the sum of max_concurrent_handlers"
-            found.append(Diagnosis("settings", what, fix))
+            found.append(DoctorFinding("settings", what, fix))
     return found
 
 
-def clocks(fleet: Sequence[LiveProcess]) -> list[Diagnosis]:
+def clocks(fleet: Sequence[LiveProcessRow]) -> list[DoctorFinding]:
     """Processes whose clocks were wrong when they started."""
     wrong = [each for each in fleet if abs(each.ahead_ms) > CLOCK_TOLERANCE_MS]
     return [found for each in wrong for found in clock(f"{each.kind} {each.name} on {each.host}", each.ahead_ms)]
 
 
-def clock(whose: str, ahead_ms: int) -> list[Diagnosis]:
+def clock(whose: str, ahead_ms: int) -> list[DoctorFinding]:
     """That a clock is wrong."""
     where = "ahead of" if ahead_ms > 0 else "behind"
     what = f"the clock of {whose} is {abs(ahead_ms) / 1000:.0f} s {where} the database's"
-    return [Diagnosis("clocks", what, "let NTP set it: new tasks and identifiers get their order from it")]
+    return [DoctorFinding("clocks", what, "let NTP set it: new tasks and identifiers get their order from it")]
 
 
-def violation(rule: str, examples: Sequence[str]) -> Diagnosis:
+def violation(rule: str, examples: Sequence[str]) -> DoctorFinding:
     """That a promise is broken."""
     mends = rule in MENDED
     fix = "the next sweep repairs it" if mends else "no sweep repairs it: report it, and see `tasker db check`"
-    return Diagnosis("rows", f"{rule}: {len(examples)}", fix, not mends, examples[:EXAMPLES])
+    return DoctorFinding("rows", f"{rule}: {len(examples)}", fix, not mends, examples[:EXAMPLES])
 
 
-def not_all_read(number: int) -> Diagnosis:
+def not_all_read(number: int) -> DoctorFinding:
     """That there are more open tasks than are read."""
     what = f"the {number:,} oldest open tasks were read; there are more"
-    return Diagnosis("rows", what, "read all of them: tasker db check", wrong=False)
+    return DoctorFinding("rows", what, "read all of them: tasker db check", wrong=False)
 
 
-def without_message(namespace: str, steps: Sequence[str]) -> Diagnosis:
+def without_message(namespace: str, steps: Sequence[str]) -> DoctorFinding:
     """That steps are in the queue by their rows and not by its messages."""
     what = f"enqueued in {namespace}, without a message: {len(steps)}"
     fix = "sweeps send them again; if it stays, no process is at work: start tasker worker"
-    return Diagnosis("queues", what, fix, wrong=False, examples=steps[:EXAMPLES])
+    return DoctorFinding("queues", what, fix, wrong=False, examples=steps[:EXAMPLES])
 
 
-def unheld(steps: Sequence[str], swept: bool) -> Diagnosis:
+def unheld(steps: Sequence[str], swept: bool) -> DoctorFinding:
     """That steps run for workers that are gone."""
     fix = "the next sweep takes them back" if swept else "nobody sweeps: start tasker worker or tasker orchestrator"
     what = f"in progress for a worker that is not alive: {len(steps)}"
-    return Diagnosis("queues", what, fix, wrong=not swept, examples=steps[:EXAMPLES])
+    return DoctorFinding("queues", what, fix, wrong=not swept, examples=steps[:EXAMPLES])
 
 
-def to_dict(found: Sequence[Diagnosis]) -> dict[str, Any]:
+def to_dict(found: Sequence[DoctorFinding]) -> dict[str, Any]:
     """As plain data (`tasker doctor --format json`)."""
     return {"wrong": any(each.wrong for each in found), "checks": CHECKS, "findings": [asdict(each) for each in found]}

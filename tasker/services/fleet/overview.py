@@ -13,7 +13,7 @@ from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import UsageError
 from tasker.services.fleet.activity import Activity, activity
-from tasker.services.progress import Reported
+from tasker.services.progress import ReportedProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class TemplatePace:
 
 
 @dataclass(frozen=True, slots=True)
-class RunningStep(Reported):
+class RunningStep(ReportedProgress):
     """A step whose handler says how far it is."""
 
     task: str
@@ -130,7 +130,7 @@ class Backlog:
 
 
 @dataclass(frozen=True, slots=True)
-class StepInHand:
+class InFlightStep:
     """A step that a process runs."""
 
     task: str
@@ -141,7 +141,7 @@ class StepInHand:
     deadline_at: datetime | None
 
 
-class Fleet:
+class FleetOverview:
     """Reads how the fleet does. Raises `DatabaseError`."""
 
     def __init__(self, connection: Statements) -> None:
@@ -171,13 +171,13 @@ class Fleet:
         params = {"namespaces": None if namespaces is None else list(namespaces)}
         return [Backlog(*row) for row in await self._connection.execute(query("fleet", "backlog"), params)]
 
-    async def in_hand(self, worker: str) -> list[StepInHand]:
+    async def in_hand(self, worker: str) -> list[InFlightStep]:
         """The steps that a process runs, at most 200. Raises `UsageError` for what is no identifier."""
         try:
             params = {"worker": str(UUID(worker))}
         except ValueError:
             raise UsageError(f"{worker!r:.60} is not a process's identifier", hint="see `tasker worker list`") from None
-        return [StepInHand(*row) for row in await self._connection.execute(query("fleet", "in_hand"), params)]
+        return [InFlightStep(*row) for row in await self._connection.execute(query("fleet", "in_hand"), params)]
 
     async def activity(
         self,

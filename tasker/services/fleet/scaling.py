@@ -9,7 +9,7 @@ from typing import Any
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.errors import UsageError
-from tasker.lifecycle.scaling import BY_DEFAULT, Load, ScalingSettings, recommend_workers
+from tasker.lifecycle.scaling import BY_DEFAULT, NamespaceLoad, ScalingSettings, recommend_workers
 
 WINDOW_SECONDS = 300.0
 """Of so much of the past the rates are."""
@@ -17,7 +17,7 @@ WINDOW_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class ScalingAdvice:
-    """How many workers a namespace should have and why, with what that was found by (as in `Load`)."""
+    """How many workers a namespace should have and why, with what that was found by (as in `NamespaceLoad`)."""
 
     namespace: str
     recommended_workers: int
@@ -48,10 +48,10 @@ async def scaling(
             raise UsageError(message, hint=f"{low} must be at most {high}")
     args = {"window_seconds": WINDOW_SECONDS} | ({} if namespaces is None else {"namespaces": list(namespaces)})
     found = await connection.call("tasker.scaling_v1(%s::jsonb)", args)
-    return [advice(Load(**each), settings) for each in found["namespaces"]]
+    return [advice(NamespaceLoad(**each), settings) for each in found["namespaces"]]
 
 
-def advice(load: Load, settings: ScalingSettings) -> ScalingAdvice:
+def advice(load: NamespaceLoad, settings: ScalingSettings) -> ScalingAdvice:
     """What is recommended for a namespace."""
     found, seconds = recommend_workers(load, settings), load.clears_in_seconds
     return ScalingAdvice(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tasker.db.connection import Statements
 from tasker.db.queries import query
-from tasker.services.listings import RegisteredProcess
+from tasker.services.listings import ProcessRow
 
 
 class Workers:
@@ -15,10 +15,10 @@ class Workers:
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
-    async def list(self, *, stopped: bool = False) -> Sequence[RegisteredProcess]:
+    async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]:
         """Every registered process: `live`, `draining` or `lost` (its lease is over); with `stopped` the ended, too."""
         rows = await self._connection.execute(query("workers", "list"), {"stopped": stopped})
-        return [RegisteredProcess(*row) for row in rows]
+        return [ProcessRow(*row) for row in rows]
 
     async def serving(self, template_id: int) -> Mapping[str, int]:
         """How many live workers have the handler of each step of a template, by the step's name.

@@ -10,15 +10,15 @@ from tasker.contracts.plan import Plan
 from tasker.contracts.step_types import StepType
 from tasker.db.queries import query
 from tasker.errors import StateMachineError, StepNotFound
-from tasker.lifecycle.rerun import Rerun, rerun_from
-from tasker.services.by_hand import by_hand
+from tasker.lifecycle.rerun import RerunScope, rerun_from
+from tasker.services.by_hand import audited
 from tasker.services.changed_input import changed
 from tasker.services.engine.answers import RerunAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.graph import read_graph
 from tasker.services.engine.plans import PlanStore
 from tasker.services.reports import TaskReport
-from tasker.services.submitting.submission import Request, Submitter
+from tasker.services.submitting.submission import Submission, Submitter
 from tasker.services.tasks import checked, not_found
 
 MAX_REPLANS = 20
@@ -26,7 +26,7 @@ DECIDING = [type_.value for type_ in StepType if type_.expands]
 
 
 @dataclass(frozen=True, slots=True)
-class Rerunning:
+class StartedRerun:
     """A task that runs again: the new one's id, how many steps it begins with, and how many of them are done."""
 
     task_uuid: str
@@ -56,7 +56,7 @@ class Reruns:
     def __init__(self, engine: Engine, plans: PlanStore, submitter: Submitter) -> None:
         self._engine, self._plans, self._drafts = engine, plans, submitter.drafts
 
-    @by_hand("App.reruns.start")
+    @audited("App.reruns.start")
     async def start(
         self,
         task_uuid: str,
@@ -66,7 +66,7 @@ class Reruns:
         reason: str,
         context: Mapping[str, Any] | None = None,
         changes: Mapping[str, Any] | None = None,
-    ) -> Rerunning:
+    ) -> StartedRerun:
         """Begin a new task of the same template that runs `step` and what is below it, and whatever is not done.
 
         The results of all other steps are reused; what decision and batchable steps among those that run again have
@@ -76,7 +76,7 @@ class Reruns:
         `UsageError` for a path that leads into a value that is no object.
         """
         former, task_id = await self._former(task_uuid), self._drafts.new_id()
-        request = Request(
+        request = Submission(
             changed(former.context if context is None else context, changes or {}),
             former.priority,
             idempotency_key=f"rerun {task_id}",
@@ -90,7 +90,7 @@ class Reruns:
             args = {"task": former.task_uuid, "draft": draft.item, "n": note, **await self._planned(former, step)}
             answer = await self._engine.move("rerun", args, RerunAnswer)
             if answer.created:
-                return Rerunning(draft.task_uuid, answer.steps, answer.reused)
+                return StartedRerun(draft.task_uuid, answer.steps, answer.reused)
             former = await self._former(task_uuid)
         raise StateMachineError(f"the graph of task {task_uuid} keeps changing; try again")
 
@@ -107,5 +107,5 @@ class Reruns:
         version, existing = await read_graph(self._engine, former.plan, former.task_uuid)
         if step not in {existed.name for existed in existing}:
             raise StepNotFound(f"task {former.task_uuid} has no step {step!r}", hint="see `tasker task show`")
-        rerun: Rerun = rerun_from(former.plan, step, existing, former.decided, self._engine.rules.limits)
+        rerun: RerunScope = rerun_from(former.plan, step, existing, former.decided, self._engine.rules.limits)
         return {"gv": version, "again": sorted(rerun.again), "dropped": sorted(rerun.dropped)}

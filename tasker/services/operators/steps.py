@@ -12,8 +12,8 @@ from tasker.errors import IllegalTransition, StateMachineError, StepNotFound
 from tasker.lifecycle.machines.moves import CHANGES
 from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.storable import encode
-from tasker.services.by_hand import by_hand
-from tasker.services.engine.answers import OperateAnswer, RetryAnswer
+from tasker.services.by_hand import audited
+from tasker.services.engine.answers import OperatorAnswer, RetryAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.graph import plan_growth
 from tasker.services.engine.plans import PlanStore
@@ -23,7 +23,7 @@ MAX_REPLANS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Retried:
+class RetriedSteps:
     """The names of the steps that run again, and of those that were left: lost, and to be run only once (rule 11)."""
 
     reset: tuple[str, ...]
@@ -39,13 +39,13 @@ class Steps:
     def __init__(self, engine: Engine, plans: PlanStore) -> None:
         self._engine, self._plans = engine, plans
 
-    @by_hand("App.steps.reset")
+    @audited("App.steps.reset")
     async def reset(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
         """Run a step in `error` again, with its attempts counted from zero; inputs and checkpoint stay."""
         await self._operate(task_uuid, step, {"kind": "reset", "n": {"actor": actor, "reason": reason}})
 
-    @by_hand("App.steps.retry")
-    async def retry(self, task_uuid: str, *, actor: str, reason: str) -> Retried:
+    @audited("App.steps.retry")
+    async def retry(self, task_uuid: str, *, actor: str, reason: str) -> RetriedSteps:
         """Reset every step in `error`, in one transaction, so that the task goes on.
 
         Raises `TaskNotFound`, and `StateMachineError` for a task that was cancelled.
@@ -56,14 +56,14 @@ class Steps:
             raise not_found(task_uuid)
         if answer.state == "cancelled":
             raise StateMachineError(f"task {task_uuid} is cancelled: nothing of it runs again")
-        return Retried(tuple(answer.reset), tuple(answer.left))
+        return RetriedSteps(tuple(answer.reset), tuple(answer.left))
 
-    @by_hand("App.steps.resolve")
+    @audited("App.steps.resolve")
     async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
         """Take a step as done without a result; what depends on it goes on."""
         await self._settle(task_uuid, step, {"kind": "resolve", "n": {"actor": actor, "reason": reason}}, None)
 
-    @by_hand("App.steps.complete")
+    @audited("App.steps.complete")
     async def complete(
         self,
         task_uuid: str,
@@ -109,7 +109,7 @@ class Steps:
     async def _operate(self, task_uuid: str, step: str, item: Mapping[str, Any]) -> bool:
         """False when the graph has changed since it was read."""
         args = {"task": checked(task_uuid), "step": step, **item}
-        answer = await self._engine.move("operate", args, OperateAnswer)
+        answer = await self._engine.move("operate", args, OperatorAnswer)
         if answer.state is None:
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
         if answer.verdict not in (None, Verdict.REPLAN):

@@ -9,19 +9,19 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.submission import Draft, OnDuplicate, Request, Submitted, Submitter, or_existing
+from tasker.services.submitting.submission import Draft, OnDuplicate, Submission, SubmissionResult, Submitter, existing_task_or_error
 
-Answer = Submitted | TaskerError
+Answer = SubmissionResult | TaskerError
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class TemplateSubmission:
     """A task to create of a registered template; `version` None is the one registered last."""
 
     namespace: str
     template: str
     version: str | None
-    request: Request
+    request: Submission
 
 
 class BulkSubmitter:
@@ -30,7 +30,7 @@ class BulkSubmitter:
     def __init__(self, submitter: Submitter, plans: PlanStore) -> None:
         self._submitter, self._plans = submitter, plans
 
-    async def submit(self, orders: Sequence[Order], *, on_duplicate: OnDuplicate = "refuse") -> list[Answer]:
+    async def submit(self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse") -> list[Answer]:
         """The answers in the order of the orders. Nothing raises: what the database says of one transaction is the
         answer for each of its tasks."""
         answers: dict[int, Answer] = {}
@@ -43,9 +43,9 @@ class BulkSubmitter:
                 answers |= await self._of_one_template(plan, {place: orders[place].request for place in places})
             except TaskerError as error:
                 answers |= dict.fromkeys(places, error)
-        return [or_existing(answers[place], on_duplicate) for place in range(len(orders))]
+        return [existing_task_or_error(answers[place], on_duplicate) for place in range(len(orders))]
 
-    async def _of_one_template(self, plan: Plan, requests: dict[int, Request]) -> dict[int, Answer]:
+    async def _of_one_template(self, plan: Plan, requests: dict[int, Submission]) -> dict[int, Answer]:
         answers: dict[int, Answer] = {}
         drafts: dict[int, Draft] = {}
         for place, request in requests.items():

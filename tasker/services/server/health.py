@@ -12,7 +12,7 @@ from tasker.contracts.metrics import Histogram
 from tasker.errors import PoolExhausted, TaskerError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import DepthLimits, Level
-from tasker.resilience.guard import Guard
+from tasker.resilience.guard import GuardedCircuit
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.guarded_connection import GuardedConnection
 from tasker.services.fleet.brokers import live_processes, namespaces
@@ -40,7 +40,7 @@ class Check:
 class ServerHealth:
     """Looks, at most once a second. `limits` say when a namespace has too much work."""
 
-    def __init__(self, engine: Engine, connection: GuardedConnection, breaker: Guard, limits: DepthLimits) -> None:
+    def __init__(self, engine: Engine, connection: GuardedConnection, breaker: GuardedCircuit, limits: DepthLimits) -> None:
         self._engine, self._connection, self._breaker, self._limits = engine, connection, breaker, limits
         self._found: tuple[float, Mapping[str, Check]] | None = None
         self._looking = asyncio.Lock()

@@ -14,8 +14,8 @@ from tasker.contracts.metrics import Histogram
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import TaskerError
-from tasker.lifecycle.breaker import BreakerState, Reading
-from tasker.services.fleet.overview import Fleet, Overview
+from tasker.lifecycle.breaker import BreakerState, BreakerReading
+from tasker.services.fleet.overview import FleetOverview, Overview
 from tasker.services.fleet.scaling import ScalingAdvice, scaling
 from tasker.services.server.catalogue import CATALOGUE as CATALOGUE  # offered with the numbers
 from tasker.services.server.exposition import Sample, exposition, families
@@ -76,7 +76,7 @@ class AccessCounts:
             yield Sample("tasker_permission_denials_total", number, {"permission": permission})
 
 
-def breaker_samples(readings: Iterable[Reading]) -> Iterator[Sample]:
+def breaker_samples(readings: Iterable[BreakerReading]) -> Iterator[Sample]:
     """The state of each breaker, and how many calls it has refused."""
     for reading in readings:
         named = {"component": reading.name}
@@ -87,13 +87,13 @@ def breaker_samples(readings: Iterable[Reading]) -> Iterator[Sample]:
 class ServerMetrics:
     """Reads the numbers, those of the fleet at most every five seconds."""
 
-    def __init__(self, fleet: Fleet, connection: Statements, health: ServerHealth) -> None:
+    def __init__(self, fleet: FleetOverview, connection: Statements, health: ServerHealth) -> None:
         self._fleet, self._connection, self._health = fleet, connection, health
         self.access = AccessCounts()
         self._found: tuple[float, str] | None = None
         self._reading = asyncio.Lock()
 
-    async def text(self, breakers: Iterable[Reading]) -> str:
+    async def text(self, breakers: Iterable[BreakerReading]) -> str:
         """Everything in the catalogue that is known now, with the state of these breakers. Nothing raises."""
         own = exposition(CATALOGUE, [*self._of_process(), *breaker_samples(breakers)]) + families(
             [self.access.verification, self._health.waits]

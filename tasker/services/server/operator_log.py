@@ -32,7 +32,7 @@ class OperatorAction:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAction:
+class RecordedAction:
     """An action as it was kept, and the status of its answer (of a command its exit code); None: it is not known.
 
     `refusal` is why it was not done: a message, or of an error whose message may be secret the kind alone.
@@ -50,7 +50,7 @@ class KeptAction:
     refusal: str | None = None
 
 
-class OperatorLog:
+class AuditLog:
     """Keeps actions in `tasker.operator_actions`. Raises `DatabaseError` like every statement."""
 
     def __init__(self, connection: Statements) -> None:
@@ -64,10 +64,10 @@ class OperatorLog:
 
     async def list(
         self, *, actor: str | None = None, since: datetime | None = None, limit: int = 50
-    ) -> Sequence[KeptAction]:
+    ) -> Sequence[RecordedAction]:
         """Actions, the newest first."""
         which = {"actor": actor, "since": since, "limit": limit}
-        return [KeptAction(*row) for row in await self._connection.execute(query("operators", "actions"), which)]
+        return [RecordedAction(*row) for row in await self._connection.execute(query("operators", "actions"), which)]
 
     async def answered(self, row: str, status: int) -> None:
         """Keep the status of the answer; where that fails what was done stays done, and the log says so."""

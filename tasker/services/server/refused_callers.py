@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from tasker.errors import NotAuthenticated, TaskerError
-from tasker.lifecycle.seldom import Seldom
+from tasker.lifecycle.seldom import LogThrottle
 
 _log = logging.getLogger("tasker.api")
 
@@ -18,8 +18,8 @@ class RefusedCallers:
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._credentials = _Kind("credentials_refused", Seldom(monotonic))
-        self._permissions = _Kind("permission_denied", Seldom(monotonic))
+        self._credentials = _Kind("credentials_refused", LogThrottle(monotonic))
+        self._permissions = _Kind("permission_denied", LogThrottle(monotonic))
 
     def note(self, error: TaskerError, *, request: str, address: str, caller: str | None) -> None:
         """Somebody was not let through."""
@@ -33,7 +33,7 @@ class RefusedCallers:
 
 
 class _Kind:
-    def __init__(self, name: str, seldom: Seldom) -> None:
+    def __init__(self, name: str, seldom: LogThrottle) -> None:
         self._name, self._seldom, self._last = name, seldom, ""
 
     def note(self, what: str) -> None:

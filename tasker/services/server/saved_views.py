@@ -9,7 +9,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import UsageError
-from tasker.services.by_hand import by_hand
+from tasker.services.by_hand import audited
 
 MOST_VIEWS, LONGEST_NAME, LONGEST_ADDRESS = 50, 60, 2000
 
@@ -34,7 +34,7 @@ class SavedViews:
         """All of them, by name."""
         return [SavedView(*row) for row in await self._connection.execute(query("operators", "views"))]
 
-    @by_hand("App.saved_views.save", "_connection")
+    @audited("App.saved_views.save", "_connection")
     async def save(self, name: str, address: str, *, by: str) -> None:
         """Keep these filters under a name, in place of what it named. Raises `UsageError`."""
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
@@ -45,7 +45,7 @@ class SavedViews:
         if not await self._connection.execute(query("operators", "save_view"), params):
             raise UsageError(f"there are {MOST_VIEWS} views already", hint="remove one that nobody needs")
 
-    @by_hand("App.saved_views.remove", "_connection")
+    @audited("App.saved_views.remove", "_connection")
     async def remove(self, name: str) -> bool:
         """Forget one; False where there was none of this name."""
         return bool(await self._connection.execute(query("operators", "remove_view"), {"name": name}))

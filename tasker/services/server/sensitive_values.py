@@ -7,7 +7,7 @@ from collections.abc import Collection
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Statements
 from tasker.db.queries import query
-from tasker.lifecycle.sensitive import Veil, has_sensitive
+from tasker.lifecycle.sensitive import Redactor, has_sensitive
 from tasker.services.engine.plans import PlanStore
 from tasker.services.reports import TaskReport
 from tasker.services.tasks import Tasks
@@ -19,7 +19,7 @@ class SensitiveValues:
     def __init__(self, connection: Statements, plans: PlanStore, tasks: Tasks) -> None:
         self._connection, self._plans, self._tasks = connection, plans, tasks
 
-    async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> Veil | None:
+    async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> Redactor | None:
         """What covers a task for somebody who may read sensitive values of these namespaces; None: nothing has to be.
 
         Raises `TaskNotFound`.
@@ -32,16 +32,16 @@ class SensitiveValues:
         rows = await self._connection.execute(query("templates", "marked_namespaces"))
         return frozenset(name for (name,) in rows) - frozenset(permitted)
 
-    async def veils(self, task_uuids: Collection[str], permitted: Collection[str] | None) -> dict[str, Veil]:
+    async def veils(self, task_uuids: Collection[str], permitted: Collection[str] | None) -> dict[str, Redactor]:
         """As `veil` for the inputs of many tasks, with one statement; those that need none are left out."""
         rows = await self._connection.execute(query("tasks", "template_ids"), {"tasks": list(task_uuids)})
         plans = {task: await self._plans.get(template_id) for task, template_id in rows}
-        return {task: Veil(plan) for task, plan in plans.items() if _is_covered(plan, permitted)}
+        return {task: Redactor(plan) for task, plan in plans.items() if _is_covered(plan, permitted)}
 
 
-def veil_of(report: TaskReport, plan: Plan) -> Veil:
+def veil_of(report: TaskReport, plan: Plan) -> Redactor:
     """The veil of a task that was read."""
-    return Veil(plan, report.context, report.results)
+    return Redactor(plan, report.context, report.results)
 
 
 def _is_covered(plan: Plan, permitted: Collection[str] | None) -> bool:

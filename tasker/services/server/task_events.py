@@ -13,7 +13,7 @@ from typing import Any
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.errors import UsageError
-from tasker.services.server.task_history import HistoryLooks, TaskEvent
+from tasker.services.server.task_history import HistoryPoller, TaskEvent
 from tasker.services.tasks import checked, not_found
 
 LATE = timedelta(seconds=5)
@@ -27,7 +27,7 @@ class TaskEvents:
     """Reads the history of tasks as it grows. `finished(task)` returns when a task has ended."""
 
     def __init__(self, connection: Statements, finished: Callable[[str], Awaitable[None]]) -> None:
-        self._looks, self._finished = HistoryLooks(connection), finished
+        self._looks, self._finished = HistoryPoller(connection), finished
 
     async def follow(
         self, task_uuid: str, place: str | None = None, *, quiet_seconds: float = 15.0

@@ -8,23 +8,23 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.lifecycle.machines.task import TERMINAL
-from tasker.services.listings import Happening
+from tasker.services.listings import HistoryItem
 
 INTERVAL_SECONDS = 0.1
 """Between two looks of a process, however many streams are open."""
-LOOKS = Backoff(INTERVAL_SECONDS, 1.0)
+LOOKS = BackoffPolicy(INTERVAL_SECONDS, 1.0)
 """Seconds between two looks at one task while nothing happens to it."""
 MOST_TASKS = 500
 """Tasks of one query."""
 
 
 @dataclass(frozen=True, slots=True)
-class TaskEvent(Happening):
+class TaskEvent(HistoryItem):
     """One transition of the task or of a step, or the progress of a step: `items_processed` by its checkpoints, or what
     its handler `reported`.
 
@@ -68,7 +68,7 @@ class _Asked:
             self.due = now + LOOKS.pause(self.looks)
 
 
-class HistoryLooks:
+class HistoryPoller:
     """Looks at the histories of tasks for many readers. Nothing runs while nobody asks.
 
     A look is a task of its own: a reader that goes away in its middle is not answered, and disturbs no statement.

@@ -10,7 +10,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
 from tasker.contracts.template_rules import TemplateRules
 from tasker.errors import TemplateError, UsageError
-from tasker.services.by_hand import by_hand
+from tasker.services.by_hand import audited
 from tasker.services.engine.plans import PlanStore
 from tasker.template.diagnostics import Diagnostic
 
@@ -19,7 +19,7 @@ FILE = "request"
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledTexts:
     """The plans of a text, and what is worth a warning."""
 
     plans: Sequence[Plan]
@@ -32,7 +32,7 @@ class TemplateTexts:
     def __init__(self, plans: PlanStore, rules: TemplateRules = ()) -> None:
         self._plans, self._rules = plans, rules
 
-    async def compiled(self, text: str, environment: str | None = None) -> Compiled:
+    async def compiled(self, text: str, environment: str | None = None) -> CompiledTexts:
         """The templates in a text. Raises `TemplateError` with every problem, `UsageError` for an unknown environment.
 
         It takes a thread: a large text would hold up everything else.
@@ -48,10 +48,10 @@ class TemplateTexts:
         require_environment(result, environment)
         if not result.plans:
             raise UsageError("the text holds no template", hint="a template has at least name and steps")
-        return Compiled(result.plans, result.diagnostics)
+        return CompiledTexts(result.plans, result.diagnostics)
 
-    @by_hand("App.template_texts.register", "_plans._connection", several=True)
-    async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> Compiled:
+    @audited("App.template_texts.register", "_plans._connection", several=True)
+    async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> CompiledTexts:
         """Register every template of a text. Raises as `compiled`, and `TemplateError` for a version that has other
         content, unless `force` is set; those before it in the text are registered then."""
         found = await self.compiled(text, environment)

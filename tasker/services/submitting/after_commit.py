@@ -62,7 +62,7 @@ class AfterCommit:
                 await self._messaging.send_hints([hint for hint in hints if hint["task"] in created])
                 self._on_sent()
         except TaskerError as error:  # the task is there; the sweep finds it
-            _log.log(level_of(error), "hints_not_sent reason=%s", error)
+            _log.log(level_of(error), "wakeups_not_sent reason=%s", error)
 
     async def _created(self, transaction: str, tasks: list[str]) -> set[str]:
         """Those of the tasks that are there once the transaction has ended."""
@@ -78,4 +78,4 @@ class AfterCommit:
 
 
 def _tell_stopped(hints: Hints) -> None:
-    _log.info("hints_not_sent count=%s reason=the app has stopped, a sweep sends them", len(hints))
+    _log.info("wakeups_not_sent count=%s reason=the app has stopped, a sweep sends them", len(hints))

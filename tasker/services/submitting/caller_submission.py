@@ -16,7 +16,7 @@ from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.plans import FIND, not_registered, registration, stored_plan
 from tasker.services.submitting.reused_keys import key_reused
-from tasker.services.submitting.submission import Drafts, Request, Submitted, submitted
+from tasker.services.submitting.submission import DraftFactory, Submission, SubmissionResult, submitted
 
 LOCK_TIMEOUT_SECONDS = 5.0
 
@@ -43,7 +43,7 @@ class CallerSubmission:
 
     def __init__(
         self,
-        drafts: Drafts,
+        drafts: DraftFactory,
         backend: Backend,
         *,
         send: Send | None = None,
@@ -57,10 +57,10 @@ class CallerSubmission:
         self,
         transaction: CallerTransaction,
         plan: Plan,
-        request: Request,
+        request: Submission,
         *,
         lock_timeout: float = LOCK_TIMEOUT_SECONDS,
-    ) -> Submitted:
+    ) -> SubmissionResult:
         """Create one task. After any error the transaction can go on.
 
         Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `UsageError` for a transaction that cannot be used, and

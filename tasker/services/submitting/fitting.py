@@ -12,11 +12,11 @@ from tasker.contracts.tracing import checked
 from tasker.errors import InputInvalid, NotStorable, UsageError
 from tasker.lifecycle.sensitive import without_secrets
 from tasker.lifecycle.storable import text_problem
-from tasker.template.schema.check import Problem, check_input
+from tasker.template.schema.check import SchemaMismatch, check_input
 from tasker.template.schema.messages import found
 
 if TYPE_CHECKING:
-    from tasker.services.submitting.submission import Request
+    from tasker.services.submitting.submission import Submission
 
 MOST_INDEXED_BYTES = 2_600
 """Of a text that lists of tasks are filtered by: an entry of its index takes at most a third of a page."""
@@ -24,15 +24,15 @@ _NUMBERS_BELOW = 2**63
 _NO_TEXTS = (str, bytes, bytearray, Mapping)
 
 
-def input_problems(plan: Plan, context: Any) -> list[Problem]:
+def input_problems(plan: Plan, context: Any) -> list[SchemaMismatch]:
     """As `check_input`, in words that hold nothing sensitive; an input is an object, with or without a schema."""
     if not isinstance(context, Mapping):
-        return [Problem("$", f"expected an object, found {'a text' if isinstance(context, str) else found(context)}")]
+        return [SchemaMismatch("$", f"expected an object, found {'a text' if isinstance(context, str) else found(context)}")]
     schema = plan.input_schema or {}
-    return [Problem(each.path, without_secrets(each.message, schema, context)) for each in check_input(plan, context)]
+    return [SchemaMismatch(each.path, without_secrets(each.message, schema, context)) for each in check_input(plan, context)]
 
 
-def plain_input(context: Any) -> Any:
+def as_dict(context: Any) -> Any:
     """A mapping of any kind as the object that is checked and stored; anything else as it is, to be refused."""
     return dict(context) if isinstance(context, Mapping) else context
 
@@ -57,7 +57,7 @@ def check_priority(value: Any) -> int:
     )
 
 
-def trace_item(request: Request) -> dict[str, Any]:
+def trace_item(request: Submission) -> dict[str, Any]:
     """The trace of a task as the engine takes it. Raises `UsageError` for what is none."""
     try:
         trace = checked(request.traceparent, request.tracestate)
@@ -66,7 +66,7 @@ def trace_item(request: Request) -> dict[str, Any]:
     return {"trace": trace.headers()} if trace else {}
 
 
-def option_item(request: Request, limit_bytes: int) -> dict[str, Any]:
+def option_item(request: Submission, limit_bytes: int) -> dict[str, Any]:
     """The options of a task as the engine takes them, all but its trace and its key.
 
     Texts that are indexed have at most `MOST_INDEXED_BYTES`, the reason `limit_bytes`; None is as left out, and of

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from tasker.contracts.hook_arguments import SubmittedTask
+from tasker.contracts.hook_arguments import TaskSubmitted
 from tasker.contracts.plan import Plan
 from tasker.contracts.tracing import TraceContext
 from tasker.log_lines import ids_of_task, log_line
 from tasker.services.engine.answers import SubmitAnswer
-from tasker.services.engine.listeners import Listeners
+from tasker.services.engine.listeners import WriteListeners
 
 if TYPE_CHECKING:
     from tasker.services.submitting.submission import Draft
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("tasker.submission")
 
 
-def tell_created(listeners: Listeners, plan: Plan, drafts: Sequence[Draft], answer: SubmitAnswer, began: float) -> None:
+def log_created_tasks(listeners: WriteListeners, plan: Plan, drafts: Sequence[Draft], answer: SubmitAnswer, began: float) -> None:
     """Tell of those of the drafts that became tasks; they were asked for at `began` by `perf_counter`."""
     created = [draft for draft in drafts if draft.task_uuid in answer.created]
     listeners.submitted(plan, map(_submitted, created), began)
@@ -34,8 +34,8 @@ def tell_created(listeners: Listeners, plan: Plan, drafts: Sequence[Draft], answ
             log_line(_log, logging.INFO, f"Task initialized: task_uuid={task}", ids | said)
 
 
-def _submitted(draft: Draft) -> SubmittedTask:
-    return SubmittedTask(draft.task_uuid, _correlation(draft), **(draft.item.get("trace") or {}))
+def _submitted(draft: Draft) -> TaskSubmitted:
+    return TaskSubmitted(draft.task_uuid, _correlation(draft), **(draft.item.get("trace") or {}))
 
 
 def _correlation(draft: Draft) -> str:

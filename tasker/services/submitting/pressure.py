@@ -15,7 +15,7 @@ from tasker.contracts.rules.limits import MAX_COUNT
 from tasker.errors import Overloaded
 from tasker.lifecycle.pressure import DepthLimits, DrainRate, Level
 from tasker.services.engine.calls import Engine
-from tasker.services.submitting.unanswered import read_surely
+from tasker.services.submitting.unanswered import retry_read_once
 
 LOOK_SECONDS = 1.0
 """A look counts for so long, together with what was added since, while there is room."""
@@ -29,7 +29,7 @@ _log = logging.getLogger("tasker.submission")
 
 
 @dataclass(frozen=True, slots=True)
-class Pressure:
+class NamespacePressure:
     """The ready work of a namespace at one moment."""
 
     namespace: str
@@ -55,41 +55,41 @@ class Pressure:
 
 
 @dataclass(slots=True)
-class Reading:
+class QueueDepth:
     """What was seen last, and what this process has added since."""
 
     at: float
-    found: Pressure
+    found: NamespacePressure
     added: int = 0
 
 
-class Admission:
+class SubmissionAdmission:
     """Looks at namespaces and decides. One query per namespace and second while there is room; more near the limit."""
 
     def __init__(self, engine: Engine, clock: Clock, limits: DepthLimits) -> None:
         self._engine, self._clock, self._limits = engine, clock, limits
         self._rates: dict[str, DrainRate] = {}
-        self._looks: dict[str, Reading] = {}
+        self._looks: dict[str, QueueDepth] = {}
         self.refused: Counter[str] = Counter()
         """Refusals by namespace."""
         self.overflows: Counter[str] = Counter()
         """How often a namespace was found at the level `overflow` after it had been below."""
 
-    async def admission(self, namespace: str) -> Pressure:
+    async def admission(self, namespace: str) -> NamespacePressure:
         """How the namespace stands now, and whether it takes new work."""
         found = await self._look(namespace)
         before = self._looks.get(namespace)
-        self._looks[namespace] = Reading(self._clock.monotonic(), found)
+        self._looks[namespace] = QueueDepth(self._clock.monotonic(), found)
         self._tell(found, before.found.level if before else Level.NORMAL)
         return found
 
-    async def _look(self, namespace: str) -> Pressure:
+    async def _look(self, namespace: str) -> NamespacePressure:
         args = {"namespace": namespace, "limit": min(self._limits.overflow * 2, MAX_COUNT)}
-        found = await read_surely(lambda: self._engine.read("depth", args))
+        found = await retry_read_once(lambda: self._engine.read("depth", args))
         rate = self._rates.setdefault(namespace, DrainRate())
         rate.read(self._clock.monotonic(), found["taken"])
         depth = found["enqueued"] + found["held"] + found["paused"]
-        return Pressure(
+        return NamespacePressure(
             namespace,
             self._limits.level(depth),
             found["enqueued"],
@@ -118,14 +118,14 @@ class Admission:
             return False
         return look.found.depth + look.added < self._limits.critical
 
-    def _refusal(self, found: Pressure, limit: int, seconds: int) -> Overloaded:
+    def _refusal(self, found: NamespacePressure, limit: int, seconds: int) -> Overloaded:
         return Overloaded(
             f"the namespace {found.namespace} has {found.depth} ready steps, the limit is {limit}",
             retry_after=seconds,
             hint=f"submit again in {seconds} s; more workers drain it faster",
         )
 
-    def _tell(self, found: Pressure, before: Level) -> None:
+    def _tell(self, found: NamespacePressure, before: Level) -> None:
         if found.level is before:
             return
         self.overflows[found.namespace] += found.level is Level.OVERFLOW

@@ -9,13 +9,13 @@ from tasker.errors import UsageError
 from tasker.lifecycle.storable import encode
 from tasker.messaging.service import MessagingService
 from tasker.services.authoring.targets import registered_name
-from tasker.services.submitting.fitting import plain_input
-from tasker.services.submitting.submission import Request, RequestOptions
-from tasker.services.submitting.task_requests import TaskRequest
+from tasker.services.submitting.fitting import as_dict
+from tasker.services.submitting.submission import Submission, SubmissionOptions
+from tasker.services.submitting.task_requests import TaskRequestMessage
 from tasker.services.tasks import checked
 
 
-class Requesting:
+class TaskRequestSender:
     """The messages that ask orchestrators. Contexts have at most `limit_bytes`; `new_task_uuid` makes identifiers."""
 
     def __init__(self, messaging: MessagingService, new_task_uuid: Callable[[], str], limit_bytes: int) -> None:
@@ -28,23 +28,23 @@ class Requesting:
         context: Mapping[str, Any] | None = None,
         *,
         task_uuid: str | None = None,
-        **options: Unpack[RequestOptions],
+        **options: Unpack[SubmissionOptions],
     ) -> str:
         """Ask for a task of the registered template `namespace/name[:version]`; the identifier that it will have.
 
-        `options` are those of `Request`. When the broker's answer was lost, ask again with the same `task_uuid`: it
+        `options` are those of `Submission`. When the broker's answer was lost, ask again with the same `task_uuid`: it
         stays one task. What an orchestrator refuses (an unknown template, a context that does not fit) is listed by
         `tasker task refused`. Raises `UsageError`, `NotStorable`, `MessagingError`.
         """
-        request = Request({} if context is None else plain_input(context), **options)
+        request = Submission({} if context is None else as_dict(context), **options)
         return await self.ask(registered_name(target), request, task_uuid)
 
-    async def ask(self, template: tuple[str, str, str | None], request: Request, task_uuid: str | None = None) -> str:
+    async def ask(self, template: tuple[str, str, str | None], request: Submission, task_uuid: str | None = None) -> str:
         """As `request`, of a template by its namespace, name and version."""
         task = checked(task_uuid) if task_uuid else self._new_task_uuid()
-        message = TaskRequest(task, *template, request).message()
+        message = TaskRequestMessage(task, *template, request).message()
         text = encode(message, limit_bytes=self._limit).text
-        asked = TaskRequest.decode(text.encode())  # refused here with the words of the other side
+        asked = TaskRequestMessage.decode(text.encode())  # refused here with the words of the other side
         await self.prepare()
         await self._messaging.send_task_request(message)
         return asked.task_uuid

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import DuplicateTask, IdempotencyKeyReused
-from tasker.services.submitting.unanswered import read_surely
-from tasker.template.schema.check import Problem
+from tasker.services.submitting.unanswered import retry_read_once
+from tasker.template.schema.check import SchemaMismatch
 
 if TYPE_CHECKING:
     from tasker.services.submitting.submission import Draft
@@ -37,7 +37,7 @@ async def refuse_reused_keys(
     if duplicates:
         identities, inputs = zip(*((draft.identity, draft.input) for _, draft, _ in duplicates), strict=True)
         given = {"identities": list(identities), "inputs": list(inputs)}
-        for number, stored in await read_surely(partial(connection.execute, OTHER_INPUTS, given)):
+        for number, stored in await retry_read_once(partial(connection.execute, OTHER_INPUTS, given)):
             place, draft, duplicate = duplicates[number - 1]
             answers[place] = key_reused(duplicate, stored, draft)
     return answers
@@ -57,7 +57,7 @@ def key_reused(duplicate: DuplicateTask, stored: str, draft: Draft) -> Idempoten
     )
 
 
-def differences(stored: Any, given: Any, path: str = "$") -> Iterator[Problem]:
+def differences(stored: Any, given: Any, path: str = "$") -> Iterator[SchemaMismatch]:
     """Yield each place where the given JSON value differs from the stored one."""
     if isinstance(stored, dict) and isinstance(given, dict):
         yield from _of_members(stored, given, {key: f"{path}.{key}" for key in sorted({*stored, *given})})
@@ -66,12 +66,12 @@ def differences(stored: Any, given: Any, path: str = "$") -> Iterator[Problem]:
         members = dict(enumerate(stored)), dict(enumerate(given))
         yield from _of_members(*members, {index: f"{path}[{index}]" for index in longest})
     elif stored != given or isinstance(stored, bool) != isinstance(given, bool):
-        yield Problem(path, "differs from the existing task")
+        yield SchemaMismatch(path, "differs from the existing task")
 
 
-def _of_members(stored: Mapping[Any, Any], given: Mapping[Any, Any], paths: Mapping[Any, str]) -> Iterator[Problem]:
+def _of_members(stored: Mapping[Any, Any], given: Mapping[Any, Any], paths: Mapping[Any, str]) -> Iterator[SchemaMismatch]:
     for key, path in paths.items():
         if key in stored and key in given:
             yield from differences(stored[key], given[key], path)
         else:
-            yield Problem(path, "is not in the existing task" if key in given else "is only in the existing task")
+            yield SchemaMismatch(path, "is not in the existing task" if key in given else "is only in the existing task")

@@ -18,13 +18,13 @@ from tasker.lifecycle.storable import encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.plans import PlanStore, Registered
-from tasker.services.engine.starting import Starter
-from tasker.services.submitting.fitting import check_key, option_item, plain_input, require_fit, trace_item
-from tasker.services.submitting.log import tell_created
-from tasker.services.submitting.pressure import Admission
+from tasker.services.engine.plans import PlanStore, RegisteredPlan
+from tasker.services.engine.starting import EagerStarter
+from tasker.services.submitting.fitting import check_key, option_item, as_dict, require_fit, trace_item
+from tasker.services.submitting.log import log_created_tasks
+from tasker.services.submitting.pressure import SubmissionAdmission
 from tasker.services.submitting.reused_keys import refuse_reused_keys
-from tasker.services.submitting.unanswered import First, read_surely, submit_surely
+from tasker.services.submitting.unanswered import First, retry_read_once, submit_with_recovery
 
 E = TypeVar("E", bound=TaskerError)
 OnDuplicate = Literal["refuse", "return"]
@@ -35,7 +35,7 @@ DUPLICATED = query("tasks", "duplicated")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Submission:
     """One task to create. `priority`: of the steps that wait behind a full queue the higher ones enter it first.
     `correlation_id` defaults to the task's own id.
 
@@ -55,8 +55,8 @@ class Request:
     tracestate: str | None = None
 
 
-class RequestOptions(TypedDict, total=False):
-    """The fields of a `Request` beside its context, for functions that make one from their keywords."""
+class SubmissionOptions(TypedDict, total=False):
+    """The fields of a `Submission` beside its context, for functions that make one from their keywords."""
 
     priority: int
     idempotency_key: str | None
@@ -71,7 +71,7 @@ class RequestOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class SubmissionResult:
     """A created task: its id, and how many steps it began with; or (not `created`) one that existed, and its steps."""
 
     task_uuid: str
@@ -98,7 +98,7 @@ class Draft:
         return text
 
 
-class Drafts:
+class DraftFactory:
     """Requests checked and written down as the engine takes them.
 
     `new_id` gives fresh task identifiers (uuid text whose last 24 bits are zero), `window` is how many steps of a
@@ -116,7 +116,7 @@ class Drafts:
         self._window = window
         self._limit = context_limit_bytes
 
-    def draft(self, plan: Plan, request: Request, task_id: str | None = None) -> Draft:
+    def draft(self, plan: Plan, request: Submission, task_id: str | None = None) -> Draft:
         """One task that can be created, of a fresh identifier or of the one given.
 
         Raises `InputInvalid`, `NotStorable`, `IdentityError`, `UsageError` for an option of another kind;
@@ -124,7 +124,7 @@ class Drafts:
         sent (RT-47).
         """
         check_namespace(plan.namespace)
-        given = plain_input(request.context)
+        given = as_dict(request.context)
         require_fit(plan, given)
         task_id = task_id or self.new_id()
         context = encode(given, limit_bytes=self._limit)
@@ -162,7 +162,7 @@ class Drafts:
 
 
 class Submitter:
-    """Creates tasks in a transaction of its own. Parameters as `Drafts`, which are kept as `drafts`.
+    """Creates tasks in a transaction of its own. Parameters as `DraftFactory`, which are kept as `drafts`.
 
     `admission` may refuse new work; without it everything is taken.
     """
@@ -175,23 +175,23 @@ class Submitter:
         *,
         window: int = ENQUEUE_WINDOW,
         context_limit_bytes: int = VALUE_LIMIT_BYTES,
-        admission: Admission | None = None,
+        admission: SubmissionAdmission | None = None,
     ) -> None:
         self._engine = engine
         self._admission = admission
         self._plans = plans
-        self.drafts = Drafts(new_id, window=window, context_limit_bytes=context_limit_bytes)
+        self.drafts = DraftFactory(new_id, window=window, context_limit_bytes=context_limit_bytes)
 
     async def submit(
         self,
         plan: Plan,
-        request: Request,
+        request: Submission,
         *,
         force: bool = False,
         on_duplicate: str = "refuse",
         waiter: str | None = None,
-        starter: Starter | None = None,
-    ) -> Submitted:
+        starter: EagerStarter | None = None,
+    ) -> SubmissionResult:
         """Create one task; with `on_duplicate="return"` answer with the one of that identity if there is one.
 
         A key that was used with another input is refused in either case (`IdempotencyKeyReused`, a `DuplicateTask`).
@@ -204,14 +204,14 @@ class Submitter:
             raise UsageError(f"on_duplicate is {on_duplicate!r}, expected one of {', '.join(ON_DUPLICATE)}")
         drafts = [self.drafts.draft(plan, request)]
         result = (await self.submit_drafts(plan, drafts, force=force, waiter=waiter, starter=starter))[0]
-        answer = or_existing(result, on_duplicate)
-        if isinstance(answer, Submitted):
+        answer = existing_task_or_error(result, on_duplicate)
+        if isinstance(answer, SubmissionResult):
             return answer
         raise answer
 
     async def submit_many(
-        self, plan: Plan, requests: Sequence[Request], *, force: bool = False, waiter: str | None = None
-    ) -> list[Submitted | DuplicateTask]:
+        self, plan: Plan, requests: Sequence[Submission], *, force: bool = False, waiter: str | None = None
+    ) -> list[SubmissionResult | DuplicateTask]:
         """Create many tasks of one template in one transaction; the answers are in the order of the requests.
 
         A duplicate is answered with `DuplicateTask` and holds up nothing else; an invalid input raises before anything
@@ -220,7 +220,7 @@ class Submitter:
         drafts = [self._nth(plan, requests, number) for number in range(len(requests))]
         return await self.submit_drafts(plan, drafts, force=force, waiter=waiter)
 
-    def _nth(self, plan: Plan, requests: Sequence[Request], number: int) -> Draft:
+    def _nth(self, plan: Plan, requests: Sequence[Submission], number: int) -> Draft:
         try:
             return self.drafts.draft(plan, requests[number])
         except TaskerError as error:
@@ -235,8 +235,8 @@ class Submitter:
         *,
         force: bool = False,
         waiter: str | None = None,
-        starter: Starter | None = None,
-    ) -> list[Submitted | DuplicateTask]:
+        starter: EagerStarter | None = None,
+    ) -> list[SubmissionResult | DuplicateTask]:
         """As `submit_many`, of tasks that were checked already; `starter` as of `submit`."""
         if self._admission is not None:
             lowest = min((draft.item["priority"] for draft in drafts), default=0)
@@ -253,48 +253,48 @@ class Submitter:
 
     async def _results(
         self, plan: Plan, drafts: Sequence[Draft], force: bool, waiter: str | None, first: First | None
-    ) -> list[Submitted | DuplicateTask]:
+    ) -> list[SubmissionResult | DuplicateTask]:
         began = perf_counter()
         answer = await self._create(await self._plans.pinned(plan, force=force), drafts, waiter, first)
         if answer.forgotten:
             self._plans.forget()
             answer = await self._create(await self._plans.register(plan, force=force), drafts, waiter, first)
             _require_known(answer, plan)
-        tell_created(self._engine.listeners, plan, drafts, answer, began)
+        log_created_tasks(self._engine.listeners, plan, drafts, answer, began)
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         existing = await self._existing(again) if again else {}
         results = [submitted(draft, answer, existing.get(draft.identity)) for draft in drafts]
         return await refuse_reused_keys(self._engine.connection, drafts, results) if again else results
 
     async def _create(
-        self, template: Registered, drafts: Sequence[Draft], waiter: str | None, first: First | None
+        self, template: RegisteredPlan, drafts: Sequence[Draft], waiter: str | None, first: First | None
     ) -> SubmitAnswer:
         args = self.drafts.args(template.template_id, drafts, stored=template.hash, waiter=waiter)
-        return await submit_surely(self._engine, args, {draft.task_uuid: draft.identity for draft in drafts}, first)
+        return await submit_with_recovery(self._engine, args, {draft.task_uuid: draft.identity for draft in drafts}, first)
 
     async def _existing(self, identities: Sequence[str]) -> dict[str, Sequence[Any]]:
         """The rows of the query `duplicated` by identity."""
         look = partial(self._engine.connection.execute, DUPLICATED, {"identities": identities})
-        rows = await read_surely(look)
+        rows = await retry_read_once(look)
         return {identity: task for identity, *task in rows}
 
 
-def or_existing(answer: Submitted | E, on_duplicate: OnDuplicate) -> Submitted | E:
+def existing_task_or_error(answer: SubmissionResult | E, on_duplicate: OnDuplicate) -> SubmissionResult | E:
     """The task that exists in place of `DuplicateTask`, where that is wanted."""
     if isinstance(answer, IdempotencyKeyReused):
         return answer
     if isinstance(answer, DuplicateTask) and on_duplicate == "return" and answer.task_uuid is not None:
-        return Submitted(answer.task_uuid, answer.steps, created=False)
+        return SubmissionResult(answer.task_uuid, answer.steps, created=False)
     return answer
 
 
-def submitted(draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None = None) -> Submitted | DuplicateTask:
+def submitted(draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None = None) -> SubmissionResult | DuplicateTask:
     """What became of a draft, from what `tasker.submit_v1` answered; `existing` is a row of the query `duplicated`."""
     if draft.task_uuid in answer.created:
-        return Submitted(draft.task_uuid, answer.steps)
+        return SubmissionResult(draft.task_uuid, answer.steps)
     task_uuid, state, steps = existing or (None, None, 0)
     if task_uuid == draft.task_uuid:  # the answer that created it was lost
-        return Submitted(draft.task_uuid, steps)
+        return SubmissionResult(draft.task_uuid, steps)
     return DuplicateTask(
         "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",
         task_uuid=task_uuid,

@@ -15,23 +15,23 @@ from uuid import UUID
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.services.submitting.fitting import check_priority, mistake, uuid_text
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 
 KEYS = ("request_id", "namespace", "template", "version", "context", "options")
-OPTIONS = {field.name: field.default for field in fields(Request) if field.name != "context"}
+OPTIONS = {field.name: field.default for field in fields(Submission) if field.name != "context"}
 _COUNTER_BITS = 0xFFFFFF
 """The last bits of a task's identifier number its steps."""
 
 
 @dataclass(frozen=True, slots=True)
-class TaskRequest:
+class TaskRequestMessage:
     """One task to create of a registered template; `version` None is the one registered last."""
 
     task_uuid: str
     namespace: str
     template: str
     version: str | None
-    request: Request
+    request: Submission
 
     def message(self) -> dict[str, Any]:
         """The message, as plain data; options that were not given are left out."""
@@ -42,7 +42,7 @@ class TaskRequest:
         return dict(zip(KEYS, values, strict=True))
 
     @classmethod
-    def decode(cls, payload: bytes) -> TaskRequest:
+    def decode(cls, payload: bytes) -> TaskRequestMessage:
         """The request in a message. Raises `UsageError` that says what is wrong; nothing is guessed."""
         message = _object(_parsed(payload), "the message")
         _known(message, KEYS, "key")
@@ -61,13 +61,13 @@ def finalization_of(payload: bytes) -> str:
     return uuid_text(_object(_parsed(payload), "the message").get("task_uuid"), "task_uuid")
 
 
-def _request(context: Mapping[str, Any], options: Mapping[str, Any]) -> Request:
+def _request(context: Mapping[str, Any], options: Mapping[str, Any]) -> Submission:
     _known(options, OPTIONS, "option")
     checked: dict[str, Any] = {}
     for name, value in options.items():
         check: Callable[[Any, str], Any] = _OPTION_CHECKS.get(name, _text)
         checked[name] = check(value, name)
-    return Request(context, **checked)
+    return Submission(context, **checked)
 
 
 def _parsed(payload: bytes) -> Any:

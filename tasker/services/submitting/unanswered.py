@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.db.queries import query
 from tasker.errors import (
     ConnectionLost,
@@ -23,12 +23,12 @@ from tasker.services.engine.calls import Engine
 DUPLICATED = query("tasks", "duplicated")
 PATIENCE_SECONDS = 10.0
 """How long a submission whose connection was lost is repeated before it is given up."""
-REPEATS = Backoff(0.1, 1.0)
+REPEATS = BackoffPolicy(0.1, 1.0)
 T = TypeVar("T")
 First: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[SubmitAnswer]]
 
 
-async def submit_surely(
+async def submit_with_recovery(
     engine: Engine,
     args: Mapping[str, Any],
     identities: Mapping[str, str],
@@ -57,7 +57,7 @@ async def submit_surely(
         return SubmitAnswer()
 
 
-async def read_surely(read: Callable[[], Awaitable[T]]) -> T:
+async def retry_read_once(read: Callable[[], Awaitable[T]]) -> T:
     """What `read` answers, which changes nothing: it is asked once more where its connection was lost meanwhile."""
     try:
         return await read()

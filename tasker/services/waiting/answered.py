@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.errors import DatabaseError, TooManyConnections
 from tasker.services.engine.guarded_connection import is_outage
 
 T = TypeVar("T")
-LOOKS = Backoff(0.02, 0.5)
+LOOKS = BackoffPolicy(0.02, 0.5)
 """Seconds between two attempts."""
 
 
-async def answered(ask: Callable[[], Awaitable[T]]) -> T:
+async def retry_through_outage(ask: Callable[[], Awaitable[T]]) -> T:
     """What `ask` returns, asked again with growing pauses while the database is away or has no room.
 
     Whoever waits for a task waits through an outage; the reading behind it must not fail for its last moments: pooled

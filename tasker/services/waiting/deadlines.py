@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 
 @asynccontextmanager
-async def submitted_within(timeout: float | None, key: str) -> AsyncGenerator[asyncio.Timeout]:
+async def submission_deadline(timeout: float | None, key: str) -> AsyncGenerator[asyncio.Timeout]:
     """Around the submission of a task with that key, which is cancelled after `timeout` seconds.
 
     Raises `TimeoutError` then: what was sent until then the database may have done.
@@ -25,7 +25,7 @@ async def submitted_within(timeout: float | None, key: str) -> AsyncGenerator[as
         ) from None
 
 
-def left_of(limit: asyncio.Timeout) -> float | None:
+def remaining_seconds(limit: asyncio.Timeout) -> float | None:
     """The seconds until it, to the millisecond and at least 0; None without a limit."""
     end = limit.when()
     return None if end is None else max(0.0, round(end - asyncio.get_running_loop().time(), 3))

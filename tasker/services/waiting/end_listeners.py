@@ -9,7 +9,7 @@ from contextlib import aclosing
 from random import random
 from typing import Any, Protocol
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.db.listening import ListenSilent, listen
 from tasker.errors import DatabaseError
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings
@@ -19,7 +19,7 @@ Ask = Callable[[str, Mapping[str, Any]], Awaitable[list[tuple[Any, ...]]]]
 Heard = Callable[[Sequence[str]], None]
 LINGER_SECONDS = 30.0
 """How long the listening connection is kept when nobody waits any more."""
-LOST = Backoff(0.2, 30.0, spread=0.25)
+LOST = BackoffPolicy(0.2, 30.0, spread=0.25)
 """Pauses in seconds before a listening connection that was lost is opened again."""
 _log = logging.getLogger("tasker.events")
 

@@ -13,28 +13,28 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, DuplicateTask, TaskerError
-from tasker.services.submitting.submission import Submitted
+from tasker.services.submitting.submission import SubmissionResult
 from tasker.services.tasks import not_found
-from tasker.services.waiting.answered import answered
+from tasker.services.waiting.answered import retry_through_outage
 from tasker.services.waiting.end_listeners import Ask, EndListener, Heard
 from tasker.services.waiting.refusals import not_ended, stopped
 
 T = TypeVar("T")
 REGISTER = "select tasker.register_waiter_v1(%(args)s::jsonb)"
 REMEMBERED = 10_000
-LOOKS = Backoff(0.02, 0.5)
+LOOKS = BackoffPolicy(0.02, 0.5)
 """Seconds between two looks at what somebody waits for."""
-TOLD = Backoff(0.5, 5.0)
+NOTIFIED = BackoffPolicy(0.5, 5.0)
 """The same while all ends are told by notification: one is lost when a process dies between an end and its telling."""
 MOST_REGISTERED = 500
 """How many tasks are registered for in one statement."""
 STATE_SECONDS = 2.0
 
 
-class Telling(NamedTuple):
+class WaiterRegistration(NamedTuple):
     """A submission that is about to begin: who is told of its tasks' ends, and how much was missed until then."""
 
     waiter: str | None
@@ -101,23 +101,23 @@ class Waiters:
             self._named.add(task_uuid)
             self._changed.set()
 
-    def telling(self, awaited: bool) -> Telling:
+    def telling(self, awaited: bool) -> WaiterRegistration:
         """Who is to be told of the ends of tasks that are about to be submitted; nobody, when they are not `awaited`,
         or this program would not hear it."""
         if not (awaited and self._listener.useful):
-            return Telling(None)
+            return WaiterRegistration(None)
         self._listener.open()
         if not self._waiting:
             self._listener.rest()
-        return Telling(self.identity, self._missed)
+        return WaiterRegistration(self.identity, self._missed)
 
-    def submitted(self, telling: Telling, answers: Iterable[Submitted | DuplicateTask]) -> None:
+    def submitted(self, telling: WaiterRegistration, answers: Iterable[SubmissionResult | DuplicateTask]) -> None:
         """The ends of those that were created are told, unless some may have been missed since their submission began:
         then whoever waits looks at once."""
         if len(self._told) > REMEMBERED:
             self._told &= self._waiting.keys()
         if telling.waiter is not None and telling.missed == self._missed:
-            self._told.update(each.task_uuid for each in answers if isinstance(each, Submitted) and each.created)
+            self._told.update(each.task_uuid for each in answers if isinstance(each, SubmissionResult) and each.created)
 
     async def wait(self, task_uuid: str, timeout: float | None = None) -> None:
         """Return once the task has ended. Raises `TaskNotFound`, in time `TimeoutError`, when closed `UsageError`."""
@@ -139,8 +139,8 @@ class Waiters:
         try:
             async with asyncio.timeout(timeout) as limit:
                 while True:
-                    known = await answered(lambda: self._wait(task_uuid, looks=shows_end is not None))
-                    found = await answered(ask)
+                    known = await retry_through_outage(lambda: self._wait(task_uuid, looks=shows_end is not None))
+                    found = await retry_through_outage(ask)
                     if not known and shows_end is not None and shows_end(found):
                         self.ended(task_uuid)
                         known = True
@@ -217,8 +217,8 @@ class Waiters:
             self._listener.rest()
 
     @property
-    def _pauses(self) -> Backoff:
-        return TOLD if self._listener.is_listening and self._waiting.keys() <= self._told else LOOKS
+    def _pauses(self) -> BackoffPolicy:
+        return NOTIFIED if self._listener.is_listening and self._waiting.keys() <= self._told else LOOKS
 
     async def _turn(self, pause: float, *, due: bool) -> bool:
         """Look at all that is waited for when it is `due` or something was missed, else at what was named or is new;

@@ -41,7 +41,7 @@ class ApiKeyEntry(Table):
 class Auth(Table):
     """Who may call."""
 
-    enabled: bool = flag(False, "Ask for a token or a key.")
+    enabled: bool = flag(False, "Require authentication.")
     api_key: str = text("", "One key that may do everything, or `sha256:` and its digest.", shortest=0)
     api_key_header: HeaderName = text(KEY_HEADER, "The header that carries the key.")
     api_keys_enabled: bool = flag(False, "Take the keys of `api_keys`.")

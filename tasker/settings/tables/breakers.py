@@ -34,7 +34,7 @@ Preset = Literal["none", "conservative", "balanced", "aggressive", "database"]
 _PRESET = "Thresholds and time that go together; what is set beside it counts above it."
 
 
-class Breaker(Table):
+class BreakerSettings(Table):
     """What counts for every breaker that says nothing else."""
 
     preset: Preset = choice("none", _PRESET)
@@ -43,7 +43,7 @@ class Breaker(Table):
     timeout_seconds: int = whole(BREAKER_TIMEOUT_SECONDS, 1, 300, _TIMEOUT, advice="5 in tests, 60 in production.")
 
 
-class Thresholds(Table):
+class BreakerThresholds(Table):
     """A component's own thresholds and time. Unset, what is set in default_config counts."""
 
     preset: Preset = choice("none", _PRESET)
@@ -52,7 +52,7 @@ class Thresholds(Table):
     timeout_seconds: int = whole(BREAKER_TIMEOUT_SECONDS, 1, 300, _TIMEOUT)
 
 
-class WebThresholds(Thresholds):
+class WebThresholds(BreakerThresholds):
     """The breaker `database`: what programs ask of it. Open: they are told at once when to come back."""
 
 
@@ -68,8 +68,8 @@ class ReadinessThresholds(Table):
 class Components(Table):
     """The breakers by component; each works on its own."""
 
-    cache: Thresholds = table(Thresholds)
-    messaging: Thresholds = table(Thresholds)
+    cache: BreakerThresholds = table(BreakerThresholds)
+    messaging: BreakerThresholds = table(BreakerThresholds)
     task_readiness: ReadinessThresholds = table(ReadinessThresholds)
     web: WebThresholds = table(WebThresholds)
 
@@ -86,7 +86,7 @@ class AllBreakers(Table):
 class CircuitBreakers(Table):
     """Failing fast while something that is needed does not answer."""
 
-    default_config: Breaker = table(Breaker)
+    default_config: BreakerSettings = table(BreakerSettings)
     component_configs: Components = table(Components)
     global_settings: AllBreakers = table(AllBreakers)
 

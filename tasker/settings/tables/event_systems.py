@@ -29,11 +29,11 @@ _MODE = (
 )
 _MODE_ADVICE = "Hybrid, unless no connection for LISTEN is to be had (then PollingOnly)."
 _SYSTEM_ID = "Label of its lines in the log."
-_POLL = "Longest pause between two looks at a queue."
+_POLL = "Maximum polling interval."
 _HEALTH_CHECK = "Period of the check of its own health."
 
 
-class Health(Table):
+class HealthReporting(Table):
     """When the process counts as unhealthy in hearing of work."""
 
     enabled: bool = flag(True, "Keep count of errors.")
@@ -63,14 +63,14 @@ class ReadinessTiming(Table):
     fallback_polling_interval_seconds: int = whole(SWEEP_INTERVAL_SECONDS, 1, 60, "Period of the search.")
 
 
-class EventSystem(Table):
+class EventSystemSettings(Table):
     """What those of orchestrator and worker have in common."""
 
     deployment_mode: Mode = choice(DEPLOYMENT_MODE, _MODE, advice=_MODE_ADVICE, variable="TASKER_DEPLOYMENT_MODE")
-    health: Health = table(Health)
+    health: HealthReporting = table(HealthReporting)
 
 
-class Orchestrator(EventSystem):
+class OrchestratorEventSystem(EventSystemSettings):
     """How an orchestrator learns of requests, results and finalizations."""
 
     system_id: str = text(ORCHESTRATOR_SYSTEM_ID, _SYSTEM_ID)
@@ -86,7 +86,7 @@ class Readiness(Table):
 class OrchestrationSystems(Table):
     """The event systems of an orchestrator."""
 
-    orchestration: Orchestrator = table(Orchestrator)
+    orchestration: OrchestratorEventSystem = table(OrchestratorEventSystem)
     task_readiness: Readiness = table(Readiness)
 
 
@@ -138,7 +138,7 @@ class WorkerMetadata(Table):
     listener: Listener = table(Listener)
 
 
-class WorkerSystem(EventSystem):
+class WorkerSystem(EventSystemSettings):
     """How a worker learns of steps."""
 
     system_id: str = text(WORKER_SYSTEM_ID, _SYSTEM_ID)

@@ -50,7 +50,7 @@ class DecisionPoints(Table):
     enable_detailed_logging: bool = flag(False, "Log what every decision and batchable step creates.")
 
 
-class Thresholds(Table):
+class StalenessThresholds(Table):
     """How long a task may stay in a state while nothing moves it. A template's own `lifecycle` wins."""
 
     waiting_for_dependencies_minutes: int = whole(
@@ -67,7 +67,7 @@ class Actions(Table):
     """What is done with a stale task; each on its own."""
 
     auto_transition_to_error: bool = flag(True, "End it in `error`.")
-    auto_move_to_dlq: bool = flag(True, "Put it on the list for a person to look at.")
+    auto_move_to_dlq: bool = flag(True, "Create a dead letter for it.")
     emit_events: bool = flag(True, "Announce it.")
     event_channel: Channel = text(STALENESS_CHANNEL, "The channel of the announcement (NOTIFY of the database).")
 
@@ -79,11 +79,11 @@ class Staleness(Table):
     dry_run: bool = flag(False, "Only log what would be done.")
     batch_size: int = whole(STALE_SLICE, 1, 10_000, "Stale tasks per transaction; a search makes as many as it needs.")
     detection_interval_seconds: int = whole(STALENESS_INTERVAL_SECONDS, 30, 3600, "Period of the search.")
-    thresholds: Thresholds = table(Thresholds)
+    thresholds: StalenessThresholds = table(StalenessThresholds)
     actions: Actions = table(Actions)
 
 
-class DeadLetters(Table):
+class DeadLetterSettings(Table):
     """Tasks that need a person."""
 
     enabled: bool = flag(True, "Off: stale and failed tasks stay where they are.")

@@ -15,7 +15,7 @@ class OrchestrationQueues(Table):
 
     task_requests: OrchestrationQueue = text(TASK_REQUESTS_QUEUE, "Tasks to create.")
     step_results: OrchestrationQueue = text(STEP_RESULTS_QUEUE, "Pointers to results that wait to be processed.")
-    task_finalizations: OrchestrationQueue = text(TASK_FINALIZATIONS_QUEUE, "Tasks to look at again.")
+    task_finalizations: OrchestrationQueue = text(TASK_FINALIZATIONS_QUEUE, "Queue of tasks to be evaluated again.")
 
 
 class DepthThresholds(Table):
@@ -32,7 +32,7 @@ class DepthThresholds(Table):
     )
 
 
-class Queues(Table):
+class QueueSettings(Table):
     """Messaging: hints that there is work. The truth is in the database, whichever backend carries them."""
 
     backend: str = text(
@@ -50,11 +50,11 @@ class Queues(Table):
         advice="Covers taking a message, not running its step: a step is protected by its worker's lease.",
     )
     poll_interval_ms: int = whole(
-        LOST_POLL_MS, 10, 10_000, "Pause between two looks at a queue when nothing announces messages."
+        LOST_POLL_MS, 10, 10_000, "Polling interval when no notifications arrive."
     )
     orchestration_queues: OrchestrationQueues = table(OrchestrationQueues)
     queue_depth_thresholds: DepthThresholds = table(DepthThresholds)
 
     def tables(self) -> dict[str, Table]:
         """The tables of messaging backends, by the backend's name (see `tasker.settings.installed`)."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name not in Queues.model_fields}
+        return {name: getattr(self, name) for name in type(self).model_fields if name not in QueueSettings.model_fields}

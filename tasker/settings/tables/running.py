@@ -71,12 +71,12 @@ class Log(Table):
 class Sweep(Table):
     """When something counts as forgotten, so that the sweep repairs it. A healthy system never needs it."""
 
-    slice: int = whole(SWEEP_SLICE, 1, 10_000, "Open tasks that one query looks at.")
+    slice: int = whole(SWEEP_SLICE, 1, 10_000, "Open tasks read per query.")
     hint_grace_ms: int = whole(
-        HINT_GRACE_MS, 100, 3_600_000, "Age of an enqueued step before its message is looked for."
+        HINT_GRACE_MS, 100, 3_600_000, "Age after which the message of an enqueued step is verified."
     )
     park_grace_ms: int = whole(
-        PARK_GRACE_MS, 100, 3_600_000, "Age of a stored result before somebody else processes it."
+        PARK_GRACE_MS, 100, 3_600_000, "Age after which another process takes over a stored result."
     )
     idle_grace_ms: int = whole(IDLE_GRACE_MS, 100, 3_600_000, "How long a task may stand in a passing state.")
     unserved_timeout_seconds: int = whole(

@@ -19,7 +19,7 @@ from tasker.contracts.settings import Table, choice, flag, several, table, text,
 from tasker.settings.tables.formats import DatabaseUrl, RedisUrl, RetentionLine
 
 
-class Pool(Table):
+class PoolTable(Table):
     """Connections of a program that submits and reads (`App`, commands); workers and orchestrators have a fixed few."""
 
     max_connections: int = whole(
@@ -73,7 +73,7 @@ class Database(Table):
         3600,
         "How long worker and orchestrator processes wait at their start for an absent database or broker.",
     )
-    pool: Pool = table(Pool)
+    pool: PoolTable = table(PoolTable)
 
 
 class Retention(Table):
@@ -105,7 +105,7 @@ class Retention(Table):
         "Delete domain events so many days after they were written, also unread ones; 0: never.",
     )
     interval_seconds: int = whole(
-        RETENTION_INTERVAL_SECONDS, 60, 86_400, "How often one process looks for what is to be deleted."
+        RETENTION_INTERVAL_SECONDS, 60, 86_400, "Interval between pruning runs."
     )
     batch_size: int = whole(
         SLICE_STEPS, 1, 100_000, "Steps per transaction; a task goes as a whole, however many it has."
@@ -115,7 +115,7 @@ class Retention(Table):
 class LocalCache(Table):
     """The cache inside a process."""
 
-    max_capacity: int = whole(10_000, 1, 1_000_000, "Entries at most; the least recently used goes first.")
+    max_capacity: int = whole(10_000, 1, 1_000_000, "Maximum number of entries (least recently used is evicted).")
 
 
 class RedisCache(Table):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tasker.template.graph import Graph
+from tasker.template.graph import DependencyGraph
 from tasker.template.rules import batches, branches, breakers, convergence, events, execution, systems
 
-RULES_OF_STEPS: tuple[Callable[[Graph], None], ...] = (
+RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     batches.instance_names,
     batches.worker_has_one_batchable,
     batches.batchable_has_worker,
@@ -20,7 +20,7 @@ RULES_OF_STEPS: tuple[Callable[[Graph], None], ...] = (
     execution.memory_belongs_to_processes,
 )
 
-RULES_OF_GRAPHS: tuple[Callable[[Graph], None], ...] = (
+RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
     branches.conditional_steps_are_reachable,
     branches.decisions_have_branches,
     branches.convergences_are_declared,
@@ -31,7 +31,7 @@ RULES_OF_GRAPHS: tuple[Callable[[Graph], None], ...] = (
 """Rules that look at ancestors, which a cyclic graph does not have."""
 
 
-def check_rules(graph: Graph, document: Mapping[str, Any]) -> None:
+def check_rules(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
     """Apply every rule."""
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)

@@ -6,12 +6,12 @@ import re
 
 from tasker.contracts.step_types import Creates, Origin
 from tasker.template.diagnostics import did_you_mean, listed
-from tasker.template.graph import Graph
+from tasker.template.graph import DependencyGraph
 
 INSTANCE = re.compile(r"(.+)_\d{3,}", re.DOTALL)
 
 
-def instance_names(graph: Graph) -> None:
+def instance_names(graph: DependencyGraph) -> None:
     """No step is named like an instance of a batch worker, `<name>_001` (C-17)."""
     for name, step in graph.steps.items():
         instance = INSTANCE.fullmatch(name)
@@ -20,7 +20,7 @@ def instance_names(graph: Graph) -> None:
             step.report("T055", message, step.name_place(), "choose another name")
 
 
-def worker_has_one_batchable(graph: Graph) -> None:
+def worker_has_one_batchable(graph: DependencyGraph) -> None:
     """A batch_worker depends on exactly one batchable step (C-16)."""
     for name in (name for name in graph.steps if graph.is_from(name, Origin.BATCH)):
         batchables = [p for p in graph.parents[name] if graph.makes(p, Creates.BATCHES)]
@@ -32,7 +32,7 @@ def worker_has_one_batchable(graph: Graph) -> None:
             step.report("T050", message, step.place("dependencies"), "list the step that makes its batches")
 
 
-def batchable_has_worker(graph: Graph) -> None:
+def batchable_has_worker(graph: DependencyGraph) -> None:
     """A batchable step has a batch_worker; with several of them no-batches cannot tell which is meant (C-16, C-76)."""
     for name in (name for name in graph.steps if graph.makes(name, Creates.BATCHES)):
         workers = workers_of(name, graph)
@@ -47,7 +47,7 @@ def batchable_has_worker(graph: Graph) -> None:
             step.report("T071", message, step.name_place(), hint)
 
 
-def only_convergences_wait_for_workers(graph: Graph) -> None:
+def only_convergences_wait_for_workers(graph: DependencyGraph) -> None:
     """Only a convergence can wait for the instances of a batch_worker (C-16)."""
     for name, parents in graph.parents.items():
         workers = [parent for parent in parents if graph.is_from(parent, Origin.BATCH)]
@@ -59,7 +59,7 @@ def only_convergences_wait_for_workers(graph: Graph) -> None:
             step.report("T052", message, step.dependency_place(worker), f"make `{name}` a `type: deferred_convergence`")
 
 
-def batch_config_belongs_to_batches(graph: Graph) -> None:
+def batch_config_belongs_to_batches(graph: DependencyGraph) -> None:
     """`batch_config` stands on a batch_worker, or on the batchable step above it."""
     for step in graph.steps.values():
         if "batch_config" in step.values and step.type is not None and not step.type.has_batches:
@@ -68,7 +68,7 @@ def batch_config_belongs_to_batches(graph: Graph) -> None:
             step.report("T056", message, place, "move it to the batch_worker")
 
 
-def worker_template_fits(graph: Graph) -> None:
+def worker_template_fits(graph: DependencyGraph) -> None:
     """`worker_template` names a batch_worker: one below the batchable step, or the batch_worker itself."""
     for step in graph.steps.values():
         named = step.values.get("batch_config", {}).get("worker_template")
@@ -79,12 +79,12 @@ def worker_template_fits(graph: Graph) -> None:
             step.report("T057", message, place, did_you_mean(named, fitting) or f"possible: {listed(fitting)}")
 
 
-def workers_of(batchable: str, graph: Graph) -> list[str]:
+def workers_of(batchable: str, graph: DependencyGraph) -> list[str]:
     """The batch_workers that depend on the batchable step."""
     return [child for child in graph.children[batchable] if graph.is_from(child, Origin.BATCH)]
 
 
-def _fitting_templates(name: str, graph: Graph) -> list[str] | None:
+def _fitting_templates(name: str, graph: DependencyGraph) -> list[str] | None:
     if graph.makes(name, Creates.BATCHES):
         return workers_of(name, graph) or None
     return [name] if graph.is_from(name, Origin.BATCH) else None

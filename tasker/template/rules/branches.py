@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tasker.contracts.step_types import Creates, Origin
 from tasker.template.diagnostics import listed
-from tasker.template.graph import Graph
+from tasker.template.graph import DependencyGraph
 
 
-def conditional_steps_are_reachable(graph: Graph) -> None:
+def conditional_steps_are_reachable(graph: DependencyGraph) -> None:
     """A plain step that may lack a dependency is created by a decision, or it is a convergence (C-15).
 
     Steps behind a convergence are exempt, since the convergence always exists (C-42); so are batch workers.
@@ -27,7 +27,7 @@ def conditional_steps_are_reachable(graph: Graph) -> None:
             step.report("T054", message, step.dependency_place(parent), hint)
 
 
-def decisions_have_branches(graph: Graph) -> None:
+def decisions_have_branches(graph: DependencyGraph) -> None:
     """A decision has at least one step that it can create (C-36)."""
     for name, step in graph.steps.items():
         decides = graph.makes(name, Creates.BRANCHES)
@@ -36,7 +36,7 @@ def decisions_have_branches(graph: Graph) -> None:
             step.report("T073", message, step.place("type"), f"a branch is a step with `{name}` among its dependencies")
 
 
-def convergences_are_declared(graph: Graph) -> None:
+def convergences_are_declared(graph: DependencyGraph) -> None:
     """A plain step that waits for a decision and several of its branches was probably meant to converge (C-36)."""
     for name, step in graph.steps.items():
         for decision in decisions_above(name, graph) if graph.is_plain(name) and not graph.expands(name) else []:
@@ -47,22 +47,22 @@ def convergences_are_declared(graph: Graph) -> None:
                 step.report("T074", message, step.name_place(), hint)
 
 
-def decisions_above(name: str, graph: Graph) -> list[str]:
+def decisions_above(name: str, graph: DependencyGraph) -> list[str]:
     """The decisions that the step depends on directly."""
     return [parent for parent in graph.parents[name] if graph.makes(parent, Creates.BRANCHES)]
 
 
-def branches_of(decision: str, graph: Graph) -> list[str]:
+def branches_of(decision: str, graph: DependencyGraph) -> list[str]:
     """The steps that the decision can create."""
     return [child for child in graph.children[decision] if is_branch(child, graph)]
 
 
-def is_branch(name: str, graph: Graph) -> bool:
+def is_branch(name: str, graph: DependencyGraph) -> bool:
     """True when a decision that the step depends on can create it."""
     return graph.is_plain(name)
 
 
-def _deciding(graph: Graph) -> dict[str, str]:
+def _deciding(graph: DependencyGraph) -> dict[str, str]:
     """For each step that may never be created the decision that decides it."""
     found: dict[str, str] = {}
     for name in graph.order:
@@ -73,9 +73,9 @@ def _deciding(graph: Graph) -> dict[str, str]:
     return found
 
 
-def _is_pattern(name: str, graph: Graph) -> bool:
+def _is_pattern(name: str, graph: DependencyGraph) -> bool:
     return graph.is_from(name, Origin.BATCH)  # waiting for one is reported by the rules of batches
 
 
-def _is_unsure(name: str, graph: Graph) -> bool:
+def _is_unsure(name: str, graph: DependencyGraph) -> bool:
     return name in graph.tainted or name in graph.below_tainted

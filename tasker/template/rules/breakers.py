@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tasker.template.build import step_breaker
 from tasker.template.drafts import StepDraft
-from tasker.template.graph import Graph
+from tasker.template.graph import DependencyGraph
 
 
-def settings_agree(graph: Graph) -> None:
+def settings_agree(graph: DependencyGraph) -> None:
     """Steps that name one circuit breaker give it the same settings."""
     first: dict[str, StepDraft] = {}
     for step in graph.steps.values():

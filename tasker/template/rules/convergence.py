@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tasker.contracts.step_types import Origin
 from tasker.template.drafts import StepDraft
-from tasker.template.graph import Graph
+from tasker.template.graph import DependencyGraph
 from tasker.template.rules.branches import branches_of, decisions_above
 
 
-def has_something_to_converge(graph: Graph) -> None:
+def has_something_to_converge(graph: DependencyGraph) -> None:
     """A convergence names a batch_worker or a step that exists only on some runs (C-16)."""
     for step in _convergences(graph):
         conditional = [parent for parent in graph.parents[step.name] if not graph.is_static(parent)]
@@ -18,14 +18,14 @@ def has_something_to_converge(graph: Graph) -> None:
         step.report("T053", message, step.place("dependencies"), _what_to_list(step, graph))
 
 
-def _what_to_list(step: StepDraft, graph: Graph) -> str:
+def _what_to_list(step: StepDraft, graph: DependencyGraph) -> str:
     deciding = [parent for parent in graph.parents[step.name] if graph.expands(parent)]
     if deciding:
         return f"list the steps that `{deciding[0]}` creates as well"
     return "nothing above it creates steps: make it a `type: standard`"
 
 
-def lists_its_decision(graph: Graph) -> None:
+def lists_its_decision(graph: DependencyGraph) -> None:
     """A convergence lists the decision whose branches it waits for; when none is taken it waits for that (C-13)."""
     for step in _convergences(graph):
         parents = graph.parents[step.name]
@@ -36,7 +36,7 @@ def lists_its_decision(graph: Graph) -> None:
                 step.report("T070", message, step.dependency_place(branch), f"add `{decision}` to the dependencies")
 
 
-def waits_for_every_branch(graph: Graph) -> None:
+def waits_for_every_branch(graph: DependencyGraph) -> None:
     """A convergence that lists a decision lists all its branches, unless they converge elsewhere (C-36)."""
     for step in _convergences(graph):
         for decision in decisions_above(step.name, graph):
@@ -47,5 +47,5 @@ def waits_for_every_branch(graph: Graph) -> None:
                     step.report("T072", message, step.place("dependencies"), hint)
 
 
-def _convergences(graph: Graph) -> list[StepDraft]:
+def _convergences(graph: DependencyGraph) -> list[StepDraft]:
     return [step for name, step in graph.steps.items() if graph.is_from(name, Origin.CONVERGENCE)]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasker.template.diagnostics import Place, did_you_mean
+from tasker.template.diagnostics import Position, did_you_mean
 from tasker.template.drafts import StepDraft
-from tasker.template.graph import Graph
+from tasker.template.graph import DependencyGraph
 
 FAILURES = frozenset(("retryable_failure", "permanent_failure"))
 OUTCOMES = {"failure": FAILURES, "always": FAILURES | {"success"}}
 """The outcomes of those conditions that hold for more than the one they are named after."""
 
 
-def names_differ(graph: Graph) -> None:
+def names_differ(graph: DependencyGraph) -> None:
     """One outcome of a step publishes an event once."""
     for step in graph.steps.values():
         seen: list[tuple[str, frozenset[str], int]] = []
@@ -27,7 +27,7 @@ def names_differ(graph: Graph) -> None:
             seen.append((event["name"], on, place.line))
 
 
-def every_event_is_published(graph: Graph, document: Mapping[str, Any]) -> None:
+def every_event_is_published(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
     """What the template lists is listed once, and is no other spelling of what a step publishes.
 
     What no step declares may be what a handler publishes itself: its schema counts for that.
@@ -48,7 +48,7 @@ def every_event_is_published(graph: Graph, document: Mapping[str, Any]) -> None:
         first.add(name)
 
 
-def _published(step: StepDraft) -> Iterator[tuple[Mapping[str, Any], Place]]:
+def _published(step: StepDraft) -> Iterator[tuple[Mapping[str, Any], Position]]:
     for number, event in enumerate(step.values.get("publishes_events", ())):
         if isinstance(event, dict) and isinstance(event.get("name"), str):
             yield event, step.reading.value(*step.path, "publishes_events", number, "name")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tasker.template.graph import Graph
+from tasker.template.graph import DependencyGraph
 
 
-def memory_belongs_to_processes(graph: Graph) -> None:
+def memory_belongs_to_processes(graph: DependencyGraph) -> None:
     """Threads and the loop share the memory of their worker: only a process can be ended for what it holds."""
     for step in graph.steps.values():
         execution = step.values.get("execution", {})

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tasker.contracts.plan import Plan
-from tasker.contracts.template_rules import Finding, RuleFailed, TemplateRule, TemplateRules
+from tasker.contracts.template_rules import RuleFinding, RuleFailed, TemplateRule, TemplateRules
 from tasker.template.codes import Severity
-from tasker.template.diagnostics import Place
+from tasker.template.diagnostics import Position
 from tasker.template.drafts import StepDraft
-from tasker.template.reading import Reading
+from tasker.template.reading import DocumentReading
 
 
-def check_plugged(rules: TemplateRules, plan: Plan, drafts: Iterable[StepDraft], reading: Reading) -> None:
+def check_plugged(rules: TemplateRules, plan: Plan, drafts: Iterable[StepDraft], reading: DocumentReading) -> None:
     """Report what they find. One that fails is reported, too, as a warning: it says nothing about the template."""
     steps = {draft.name: draft.path for draft in drafts}
     for rule in rules:
@@ -26,12 +26,12 @@ def check_plugged(rules: TemplateRules, plan: Plan, drafts: Iterable[StepDraft],
                 _report(rule, finding, steps, reading)
 
 
-def _report(rule: TemplateRule, finding: Finding, steps: dict[str, tuple[str | int, ...]], reading: Reading) -> None:
+def _report(rule: TemplateRule, finding: RuleFinding, steps: dict[str, tuple[str | int, ...]], reading: DocumentReading) -> None:
     place = _place(finding, steps, reading)
     code = f"{rule.plugin}.{finding.code}"
     reading.report.add_found(code, Severity(finding.severity), finding.message, place, finding.hint)
 
 
-def _place(finding: Finding, steps: dict[str, tuple[str | int, ...]], reading: Reading) -> Place:
+def _place(finding: RuleFinding, steps: dict[str, tuple[str | int, ...]], reading: DocumentReading) -> Position:
     """Of what it names, or of what is nearest to it."""
     return reading.value(*steps.get(finding.step or "", ()), *(finding.keys or ("name",)))

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.template.diagnostics import did_you_mean, listed
-from tasker.template.graph import Graph
+from tasker.template.graph import DependencyGraph
 
 
-def declared(graph: Graph, document: Mapping[str, Any]) -> None:
+def declared(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
     """A step's `system_dependency` is one of the declared systems."""
     systems = document.get("system_dependencies", {})
     names = [systems.get("primary", "default"), *(s for s in systems.get("secondary", ()) if isinstance(s, str))]

@@ -29,11 +29,11 @@ MOST_PREPARED = 256
 MOST_PROBLEMS = 100
 """More than so many are not told."""
 
-__all__ = ["Problem", "check_input", "check_result", "schema_problems"]
+__all__ = ["SchemaMismatch", "check_input", "check_result", "schema_problems"]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SchemaMismatch:
     """Where a value does not fit its schema (`$.items[0].sku`), and why."""
 
     path: str
@@ -47,12 +47,12 @@ class Problem:
         return {"path": self.path, "message": self.message}
 
 
-def check_input(plan: Plan, value: Any) -> list[Problem]:
+def check_input(plan: Plan, value: Any) -> list[SchemaMismatch]:
     """Every place where a task's context does not fit the template's `input_schema`; empty when it fits."""
     return [] if plan.input_schema is None else check_result(plan.input_schema, value)
 
 
-def check_result(schema: Mapping[str, Any], value: Any, most_work: int = MOST_WORK) -> list[Problem]:
+def check_result(schema: Mapping[str, Any], value: Any, most_work: int = MOST_WORK) -> list[SchemaMismatch]:
     """The places where a value, such as a handler's result, does not fit the schema; empty when it fits.
 
     They are all up to `MOST_PROBLEMS`. A check that takes more than `most_work` steps is given up: a problem, too.
@@ -62,9 +62,9 @@ def check_result(schema: Mapping[str, Any], value: Any, most_work: int = MOST_WO
         errors = list(islice(prepared(_Itself(schema)).iter_errors(value), MOST_PROBLEMS + 1))
         problems = [problem for error in errors[:MOST_PROBLEMS] for problem in _problems(error)]
     except Exception as error:
-        return [Problem("$", f"the schema cannot be used: {_why_unusable(error)}")]
+        return [SchemaMismatch("$", f"the schema cannot be used: {_why_unusable(error)}")]
     if len(errors) > MOST_PROBLEMS:
-        problems.append(Problem("$", f"there are more problems than these {MOST_PROBLEMS}"))
+        problems.append(SchemaMismatch("$", f"there are more problems than these {MOST_PROBLEMS}"))
     return sorted(dict.fromkeys(problems), key=lambda problem: problem.path)
 
 
@@ -137,9 +137,9 @@ def _registry() -> Any:
     return REGISTRY
 
 
-def _problems(error: ValidationError) -> Iterator[Problem]:
+def _problems(error: ValidationError) -> Iterator[SchemaMismatch]:
     for path, message in places_of(_best(error)):
-        yield Problem(path, message)
+        yield SchemaMismatch(path, message)
 
 
 def _best(error: ValidationError) -> ValidationError:

@@ -9,10 +9,10 @@ from typing import Any
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from yaml.nodes import Node as YamlNode
 
-from tasker.template.diagnostics import Place, Report
+from tasker.template.diagnostics import Position, Report
 from tasker.template.yaml.loader import COLLECTION, MAX_DEPTH, PLAIN, QUOTED
 from tasker.template.yaml.nodes import BROKEN, Entry, Node
-from tasker.template.yaml.scalars import CORE_TAGS, BadScalar, resolve_plain, resolve_tagged
+from tasker.template.yaml.scalars import CORE_TAGS, BadScalar, resolve_untagged, resolve_tagged
 
 UNQUOTED_BRACES = "an unquoted `{{` starts a YAML mapping"
 QUOTE_BRACES = 'put the value in quotes: "{{ ... }}"'
@@ -144,11 +144,11 @@ class Converter:
         return Node(BROKEN, place)
 
 
-def place_of(node: YamlNode) -> Place:
+def place_of(node: YamlNode) -> Position:
     """Where the node starts, and its length on that line; block collections have length 1."""
     start, end = node.start_mark, node.end_mark
     same_line = start.line == end.line and end.column > start.column
-    return Place(start.line + 1, start.column + 1, end.column - start.column if same_line else 1)
+    return Position(start.line + 1, start.column + 1, end.column - start.column if same_line else 1)
 
 
 def _is_braces(node: MappingNode) -> bool:
@@ -157,7 +157,7 @@ def _is_braces(node: MappingNode) -> bool:
 
 def _scalar_value(node: ScalarNode) -> Any:
     if node.tag == PLAIN:
-        value = resolve_plain(node.value)
+        value = resolve_untagged(node.value)
     else:
         value = node.value if node.tag == QUOTED else resolve_tagged(node.value, node.tag)
     if isinstance(value, str) and UNSTORABLE.search(value):

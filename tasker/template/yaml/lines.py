@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tasker.template.diagnostics import Place
+from tasker.template.diagnostics import Position
 
 LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
@@ -15,7 +15,7 @@ def line_of(text: str, number: int) -> str:
     return lines[number - 1] if number <= len(lines) else ""
 
 
-def place_of_offset(offset: int, text: str) -> Place:
+def place_of_offset(offset: int, text: str) -> Position:
     """The line and column of a character."""
     before = LINE_BREAK.split(text[:offset])
-    return Place(len(before), len(before[-1]) + 1)
+    return Position(len(before), len(before[-1]) + 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.template.diagnostics import Place
+from tasker.template.diagnostics import Position
 
 BROKEN = object()
 """The value of a node that could not be read; the reason has been reported."""
@@ -20,7 +20,7 @@ class Node:
     """
 
     value: Any
-    place: Place
+    place: Position
     text: str | None = None
 
     @property
@@ -51,7 +51,7 @@ class Node:
 class Entry(NamedTuple):
     """A value of a mapping with the place of its key."""
 
-    key: Place
+    key: Position
     node: Node
 
 

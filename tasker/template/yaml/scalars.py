@@ -26,7 +26,7 @@ class BadScalar(ValueError):
         self.hint = hint
 
 
-def resolve_plain(text: str) -> Any:
+def resolve_untagged(text: str) -> Any:
     """The value of an unquoted scalar.
 
     Raises `BadScalar` for a number that JSON cannot hold.
@@ -46,7 +46,7 @@ def resolve_tagged(text: str, tag: str) -> Any:
     kind = CORE_TAGS[tag]
     if kind == "str":
         return text
-    value = resolve_plain(text)
+    value = resolve_untagged(text)
     if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     expected = {"int": int, "float": float, "bool": bool, "null": type(None)}[kind]

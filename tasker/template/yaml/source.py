@@ -8,7 +8,7 @@ from typing import NamedTuple
 from yaml.error import YAMLError
 from yaml.nodes import Node as YamlNode
 
-from tasker.template.diagnostics import Place, Report
+from tasker.template.diagnostics import Position, Report
 from tasker.template.yaml.convert import Converter
 from tasker.template.yaml.loader import PLAIN, Loader, compose_quickly
 from tasker.template.yaml.nodes import Node
@@ -30,7 +30,7 @@ def read_documents(text: str, report: Report) -> Iterator[Document]:
     recovery = Recovery(text)
     roots = [root for root in _compose(recovery, report) if not _is_empty(root)]
     if not roots and not report.errors:
-        report.add("T010", "the file holds no template", Place(1, 1), "a template starts with `name:`")
+        report.add("T010", "the file holds no template", Position(1, 1), "a template starts with `name:`")
     for root in roots:
         if not _is_repaired(root, recovery):
             yield from _document(root, report.errors, recovery, report)
@@ -66,7 +66,7 @@ def _compose_once(text: str, report: Report) -> tuple[list[YamlNode], YAMLError 
         return roots, error
     except (ValueError, OverflowError) as error:  # an escape such as "\UFFFFFFFF"
         mark = loader.get_mark() if loader else None
-        report.add("T001", f"not valid YAML: {error}", Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1))
+        report.add("T001", f"not valid YAML: {error}", Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1))
     return roots, None
 
 

@@ -7,7 +7,7 @@ import re
 from yaml.error import Mark, MarkedYAMLError, YAMLError
 from yaml.reader import ReaderError
 
-from tasker.template.diagnostics import Place, Report
+from tasker.template.diagnostics import Position, Report
 from tasker.template.yaml.convert import QUOTE_BRACES, UNQUOTED_BRACES
 from tasker.template.yaml.lines import line_of, place_of_offset
 from tasker.template.yaml.loader import TooDeep
@@ -31,13 +31,13 @@ def report_syntax(error: YAMLError, recovery: Recovery, report: Report) -> bool:
         return False
     mark = error.problem_mark or error.context_mark if isinstance(error, MarkedYAMLError) else None
     if not isinstance(error, MarkedYAMLError) or mark is None:
-        report.add("T001", f"not valid YAML: {error}", Place(1, 1))
+        report.add("T001", f"not valid YAML: {error}", Position(1, 1))
         return False
     return _report_marked(error, mark, recovery, report)
 
 
 def _report_marked(error: MarkedYAMLError, mark: Mark, recovery: Recovery, report: Report) -> bool:
-    place = Place(mark.line + 1, mark.column + 1)
+    place = Position(mark.line + 1, mark.column + 1)
     problem = error.problem or "syntax error"
     braces = BRACES.search(line_of(recovery.text, place.line))
     if braces:
@@ -55,8 +55,8 @@ def _report_marked(error: MarkedYAMLError, mark: Mark, recovery: Recovery, repor
 
 def _report_braces(braces: re.Match[str], mark: Mark, recovery: Recovery, report: Report) -> bool:
     column = braces.start(1)
-    report.add("T004", UNQUOTED_BRACES, Place(mark.line + 1, column + 1, 2), QUOTE_BRACES)
-    whole = Place(mark.line + 1, column + 1, len(braces.group(1)))
+    report.add("T004", UNQUOTED_BRACES, Position(mark.line + 1, column + 1, 2), QUOTE_BRACES)
+    whole = Position(mark.line + 1, column + 1, len(braces.group(1)))
     return recovery.remove_braces(whole, mark.index - mark.column + column)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from contextlib import aclosing
 
-from tasker.contracts.messaging import Available, Backend, QueuedMessage
+from tasker.contracts.messaging import MessageAvailable, Backend, QueuedMessage
 from tasker.testing.messaging.suite import HIDDEN, OTHER, QUEUE, Suite, needs, numbered, receive, soon
 
 
@@ -19,12 +19,12 @@ class Push(Suite):
         await backend.create_queue(QUEUE)
         await backend.create_queue(OTHER)
         async with aclosing(backend.subscribe_many([QUEUE])) as notifications:
-            assert await soon(anext(notifications)) == Available(QUEUE)
+            assert await soon(anext(notifications)) == MessageAvailable(QUEUE)
             await backend.send_message(OTHER, b'{"n": 0}')
             await backend.send_message(QUEUE, b'{"n": 1}')
             notification = await soon(anext(notifications))
             assert notification.queue == QUEUE
-            if isinstance(notification, Available):
+            if isinstance(notification, MessageAvailable):
                 assert await receive(backend) == [{"n": 1}]
             else:
                 assert json.loads(notification.payload) == {"n": 1}

@@ -19,7 +19,7 @@ TOO_LONG = "a" * (QUEUE_NAME_MAX + 1)
 BAD_NAMES = ["", " ", "a b", "a;b", 'a"b', "a'b", "a$b", "a--b", "a.b", "a/b", "a\n", "naïve", TOO_LONG]
 
 
-class Queues(Suite):
+class QueueContract(Suite):
     """A backend keeps the shape of one; queues are made, listed, removed and named."""
 
     async def test_it_keeps_the_shape_of_a_backend(self, backend: Backend) -> None:

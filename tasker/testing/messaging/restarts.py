@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from contextlib import aclosing, suppress
 
-from tasker.contracts.messaging import Available, Backend
+from tasker.contracts.messaging import MessageAvailable, Backend
 from tasker.errors import MessagingError
 from tasker.testing.messaging.suite import (
     HIDDEN,
@@ -63,4 +63,4 @@ class Restarts(Suite):
                 assert (await soon(anext(notifications))).queue == QUEUE
                 return
         async with aclosing(backend.subscribe_many([QUEUE])) as notifications:
-            assert await soon(anext(notifications)) == Available(QUEUE)
+            assert await soon(anext(notifications)) == MessageAvailable(QUEUE)

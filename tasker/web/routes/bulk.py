@@ -17,7 +17,7 @@ from tasker.api.program import program_of
 from tasker.api.routes.route import require_task
 from tasker.errors import NotPermitted, TaskerError, UsageError
 from tasker.services.tasks import checked
-from tasker.web.bulk_actions import ACTIONS, MOST_TASKS, PORTION, Action, Outcome, Progress, Wanted
+from tasker.web.bulk_actions import ACTIONS, MOST_TASKS, PORTION, Action, Outcome, BulkProgress, BulkRequest
 from tasker.web.forms import Form
 from tasker.web.rendering import page
 from tasker.web.route import page_router, sent
@@ -76,7 +76,7 @@ async def go_on(request: Request) -> Response:
     )
 
 
-def _wanted(request: Request, action: str) -> Wanted:
+def _wanted(request: Request, action: str) -> BulkRequest:
     """Raises `UsageError`, and `NotPermitted` for what the caller may do nowhere."""
     if action not in ACTIONS:
         raise UsageError(f"there is no action {action!r} for many tasks", hint=f"one of {', '.join(ACTIONS)}")
@@ -99,7 +99,7 @@ async def _views(request: Request, tasks: list[str]) -> list[dict[str, Any]]:
     return [each for each in found if where is None or each["namespace"] in where]
 
 
-async def _one(request: Request, wanted: Wanted, task: str, reason: str) -> Outcome:
+async def _one(request: Request, wanted: BulkRequest, task: str, reason: str) -> Outcome:
     program, actor = program_of(request), actor_of(request)
     try:
         await require_task(request, task)
@@ -111,10 +111,10 @@ async def _one(request: Request, wanted: Wanted, task: str, reason: str) -> Outc
         return Outcome(task, error.message, done=False)
 
 
-def _progress(form: Form) -> Progress:
+def _progress(form: Form) -> BulkProgress:
     """How far it was, by the page that was sent."""
     numbers = [form.text(name, "0") for name in ("total", "succeeded", "refused")]
     if not all(each.isdecimal() and len(each) <= 6 for each in numbers):
         raise UsageError("the form cannot be read", hint="begin again from the list")
     total, succeeded, refused = map(int, numbers)
-    return Progress(total, succeeded, refused, form.text("last_refused"), [], [])
+    return BulkProgress(total, succeeded, refused, form.text("last_refused"), [], [])

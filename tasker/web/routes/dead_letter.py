@@ -20,7 +20,7 @@ from tasker.services.reports import TaskReport
 from tasker.services.tasks import checked
 from tasker.services.wording import counted
 from tasker.web.forms import Form
-from tasker.web.rendering import leads_to, page
+from tasker.web.rendering import redirect, page
 from tasker.web.route import page_router, sent, typed
 from tasker.web.routes.task import covered_report
 from tasker.web.views.dead_letters import REMEDIES, entry_commands, failing_steps
@@ -40,7 +40,7 @@ async def show_entry(request: Request, entry: str) -> Response:
 async def find_entry(request: Request, uuid: str) -> Response:
     """The newest entry of a task."""
     found = await program_of(request).dead_letters.of_task(uuid)
-    return leads_to(request, f"dead-letters/entries/{found.dlq_entry_uuid}")
+    return redirect(request, f"dead-letters/entries/{found.dlq_entry_uuid}")
 
 
 @routes.post("/dead-letters/entries/{entry}/update", **CHANGE)
@@ -84,7 +84,7 @@ async def open_entry(request: Request) -> Response:
     notes = form.required("notes", "a note on what is suspected")
     reason = form.text("reason", "manual_dlq")
     opened = await program_of(request).dead_letters.open(task, actor=actor_of(request), notes=notes, reason=reason)
-    return leads_to(request, f"dead-letters/entries/{opened.dlq_entry_uuid}", "The task is on the list; it goes on.")
+    return redirect(request, f"dead-letters/entries/{opened.dlq_entry_uuid}", "The task is on the list; it goes on.")
 
 
 Act = Callable[[Form, DeadLetter], Awaitable[str]]
@@ -101,7 +101,7 @@ async def _done_or_told(request: Request, entry: str, act: Act) -> Response:
             raise
         told = {"problem": problem_of(error), "typed": typed(request, *TYPED)}
         return await _page(request, found, status, **told)
-    return leads_to(request, f"dead-letters/entries/{entry}", message)
+    return redirect(request, f"dead-letters/entries/{entry}", message)
 
 
 async def _page(request: Request, found: DeadLetter, status: int = 200, **told: Any) -> Response:

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from tasker.api.covering import covered_failures
+from tasker.api.covering import redact_failures
 from tasker.api.permissions import Permission, caller_of, namespaces_of, needs
 from tasker.api.program import program_of
 from tasker.api.routes.dead_letters import covered_entries
@@ -45,7 +45,7 @@ async def show_groups(request: Request, namespace: Name = "") -> Response:
     """Pending entries by what failed, the largest group first."""
     service, where = program_of(request).dead_letters, _within(request, namespace)
     found = [asdict(each) for each in await service.groups(limit=GROUPED, namespaces=where)]
-    groups = await covered_failures(request, found, lambda group: group["namespaces"])
+    groups = await redact_failures(request, found, lambda group: group["namespaces"])
     trend = await service.trend([each["fingerprint"] for each in groups], hours=HOURS, namespaces=where)
     shown = [{**each, "trend": trend[each["fingerprint"]]} for each in groups]
     return page(request, "dead_letters/groups.html", groups=shown, namespace=namespace, hours=HOURS, most=GROUPED)

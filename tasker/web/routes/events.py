@@ -14,7 +14,7 @@ from tasker.contracts.rules.limits import MAX_POSITION
 from tasker.errors import UsageError
 from tasker.services.domain_events.values import EventFilter
 from tasker.services.wording import counted
-from tasker.web.rendering import leads_to, page, url
+from tasker.web.rendering import redirect, page, url
 from tasker.web.route import page_router, sent
 from tasker.web.views.task_search import moment_of
 
@@ -73,7 +73,7 @@ async def replay(request: Request, name: str) -> Response:
         raise UsageError(f"{after!r:.60} is no position", hint="a whole number, as the list of events has it")
     moment = moment_of(since) if since else None
     found = await service.replay(name, after=int(after) if after else None, since=moment)
-    return leads_to(request, "events", f"{name} reads {counted(found.events, 'event')} again.")
+    return redirect(request, "events", f"{name} reads {counted(found.events, 'event')} again.")
 
 
 @routes.post("/events/subscribers/{name}/retry", **CHANGE)
@@ -81,4 +81,4 @@ async def retry(request: Request, name: str) -> Response:
     """Let a subscriber try again what it has put aside."""
     one = sent(request).text("event")
     number = await program_of(request).domain_events.deliveries.retry(name, [one] if one else None)
-    return leads_to(request, "events", f"{name} tries {counted(number, 'event')} again.")
+    return redirect(request, "events", f"{name} tries {counted(number, 'event')} again.")

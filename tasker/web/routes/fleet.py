@@ -11,13 +11,13 @@ from starlette.responses import Response
 
 from tasker.api.permissions import Permission, actor_of, caller_of, needs, require_namespace
 from tasker.api.problems import problem_of
-from tasker.api.program import Program, program_of
+from tasker.api.program import ServerServices, program_of
 from tasker.api.routes.route import require_task
 from tasker.errors import MessagingError, NotPermitted, TaskerError, UsageError
 from tasker.services.fleet.brokers import BrokerReport
-from tasker.services.pauses import Target
+from tasker.services.pauses import PauseTarget
 from tasker.services.wording import counted
-from tasker.web.rendering import leads_to, page
+from tasker.web.rendering import redirect, page
 from tasker.web.route import page_router, sent
 from tasker.web.views.fleet import KINDS, command_of, queues, target_fields
 from tasker.web.views.pages import PER_PAGE, NumberedPage, PageNumber, offset_of
@@ -70,7 +70,7 @@ async def _fleet(
     )
 
 
-async def _broker(program: Program, namespaces: Sequence[str]) -> tuple[BrokerReport | None, str]:
+async def _broker(program: ServerServices, namespaces: Sequence[str]) -> tuple[BrokerReport | None, str]:
     """How the provider stands; else why nothing is known of it."""
     try:
         return await program.queues.report(namespaces), ""
@@ -105,7 +105,7 @@ async def pause(request: Request) -> Response:
             request, 1, found["status"], found, {key: form.text(key) for key in ("what", "name", "reason")}
         )
     message = f"{target} is paused: what runs goes on." if paused else f"{target} was paused already."
-    return leads_to(request, "fleet", message)
+    return redirect(request, "fleet", message)
 
 
 @routes.post("/fleet/resume", **CHANGE)
@@ -116,14 +116,14 @@ async def resume(request: Request) -> Response:
     held = await program_of(request).pauses.resume(target, actor=actor_of(request), reason=form.text("reason"))
     unit = "message" if target.queue else "step"
     message = f"{target} was not paused." if held is None else f"{target} goes on: {counted(held, unit)} may start."
-    return leads_to(request, "fleet", message)
+    return redirect(request, "fleet", message)
 
 
-async def _target(request: Request, kind: str, name: str) -> Target:
+async def _target(request: Request, kind: str, name: str) -> PauseTarget:
     """What a form means. Raises `NotPermitted` for what is not of the caller's namespaces."""
     if kind not in KINDS:
         raise UsageError(f"{kind!r} cannot be paused", hint=f"one of {', '.join(KINDS)}")
-    target = Target.of(name) if kind == "namespace" else Target.of(**{kind: name})
+    target = PauseTarget.of(name) if kind == "namespace" else PauseTarget.of(**{kind: name})
     if target.task is not None:
         await require_task(request, target.task)
     elif target.queue is not None:

@@ -14,9 +14,9 @@ from tasker.api.problems import problem_of
 from tasker.api.program import program_of
 from tasker.errors import TaskerError, UsageError
 from tasker.services.dead_letters.records import REASONS
-from tasker.web.rendering import leads_to, page
+from tasker.web.rendering import redirect, page
 from tasker.web.route import page_router, sent
-from tasker.web.views.dead_letters import MOST_TASKS, Course, ReplaySearch, planned, rate_of
+from tasker.web.views.dead_letters import MOST_TASKS, ReplayCourse, ReplaySearch, planned, rate_of
 from tasker.web.views.task_search import SPANS
 
 routes = page_router()
@@ -34,7 +34,7 @@ LISTED = 100
 async def list_replays(request: Request) -> Response:
     """Replays, the newest first."""
     found = await program_of(request).replays.list(limit=LISTED)
-    return page(request, "dead_letters/replays.html", replays=[Course(each) for each in found], most=LISTED)
+    return page(request, "dead_letters/replays.html", replays=[ReplayCourse(each) for each in found], most=LISTED)
 
 
 @routes.get("/dead-letters/replay", **needs(Permission.STEPS_RESOLVE))
@@ -61,8 +61,8 @@ async def begin(request: Request) -> Response:
         told = {"problem": problem_of(error), "note": form.text("note"), "typed_rate": form.text("rate")}
         return await _plan(request, search, 10.0, status, **told)
     if found.replay_uuid is None:
-        return leads_to(request, "dead-letters/replay", "There is nothing to replay any more.", **search.words)
-    return leads_to(request, f"dead-letters/replays/{found.replay_uuid}", planned(found, rate))
+        return redirect(request, "dead-letters/replay", "There is nothing to replay any more.", **search.words)
+    return redirect(request, f"dead-letters/replays/{found.replay_uuid}", planned(found, rate))
 
 
 @routes.get("/dead-letters/replays/{replay}", **READS)
@@ -71,7 +71,7 @@ async def show_replay(request: Request, replay: str) -> Response:
     service = program_of(request).replays
     found = await service.get(replay)
     skipped = await service.skipped(replay, limit=LISTED) if found.skipped else []
-    return page(request, "dead_letters/replay.html", course=Course(found), replay=found, skipped=skipped)
+    return page(request, "dead_letters/replay.html", course=ReplayCourse(found), replay=found, skipped=skipped)
 
 
 @routes.post("/dead-letters/replays/{replay}/{action}", **RESETS)
@@ -81,7 +81,7 @@ async def steer(request: Request, replay: str, action: str) -> Response:
         raise UsageError(f"a replay cannot be made to {action}", hint=f"one of {', '.join(STEERED)}")
     state, message = STEERED[action]
     await program_of(request).replays.steer(replay, state)
-    return leads_to(request, f"dead-letters/replays/{replay}", message)
+    return redirect(request, f"dead-letters/replays/{replay}", message)
 
 
 async def _plan(request: Request, search: ReplaySearch, rate: float, status: int = 200, **told: Any) -> Response:

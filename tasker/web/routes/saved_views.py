@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from tasker.api.permissions import Permission, actor_of, needs
 from tasker.api.program import program_of
-from tasker.web.rendering import leads_to
+from tasker.web.rendering import redirect
 from tasker.web.route import page_router, sent
 from tasker.web.views.task_search import Search
 
@@ -24,7 +24,7 @@ async def save(request: Request) -> Response:
     words = Search.read(dict(parse_qsl(form.text("address")))).words  # what is no filter is left out
     name = form.required("name", "a name")
     await program_of(request).saved_views.save(name, Search.read(words).address, by=actor_of(request))
-    return leads_to(request, "tasks", f"The view “{name}” is saved.", **words)
+    return redirect(request, "tasks", f"The view “{name}” is saved.", **words)
 
 
 @routes.post("/tasks/views/remove", **CHANGES)
@@ -32,4 +32,4 @@ async def remove(request: Request) -> Response:
     """Forget a view."""
     name = sent(request).required("name", "a name")
     removed = await program_of(request).saved_views.remove(name)
-    return leads_to(request, "tasks", f"The view “{name}” is removed." if removed else f"There is no view “{name}”.")
+    return redirect(request, "tasks", f"The view “{name}” is removed." if removed else f"There is no view “{name}”.")

@@ -8,8 +8,8 @@ from starlette.responses import RedirectResponse, Response
 from tasker.api.problems import problem_of, tell
 from tasker.api.rate_limit import RateLimit
 from tasker.errors import TaskerError
-from tasker.services.authentication.caller import Caller
-from tasker.web.rendering import caller_on, leads_to, page, url
+from tasker.services.authentication.caller import AuthenticatedCaller
+from tasker.web.rendering import caller_on, redirect, page, url
 from tasker.web.route import page_router, sent
 from tasker.web.signing_in import checked_credential, sign_in, sign_out, with_credential
 
@@ -21,7 +21,7 @@ async def show_form(request: Request) -> Response:
     """Show the form; where nobody is asked who they are, and to who is signed in already, the overview."""
     if caller_on(request) is None:
         return page(request, "sign_in.html", next=request.query_params.get("next", ""), problem=None)
-    return leads_to(request)
+    return redirect(request)
 
 
 @routes.post("/sign-in")
@@ -45,15 +45,15 @@ async def take_credential(request: Request) -> Response:
 @routes.post("/sign-out")
 async def end_session(request: Request) -> Response:
     """End the session of this browser."""
-    answer = leads_to(request, "sign-in")
+    answer = redirect(request, "sign-in")
     await sign_out(request, answer)
     return answer
 
 
-async def _caller(request: Request, credential: str) -> Caller:
+async def _caller(request: Request, credential: str) -> AuthenticatedCaller:
     """Who shows this. Raises `NotAuthenticated`, `TooManyRequests` for guessing."""
     limit: RateLimit | None = request.app.state.rate_limit
     if limit:
         limit.spend(f"address {request.client.host if request.client else 'unknown'}")
-    caller: Caller = await request.app.state.gate(with_credential(request, credential))
+    caller: AuthenticatedCaller = await request.app.state.gate(with_credential(request, credential))
     return caller

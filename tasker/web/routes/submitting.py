@@ -15,10 +15,10 @@ from tasker.api.program import program_of
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
 from tasker.errors import DuplicateTask, InputInvalid, NotStorable, TaskerError, UsageError
-from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import Request as TaskRequest
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import Submission as TaskRequest
 from tasker.web.forms import Form
-from tasker.web.rendering import leads_to, page, url
+from tasker.web.rendering import redirect, page, url
 from tasker.web.route import page_router, sent
 from tasker.web.views.input_form import fields_of, typed_in
 from tasker.web.views.template import request_body, submit_command
@@ -64,7 +64,7 @@ async def submit(request: Request, namespace: str, name: str, version: str) -> R
     if filled.problems:
         return _page(request, plan, _with_problems(plan, filled), 422)
     try:
-        order = Order(namespace, name, version, _request(filled, known_caller(request)))
+        order = TemplateSubmission(namespace, name, version, _request(filled, known_caller(request)))
         submitted = await program.submit_order(order)
     except DuplicateTask as error:
         existing = url(request, f"tasks/{error.task_uuid}") if error.task_uuid else None
@@ -74,7 +74,7 @@ async def submit(request: Request, namespace: str, name: str, version: str) -> R
     except TaskerError as error:
         found = problem_of(error)
         return _page(request, plan, filled, found["status"], found)
-    return leads_to(request, f"tasks/{submitted.task_uuid}", "The task is submitted.")
+    return redirect(request, f"tasks/{submitted.task_uuid}", "The task is submitted.")
 
 
 def _filled(plan: Plan, form: Form) -> Filled:

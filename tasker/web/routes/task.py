@@ -10,18 +10,18 @@ from typing import Annotated, Any, Literal
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from tasker.api.covering import covered
+from tasker.api.covering import redact_answer
 from tasker.api.permissions import Permission, caller_of, needs
 from tasker.api.program import program_of
 from tasker.api.routes.events import get_events
 from tasker.api.routes.observing import get_report
 from tasker.services.explain.explanation import Explanation
-from tasker.services.listings import Pause, Transition
+from tasker.services.listings import Pause, TransitionDetail
 from tasker.services.reports import StepReport, TaskReport
 from tasker.web.rendering import page
 from tasker.web.route import page_router
 from tasker.web.views import graph
-from tasker.web.views.task import Shown, commands_of, rows_of, step_commands
+from tasker.web.views.task import ShownSteps, commands_of, rows_of, step_commands
 from tasker.web.views.timeline import timeline
 
 routes = page_router()
@@ -82,7 +82,7 @@ async def task_page(
     if request.headers.get("hx-target") == BESIDE:
         return page(request, "task/beside.html", report=report, view=view, drawer=drawer, typed=typed)
     explained, pause = await _standing(request, report)
-    shown = Shown(report, datetime.now(UTC), pause)
+    shown = ShownSteps(report, datetime.now(UTC), pause)
     parts: dict[str, Any] = {"drawing": None, "timeline": None, "history": (), "lines": ()}
     rows = rows_of(report)
     if view == "graph" and len(rows) <= LARGEST_DRAWN_GRAPH:
@@ -126,21 +126,21 @@ async def _standing(request: Request, report: TaskReport) -> tuple[Explanation |
 async def covered_report(request: Request, uuid: str) -> TaskReport:
     """The task, without what the caller may not read."""
     found = await program_of(request).tasks.report(uuid)
-    plain = await covered(request, uuid, found)
+    plain = await redact_answer(request, uuid, found)
     if isinstance(plain, TaskReport):
         return plain
     return TaskReport(**{**plain, "steps": {name: StepReport(**step) for name, step in plain["steps"].items()}})
 
 
-async def _history(request: Request, uuid: str) -> list[Transition]:
+async def _history(request: Request, uuid: str) -> list[TransitionDetail]:
     found = await program_of(request).tasks.history(uuid)
-    plain = await covered(request, uuid, found)
-    return [each if isinstance(each, Transition) else Transition(**each) for each in plain]
+    plain = await redact_answer(request, uuid, found)
+    return [each if isinstance(each, TransitionDetail) else TransitionDetail(**each) for each in plain]
 
 
 async def _lines(request: Request, uuid: str, step: str, level: str) -> Any:
     found = await program_of(request).tasks.logs(uuid, step=step or None, level=level, limit=LINES_SHOWN)
-    return await covered(request, uuid, found)
+    return await redact_answer(request, uuid, found)
 
 
 async def _drawer(request: Request, report: TaskReport, name: str) -> dict[str, Any] | None:
@@ -155,7 +155,7 @@ async def _drawer(request: Request, report: TaskReport, name: str) -> dict[str, 
         "explained": reasons,
         "inputs": {above: report.steps[above].result for above in found.depends_on if above in report.steps},
         "lines": await _lines(request, uuid, name, "debug"),
-        "kept": await covered(request, uuid, asdict(await program.tasks.kept(uuid, name))),
+        "kept": await redact_answer(request, uuid, asdict(await program.tasks.kept(uuid, name))),
         "commands": step_commands(uuid, found),
         "plain": asdict(found),
     }

@@ -15,10 +15,10 @@ from tasker.api.permissions import Permission, actor_of, needs
 from tasker.api.problems import problem_of
 from tasker.api.program import program_of
 from tasker.errors import TaskerError, UsageError
-from tasker.services.pauses import Target
+from tasker.services.pauses import PauseTarget
 from tasker.services.wording import counted
 from tasker.web.forms import Form
-from tasker.web.rendering import leads_to
+from tasker.web.rendering import redirect
 from tasker.web.route import page_router, sent, typed
 from tasker.web.routes.task import task_page
 
@@ -35,9 +35,9 @@ async def cancel(request: Request, uuid: str) -> Response:
         await program_of(request).tasks.cancel(
             uuid, reason=form.required("reason", "a reason"), actor=actor_of(request)
         )
-        return leads_to(request, f"tasks/{uuid}", "The task is cancelled.")
+        return redirect(request, f"tasks/{uuid}", "The task is cancelled.")
 
-    return await done_or_told(request, uuid, act)
+    return await redirect_or_error(request, uuid, act)
 
 
 @routes.post("/tasks/{uuid}/retry", **MEND)
@@ -48,9 +48,9 @@ async def retry(request: Request, uuid: str) -> Response:
         reason = form.required("reason", "a reason")
         found = await program_of(request).steps.retry(uuid, actor=actor_of(request), reason=reason)
         left = f" Left, to be run only once: {', '.join(found.left)}." if found.left else ""
-        return leads_to(request, f"tasks/{uuid}", f"{counted(len(found.reset), 'step')} will run again.{left}")
+        return redirect(request, f"tasks/{uuid}", f"{counted(len(found.reset), 'step')} will run again.{left}")
 
-    return await done_or_told(request, uuid, act)
+    return await redirect_or_error(request, uuid, act)
 
 
 @routes.post("/tasks/{uuid}/rerun", **needs(Permission.TASKS_CREATE, operates=True))
@@ -64,9 +64,9 @@ async def rerun(request: Request, uuid: str) -> Response:
             uuid, step, actor=actor_of(request), reason=reason, context=context
         )
         message = f"A new task of {counted(found.steps, 'step')}, of which {found.reused} are taken over."
-        return leads_to(request, f"tasks/{found.task_uuid}", message)
+        return redirect(request, f"tasks/{found.task_uuid}", message)
 
-    return await done_or_told(request, uuid, act)
+    return await redirect_or_error(request, uuid, act)
 
 
 @routes.post("/tasks/{uuid}/pause", **PAUSE)
@@ -74,12 +74,12 @@ async def pause(request: Request, uuid: str) -> Response:
     """Let nothing more of a task start."""
 
     async def act(form: Form) -> Response:
-        target, reason = Target.of(task=uuid), form.required("reason", "a reason")
+        target, reason = PauseTarget.of(task=uuid), form.required("reason", "a reason")
         paused = await program_of(request).pauses.pause(target, actor=actor_of(request), reason=reason)
         message = "Paused: what runs goes on, nothing more of it starts." if paused else "It was paused already."
-        return leads_to(request, f"tasks/{uuid}", message)
+        return redirect(request, f"tasks/{uuid}", message)
 
-    return await done_or_told(request, uuid, act)
+    return await redirect_or_error(request, uuid, act)
 
 
 @routes.post("/tasks/{uuid}/resume", **PAUSE)
@@ -87,12 +87,12 @@ async def resume(request: Request, uuid: str) -> Response:
     """End the pause of a task."""
 
     async def act(form: Form) -> Response:
-        target = Target.of(task=uuid)
+        target = PauseTarget.of(task=uuid)
         held = await program_of(request).pauses.resume(target, actor=actor_of(request), reason=form.text("reason"))
         message = "It was not paused." if held is None else f"Resumed: {counted(held, 'step')} may start."
-        return leads_to(request, f"tasks/{uuid}", message)
+        return redirect(request, f"tasks/{uuid}", message)
 
-    return await done_or_told(request, uuid, act)
+    return await redirect_or_error(request, uuid, act)
 
 
 @routes.post("/tasks/{uuid}/reset-step", **MEND)
@@ -102,9 +102,9 @@ async def reset_step(request: Request, uuid: str) -> Response:
     async def act(form: Form) -> Response:
         step, reason = form.required("step", "a step"), form.required("reason", "a reason")
         await program_of(request).steps.reset(uuid, step, actor=actor_of(request), reason=reason)
-        return leads_to(request, f"tasks/{uuid}", f"{step} will run again.", step=step)
+        return redirect(request, f"tasks/{uuid}", f"{step} will run again.", step=step)
 
-    return await done_or_told(request, uuid, act)
+    return await redirect_or_error(request, uuid, act)
 
 
 @routes.post("/tasks/{uuid}/resolve-step", **MEND)
@@ -114,9 +114,9 @@ async def resolve_step(request: Request, uuid: str) -> Response:
     async def act(form: Form) -> Response:
         step, reason = form.required("step", "a step"), form.required("reason", "a reason")
         await program_of(request).steps.resolve(uuid, step, actor=actor_of(request), reason=reason)
-        return leads_to(request, f"tasks/{uuid}", f"{step} is taken as done.", step=step)
+        return redirect(request, f"tasks/{uuid}", f"{step} is taken as done.", step=step)
 
-    return await done_or_told(request, uuid, act)
+    return await redirect_or_error(request, uuid, act)
 
 
 @routes.post("/tasks/{uuid}/complete-step", **MEND)
@@ -127,12 +127,12 @@ async def complete_step(request: Request, uuid: str) -> Response:
         step, reason = form.required("step", "a step"), form.required("reason", "a reason")
         result = json_object(form.text("result"), "the result")
         await program_of(request).steps.complete(uuid, step, result, actor=actor_of(request), reason=reason)
-        return leads_to(request, f"tasks/{uuid}", f"{step} is done, with the result that you gave.", step=step)
+        return redirect(request, f"tasks/{uuid}", f"{step} is done, with the result that you gave.", step=step)
 
-    return await done_or_told(request, uuid, act)
+    return await redirect_or_error(request, uuid, act)
 
 
-async def done_or_told(request: Request, uuid: str, act: Callable[[Form], Awaitable[Response]]) -> Response:
+async def redirect_or_error(request: Request, uuid: str, act: Callable[[Form], Awaitable[Response]]) -> Response:
     """Do it; else the page of the task with what was wrong, and with what was typed."""
     form = sent(request)
     try:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from tasker.api.covering import covered_tasks, may_search_inputs
-from tasker.api.cursors import cursor_after, place_of
+from tasker.api.covering import redact_tasks, may_search_inputs
+from tasker.api.cursors import cursor_after, cursor_of
 from tasker.api.permissions import Permission, namespaces_of, needs
 from tasker.api.problems import problem_of
 from tasker.api.program import program_of
@@ -18,11 +18,11 @@ from tasker.errors import UsageError
 from tasker.lifecycle.machines.task import TaskState
 from tasker.services.server.saved_views import SavedView
 from tasker.services.task_filter import LOOKED_INTO, TaskFilter
-from tasker.services.task_search import MOST_NAMED, Sought
+from tasker.services.task_search import MOST_NAMED, SearchMatch
 from tasker.services.tasks import names
-from tasker.web.rendering import leads_to, page, url
+from tasker.web.rendering import redirect, page, url
 from tasker.web.route import page_router
-from tasker.web.views.task_search import SPANS, Search, Turned
+from tasker.web.views.task_search import SPANS, Search, ListPage
 
 routes = page_router()
 PER_PAGE = 50
@@ -44,7 +44,7 @@ async def list_tasks(
     try:
         turned = await _turned(request, search, cursor, back)
     except UsageError as error:
-        return _page(request, search, Turned([], None, None), saved, status=400, problem=problem_of(error))
+        return _page(request, search, ListPage([], None, None), saved, status=400, problem=problem_of(error))
     return _page(request, search, turned, saved)
 
 
@@ -55,10 +55,10 @@ async def which_tasks(request: Request, search: Search) -> TaskFilter:
     return search.filter(names(namespaces_of(request)), datetime.now(UTC))
 
 
-async def _turned(request: Request, search: Search, cursor: str, back: str) -> Turned:
+async def _turned(request: Request, search: Search, cursor: str, back: str) -> ListPage:
     """The tasks of a page, behind the place `cursor`, or before the place `back`."""
     which = await which_tasks(request, search)
-    place = place_of(cursor or back, search.order) if cursor or back else None
+    place = cursor_of(cursor or back, search.order) if cursor or back else None
     ascending = search.oldest_first != bool(back)
     views = program_of(request).views
     found, read_to = await views.part(which, limit=PER_PAGE + 1, after=place, oldest_first=ascending)
@@ -71,13 +71,13 @@ async def _turned(request: Request, search: Search, cursor: str, back: str) -> T
     last = (places[-1] if places and behind else None) or (None if back else on)
     partly = search.field and not await views.inputs_are_indexed()
     looked_into = LOOKED_INTO if partly else 0
-    return Turned(await covered_tasks(request, shown), first, last, looked_into, LOOKED_INTO if on else 0)
+    return ListPage(await redact_tasks(request, shown), first, last, looked_into, LOOKED_INTO if on else 0)
 
 
 def _page(
     request: Request,
     search: Search,
-    turned: Turned,
+    turned: ListPage,
     saved: Sequence[SavedView],
     status: int = 200,
     problem: Any = None,
@@ -109,12 +109,12 @@ async def _search(request: Request, text: str) -> Response:
         return page(request, "sought.html", text=text, sought=sought, most=MOST_NAMED)
     if sought.kind == "nothing":
         message = "Nothing is named so: no task, dead letter, template, namespace or tag."
-        return leads_to(request, "tasks", message, tag=text)
+        return redirect(request, "tasks", message, tag=text)
     path, query = _target(sought, text)
-    return leads_to(request, path, **query)
+    return redirect(request, path, **query)
 
 
-def _target(sought: Sought, text: str) -> tuple[str, dict[str, Any]]:
+def _target(sought: SearchMatch, text: str) -> tuple[str, dict[str, Any]]:
     """The page of what was found."""
     first = sought.identifiers[0] if sought.identifiers else ""
     pages: dict[str, tuple[str, dict[str, Any]]] = {

@@ -14,10 +14,10 @@ from tasker.api.program import program_of
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError, TemplateError
 from tasker.services.engine.plans import TemplateFilter
-from tasker.services.pauses import Target
+from tasker.services.pauses import PauseTarget
 from tasker.services.tasks import names
 from tasker.services.wording import counted
-from tasker.web.rendering import leads_to, page
+from tasker.web.rendering import redirect, page
 from tasker.web.route import page_router, sent
 from tasker.web.views import graph
 from tasker.web.views.pages import PER_PAGE, NumberedPage, PageNumber, offset_of
@@ -62,7 +62,7 @@ async def list_templates(
 async def show_newest(request: Request, namespace: str, name: str) -> Response:
     """The way to the version that was registered last."""
     plan = (await program_of(request).plans.find(namespace, name)).plan
-    return leads_to(request, f"templates/{namespace}/{name}/{plan.version}")
+    return redirect(request, f"templates/{namespace}/{name}/{plan.version}")
 
 
 @routes.get(ONE, **READ)
@@ -108,7 +108,7 @@ async def text_of(plan: Plan) -> str:
 async def pause_or_resume(request: Request, namespace: str, name: str, action: Literal["pause", "resume"]) -> Response:
     """Let nothing more of a template start, in every version; or let it go on."""
     program, form = program_of(request), sent(request)
-    target = Target.of(template=f"{namespace}/{name}")
+    target = PauseTarget.of(template=f"{namespace}/{name}")
     if action == "pause":
         reason = form.required("reason", "a reason")
         paused = await program.pauses.pause(target, actor=actor_of(request), reason=reason)
@@ -116,7 +116,7 @@ async def pause_or_resume(request: Request, namespace: str, name: str, action: L
     else:
         held = await program.pauses.resume(target, actor=actor_of(request), reason=form.text("reason"))
         message = "It was not paused." if held is None else f"Resumed: {counted(held, 'step')} may start."
-    return leads_to(request, f"templates/{namespace}/{name}", message)
+    return redirect(request, f"templates/{namespace}/{name}", message)
 
 
 @routes.get("/templates/new", **needs(Permission.TEMPLATES_REGISTER, confines=True))
@@ -144,7 +144,7 @@ async def check_or_register(request: Request) -> Response:
         return _editor(request, text, found_problem["status"], problem=found_problem)
     first = registered.plans[0]
     message = f"Registered: {', '.join(str(plan.id) for plan in registered.plans)}."
-    return leads_to(request, f"templates/{first.namespace}/{first.name}/{first.version}", message)
+    return redirect(request, f"templates/{first.namespace}/{first.name}/{first.version}", message)
 
 
 def _editor(

@@ -6,7 +6,7 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from tasker.web.rendering import leads_to, page
+from tasker.web.rendering import redirect, page
 from tasker.web.route import page_router
 
 routes = page_router()
@@ -22,5 +22,5 @@ async def show_keys(request: Request) -> Response:
 async def nothing_here(request: Request, rest: str) -> Response:
     """Say so."""
     if not rest:
-        return leads_to(request)
+        return redirect(request)
     raise HTTPException(404, f"there is no page /ui/{rest}")

@@ -12,7 +12,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.services.dead_letters.entries import known
 from tasker.services.dead_letters.records import REASONS, STATUSES, ReasonStats
-from tasker.services.dead_letters.replays import RATES, Group, Replay, ReplayPlan
+from tasker.services.dead_letters.replays import RATES, FailureSelection, Replay, ReplayPlan
 from tasker.services.wording import counted, duration, number
 from tasker.web.views.address import AddressWords
 from tasker.web.views.overview import Figure
@@ -89,10 +89,10 @@ class ReplaySearch(AddressWords):
         """Whether it says which entries are meant."""
         return bool(self.words)
 
-    def group(self, now: datetime) -> Group:
+    def group(self, now: datetime) -> FailureSelection:
         """As the service knows it. Raises `UsageError` for a time that is none."""
         since = (now - timedelta(seconds=SPANS[self.since])) if self.since in SPANS else None
-        return Group(
+        return FailureSelection(
             fingerprint=self.fingerprint or None,
             namespace=self.namespace or None,
             template=self.template or None,
@@ -144,7 +144,7 @@ def planned(plan: ReplayPlan, rate: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class ReplayCourse:
     """How far a replay is."""
 
     replay: Replay

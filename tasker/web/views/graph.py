@@ -11,7 +11,7 @@ from tasker.lifecycle.machines.step import SATISFYING, StepState
 from tasker.services.folding import folded, span
 from tasker.services.reports import StepReport, TaskReport
 from tasker.services.wording import URGENCY
-from tasker.web.views.layers import Line, Place, laid_out
+from tasker.web.views.layers import GraphLine, GraphPosition, laid_out
 from tasker.web.views.states import group, label, shape
 
 WIDTH, HEIGHT = 176, 46
@@ -66,8 +66,8 @@ class Box:
 class Drawing:
     """Boxes with their places, and lines between them. Everything in pixels from the upper left corner."""
 
-    boxes: Sequence[tuple[Box, Place]]
-    lines: Sequence[tuple[Line, bool]]
+    boxes: Sequence[tuple[Box, GraphPosition]]
+    lines: Sequence[tuple[GraphLine, bool]]
     """With True for one between two steps that exist."""
     width: int
     height: int

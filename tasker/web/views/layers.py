@@ -24,7 +24,7 @@ Edge = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GraphPosition:
     """The upper left corner of a box."""
 
     x: int
@@ -32,7 +32,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class GraphLine:
     """From the right side of one box to the left side of another; `path` as SVG writes it."""
 
     start: str
@@ -41,16 +41,16 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class GraphLayout:
     """Places and lines, in pixels."""
 
-    places: Mapping[str, Place]
-    lines: Sequence[Line]
+    places: Mapping[str, GraphPosition]
+    lines: Sequence[GraphLine]
     width: int
     height: int
 
 
-def laid_out(keys: Sequence[str], edges: Sequence[Edge], width: int, height: int) -> Layout:
+def laid_out(keys: Sequence[str], edges: Sequence[Edge], width: int, height: int) -> GraphLayout:
     """The places of boxes of this size, and lines between them."""
     levels = _levels(keys, edges)
     columns, chains = _columns(keys, edges, levels)
@@ -59,10 +59,10 @@ def laid_out(keys: Sequence[str], edges: Sequence[Edge], width: int, height: int
     pitch = height + GAP_Y
     total = max((_heights(column)[-1] for column in columns if column), default=0)
     centres = {key: round(MARGIN + place * pitch) for key, place in rows.items()}
-    places = {key: Place(MARGIN + levels[key] * (width + GAP_X), centres[key] - height // 2) for key in keys}
+    places = {key: GraphPosition(MARGIN + levels[key] * (width + GAP_X), centres[key] - height // 2) for key in keys}
     lines = [_line(chain, places, centres, width, height) for chain in chains]
     wide = MARGIN * 2 + len(columns) * (width + GAP_X) - (GAP_X if columns else 0)
-    return Layout(places, lines, wide, round(MARGIN * 2 + total * pitch) if keys else 0)
+    return GraphLayout(places, lines, wide, round(MARGIN * 2 + total * pitch) if keys else 0)
 
 
 def _levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
@@ -152,8 +152,8 @@ def _rows(columns: Sequence[Sequence[Key]]) -> dict[Key, float]:
 
 
 def _line(
-    chain: Sequence[Key], places: Mapping[str, Place], centres: Mapping[Key, int], width: int, height: int
-) -> Line:
+    chain: Sequence[Key], places: Mapping[str, GraphPosition], centres: Mapping[Key, int], width: int, height: int
+) -> GraphLine:
     start, end = str(chain[0]), str(chain[-1])
     x, y = places[start].x + width, places[start].y + height // 2
     parts = [f"M{x} {y}"]
@@ -167,4 +167,4 @@ def _line(
             parts.append(f"H{to_x + width}")
             to_x += width
         x, y = to_x, to_y
-    return Line(start, end, "".join(parts))
+    return GraphLine(start, end, "".join(parts))

@@ -27,7 +27,7 @@ RESOLVABLE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownSteps:
     """A task at a moment; `pause` is that of the task itself, whether it holds a step by now or not."""
 
     report: TaskReport

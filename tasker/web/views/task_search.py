@@ -116,7 +116,7 @@ class Search(AddressWords):
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class ListPage:
     """A page of tasks, and the places of the pages before and behind it; None: there is none.
 
     `looked_into`: in so many tasks inputs were looked at; 0: in all. `searched`: the page was looked for among so many

@@ -58,7 +58,7 @@ def pause_of(pauses: Iterable[Pause], namespace: str, name: str) -> Pause | None
 
 
 @dataclass(frozen=True, slots=True)
-class StepRow:
+class TemplateStepRow:
     """A step of a template: who has its handler, and how it has gone lately."""
 
     step: StepPlan
@@ -66,13 +66,13 @@ class StepRow:
     pace: StepPace | None
 
 
-def step_rows(plan: Plan, paces: TemplatePaces, serving: Mapping[str, int]) -> list[StepRow]:
+def step_rows(plan: Plan, paces: TemplatePaces, serving: Mapping[str, int]) -> list[TemplateStepRow]:
     """The steps in topological order; `serving` is how many workers have the handler of each."""
-    return [StepRow(step, serving.get(step.name, 0), paces.steps.get(step.name)) for step in plan.steps]
+    return [TemplateStepRow(step, serving.get(step.name, 0), paces.steps.get(step.name)) for step in plan.steps]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """A line of a text, and what is wrong with it."""
 
     number: int
@@ -90,13 +90,13 @@ class Line:
         return self.text[:begin], self.text[begin:end], self.text[end:]
 
 
-def lines_of(text: str, found: Iterable[Diagnostic]) -> list[Line]:
+def lines_of(text: str, found: Iterable[Diagnostic]) -> list[DiffLine]:
     """The text by line, with what was found in each; what is said of a line beyond the end stands in the last."""
     lines = text.splitlines() or [""]
     by_line: dict[int, list[Diagnostic]] = {}
     for each in found:
         by_line.setdefault(min(max(each.line, 1), len(lines)), []).append(each)
-    return [Line(number, line, by_line.get(number, [])) for number, line in enumerate(lines, 1)]
+    return [DiffLine(number, line, by_line.get(number, [])) for number, line in enumerate(lines, 1)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 from tasker.contracts.dataclasses import dataclass
 from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.machines.task import TERMINAL
-from tasker.services.listings import Transition
+from tasker.services.listings import TransitionDetail
 from tasker.services.wording import duration
 
 WIDE = 1000
@@ -44,7 +44,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TimelineRow:
     """A step with its bars, in the order of time, and how long each phase took altogether, in milliseconds."""
 
     step: str
@@ -59,7 +59,7 @@ class Timeline:
 
     start: datetime
     end: datetime
-    rows: Sequence[Row]
+    rows: Sequence[TimelineRow]
 
     @property
     def milliseconds(self) -> float:
@@ -72,11 +72,11 @@ class Timeline:
         return [(WIDE * part / 4, duration(self.milliseconds * part / 4)) for part in range(5)]
 
 
-def timeline(history: Sequence[Transition], now: datetime) -> Timeline | None:
+def timeline(history: Sequence[TransitionDetail], now: datetime) -> Timeline | None:
     """The timeline of a task from its whole history, or from its own and that of a page of its steps; None without."""
     if not history:
         return None
-    moves: defaultdict[str, list[Transition]] = defaultdict(list)
+    moves: defaultdict[str, list[TransitionDetail]] = defaultdict(list)
     for each in history:
         if each.step is not None:
             moves[each.step].append(each)
@@ -88,23 +88,23 @@ def timeline(history: Sequence[Transition], now: datetime) -> Timeline | None:
     return Timeline(start, end, sorted(rows, key=_begin))
 
 
-def _last_of_task(history: Sequence[Transition]) -> str:
+def _last_of_task(history: Sequence[TransitionDetail]) -> str:
     """The state that the task is in."""
     return next((each.to_state for each in reversed(history) if each.step is None), "")
 
 
-def _begin(row: Row) -> float:
+def _begin(row: TimelineRow) -> float:
     """When it first did more than wait."""
     return next((bar.x for bar in row.bars if bar.phase != "waiting"), float(WIDE))
 
 
-def _row(step: str, moves: Sequence[Transition], start: datetime, end: datetime) -> Row:
+def _row(step: str, moves: Sequence[TransitionDetail], start: datetime, end: datetime) -> TimelineRow:
     bars = list(_bars(moves, start, end))
     totals = {phase: sum(bar.milliseconds for bar in bars if bar.phase == phase) for phase in ORDER}
-    return Row(step, moves[-1].to_state, bars, totals)
+    return TimelineRow(step, moves[-1].to_state, bars, totals)
 
 
-def _bars(moves: Sequence[Transition], start: datetime, end: datetime) -> Iterable[Bar]:
+def _bars(moves: Sequence[TransitionDetail], start: datetime, end: datetime) -> Iterable[Bar]:
     """What lasted no time is left out; neighbours of one phase and attempt are one."""
     whole = max((end - start).total_seconds(), 1e-6)
     last: Bar | None = None

@@ -15,7 +15,7 @@ import pytest
 from tasker import App
 from tasker.cli.live import Feed
 from tasker.cli.live.json_lines import JsonLines
-from tasker.cli.live.plain import PlainView
+from tasker.cli.live.plain import TextView
 from tasker.cli.live.rows import Tree
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.command_line import invoke
@@ -75,7 +75,7 @@ def tree(feed: Feed) -> dict[str, str]:
 def lines(feed: Feed) -> list[str]:
     """What is written elsewhere, in two looks at the same."""
     written: list[str] = []
-    view = PlainView(lambda text: written.append(click.unstyle(text)))
+    view = TextView(lambda text: written.append(click.unstyle(text)))
     for _ in range(2):
         view.show(feed, [])
     return written
@@ -116,12 +116,12 @@ def test_a_program_reads_it_as_an_object(waiting: str, database_url: str) -> Non
 def test_a_long_sentence_has_a_line_of_its_own_on_a_narrow_screen() -> None:
     from rich.console import Console
 
-    from tasker.cli.live.rows import Row
+    from tasker.cli.live.rows import LiveRow
     from tasker.cli.live.screen import picture
 
     console = Console(width=60, color_system=None)
     with console.capture() as captured:
-        console.print(picture([Row("", "add", "enqueued", note=SENTENCE[:54], explained=True)], 60, spare=1))
+        console.print(picture([LiveRow("", "add", "enqueued", note=SENTENCE[:54], explained=True)], 60, spare=1))
 
     assert captured.get().splitlines() == ["add           ○ enqueued", f"  {SENTENCE[:54]}"]
 
@@ -129,13 +129,13 @@ def test_a_long_sentence_has_a_line_of_its_own_on_a_narrow_screen() -> None:
 def test_a_sentence_that_is_longer_than_the_screen_is_wide_goes_on_as_far_as_there_is_room() -> None:
     from rich.console import Console
 
-    from tasker.cli.live.rows import Row
+    from tasker.cli.live.rows import LiveRow
     from tasker.cli.live.screen import picture
 
     def shown(spare: int) -> list[str]:
         console = Console(width=40, color_system=None)
         with console.capture() as captured:
-            console.print(picture([Row("", "add", "enqueued", note=SENTENCE, explained=True)], 40, spare=spare))
+            console.print(picture([LiveRow("", "add", "enqueued", note=SENTENCE, explained=True)], 40, spare=spare))
         return captured.get().splitlines()[1:]
 
     assert shown(5) == ["  no live worker serves linear.add:", "  nobody is at work in the namespace", "  linear"]

@@ -59,4 +59,4 @@ def test_a_handler_that_blocks_the_loop_for_longer_than_the_lease_keeps_its_step
     assert log.count("event_loop_blocked") == 1
     assert f"by handler stuck.hog, step hog of task {task}" in log
     assert "time.sleep(0.05)" in log, "the stack shows the line"
-    until(lambda: "event_loop_turns_again" in fleet.log("one"), "the end is told")
+    until(lambda: "event_loop_recovered" in fleet.log("one"), "the end is told")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.freezing import freeze_with_results, kill_busiest
 from tests.support.fleets.oracle import Oracle
@@ -28,9 +28,9 @@ def submit(url: str, tasks: int, seconds: float) -> list[str]:
 
     async def create() -> list[str]:
         async with tasker.App(url, work=False) as app:
-            requests = [Request({"seconds": seconds, "n": number}) for number in range(tasks)]
+            requests = [Submission({"seconds": seconds, "n": number}) for number in range(tasks)]
             answers = await app.submit_many(SLOW, requests)
-            return [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+            return [answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult)]
 
     return asyncio.run(create())
 

@@ -103,7 +103,7 @@ async def test_a_database_that_is_away_for_longer_than_the_lease_is_told_once_an
         await orchestrator.stop()
         await resources.messaging.close()
     assert report.status == "complete"
-    lines = [line for line in told(caplog) if line not in ("worker_lost", "sweep_repaired")]  # of the step in hand
+    lines = [line for line in told(caplog) if line not in ("worker_lost", "repairs_made")]  # of the step in hand
     assert lines[:2] == ["database_unreachable", "database_reconnected"]
     assert {*lines[2:]} <= {"worker_fenced"}, "a busy machine may miss a lease as short as this one later on"
     assert_no_alarm(caplog)
@@ -136,7 +136,7 @@ async def test_a_broker_that_is_away_is_told_once_and_once_when_it_is_back(
                 report = await app.wait(task)  # it was told without the broker, which may be found again later
             await eventually(lambda: "broker_reconnected" in told(caplog))
     assert report.status == "complete"
-    lines = [line for line in told(caplog) if line != "sweep_repaired"]
+    lines = [line for line in told(caplog) if line != "repairs_made"]
     assert lines[:2] == ["broker_unreachable", "broker_reconnected"]
     assert all(line != following for line, following in pairwise(lines))  # one that has just come may go once more
     assert_no_alarm(caplog)

@@ -20,7 +20,7 @@ from tasker.db.embedded import watch
 from tasker.errors import DatabaseBreakerOpen, DatabaseError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.resilience.guard import Guard
+from tasker.resilience.guard import GuardedCircuit
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.reports import TaskReport
 from tests.support.command_line import HOLDING, Running, write_workflow
@@ -79,7 +79,7 @@ async def until(true: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.05)
 
 
-async def until_opened(guard: Guard) -> None:
+async def until_opened(guard: GuardedCircuit) -> None:
     async def has_opened() -> bool:
         return guard.metrics().opened > 0
 
@@ -95,7 +95,7 @@ async def until_held(app: tasker.App, task: str) -> None:
     await until(holds)
 
 
-async def until_closed(app: tasker.App, guard: Guard) -> None:
+async def until_closed(app: tasker.App, guard: GuardedCircuit) -> None:
     """The breaker has closed; callers go on asking meanwhile."""
 
     async def is_closed() -> bool:

@@ -19,7 +19,7 @@ import pytest
 
 import tasker
 from tasker.contracts.defaults import HTTP_STREAMS
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tasker.template import compile_text
 from tests.benchmarks.cpu import memory_of
 from tests.benchmarks.processes import WORKFLOWS
@@ -157,7 +157,7 @@ async def test_of_ten_thousand_streams_as_many_as_may_be_are_kept_unread_and_the
     address, answers = served(fleet, database_url), Counter[int]()
     async with tasker.App(database_url, work=False) as app, connected(address, CLIENTS) as clients:
         (plan,) = compile_text(WAITING).plans
-        task = (await app.submit_request((await app.plans.register(plan)).plan, Request({}))).task_uuid
+        task = (await app.submit_request((await app.plans.register(plan)).plan, Submission({}))).task_uuid
         before, streams = memory_of(fleet.processes["server"].pid), list[Pair]()
         for batch in (clients[place : place + AT_ONCE] for place in range(0, CLIENTS, AT_ONCE)):
             for _, writer in batch:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.servers import brokers
@@ -50,9 +50,9 @@ class Bench:
             app = tasker.App(self._url, work=False, backend=self._backend, backend_settings=self._settings)
             async with app:
                 answers = await app.submit_many(
-                    self._workflow, [Request({"seconds": seconds, "n": n}) for n in range(tasks)]
+                    self._workflow, [Submission({"seconds": seconds, "n": n}) for n in range(tasks)]
                 )
-                return [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+                return [answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult)]
 
         return asyncio.run(create())
 

@@ -19,7 +19,7 @@ import pytest
 
 import tasker
 from tasker.contracts.plan import HandlerRef, Plan, RetryPolicy
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.acceptance.examples.workflow_case import WORKFLOWS, load_input
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle
@@ -84,12 +84,12 @@ def submit(url: str, random: Random) -> list[str]:
             answers: list[Any] = []
             for number in range(TEMPLATES):
                 plan, choices = random_plan(random, number)
-                requests = [Request({"n": n, "choices": choices}, random.choice([0, 0, 5])) for n in range(TASKS_EACH)]
+                requests = [Submission({"n": n, "choices": choices}, random.choice([0, 0, 5])) for n in range(TASKS_EACH)]
                 answers += await app.submit_many(plan, requests)
             for folder in EXAMPLES:
-                requests = [Request(load_input(folder), idempotency_key=f"{folder} {n}") for n in range(10)]
+                requests = [Submission(load_input(folder), idempotency_key=f"{folder} {n}") for n in range(10)]
                 answers += await app.submit_many(WORKFLOWS / folder, requests)
-            return [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+            return [answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult)]
 
     return asyncio.run(create())
 

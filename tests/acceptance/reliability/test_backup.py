@@ -12,7 +12,7 @@ import pytest
 import tasker
 from tasker.db.embedded.cluster import find_binaries
 from tasker.execution.settings import WorkerSettings
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.command_line import invoke, write_workflow
 from tests.support.fleets.fleet import Fleet
@@ -63,12 +63,12 @@ def test_a_dump_that_is_taken_under_load_is_restored_and_every_task_in_it_ends(
 
     async def load() -> list[str]:
         async with tasker.App(database_url, settings=SETTINGS) as app:
-            requests = [Request(CSV.input, idempotency_key=str(number)) for number in range(IMPORTS)]
+            requests = [Submission(CSV.input, idempotency_key=str(number)) for number in range(IMPORTS)]
             answers = [
-                *await app.submit_many(held, [Request({"number": number}) for number in range(HELD)]),
+                *await app.submit_many(held, [Submission({"number": number}) for number in range(HELD)]),
                 *await app.submit_many(WORKFLOWS / CSV.folder, requests),
             ]
-            tasks = [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+            tasks = [answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult)]
             await app.wait(tasks[HELD])
             await asyncio.to_thread(take)
             (held / "go").touch()

@@ -13,7 +13,7 @@ import pytest
 
 import tasker
 from tasker.contracts.plan import HandlerRef, Plan, RetryPolicy
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.support.fleets.oracle import Oracle
 from tests.support.random_plans import Spec, build_plan
 
@@ -81,9 +81,9 @@ async def run_all(url: str, shape: str) -> dict[str, dict[str, str]]:
     """Run every pattern of a shape; the patterns by task."""
     chosen = list(patterns(shape))
     async with tasker.App(url, handlers=[HANDLERS]) as app:
-        requests = [Request({"fates": fates}, idempotency_key=str(n)) for n, fates in enumerate(chosen)]
+        requests = [Submission({"fates": fates}, idempotency_key=str(n)) for n, fates in enumerate(chosen)]
         answers = await app.submit_many(plan_of(shape), requests)
-        tasks = [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+        tasks = [answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult)]
         await asyncio.gather(*(app.wait(task) for task in tasks))
     return dict(zip(tasks, chosen, strict=True))
 
@@ -110,9 +110,9 @@ def test_of_three_parallel_steps_one_that_fails_for_good_blocks_the_task(databas
 
     async def run() -> list[str]:
         async with tasker.App(database_url, handlers=[HANDLERS]) as app:
-            requests = [Request({"fates": fates}, idempotency_key=str(n)) for n in range(50)]
+            requests = [Submission({"fates": fates}, idempotency_key=str(n)) for n in range(50)]
             answers = await app.submit_many(plan_of("parallel"), requests)
-            tasks = [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+            tasks = [answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult)]
             await asyncio.gather(*(app.wait(task) for task in tasks))
             return tasks
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import tasker
 from tasker.contracts.plan import HandlerRef
 from tasker.execution.settings import WorkerSettings
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.fleets.mixture import CSV
 from tests.support.fleets.oracle import Oracle
@@ -43,9 +43,9 @@ def test_batches_of_many_tasks_at_once_each_have_their_workers_and_one_aggregate
 
     async def run() -> list[str]:
         async with tasker.App(database_url, settings=WorkerSettings(concurrency=60)) as app:
-            requests = [Request(CSV.input, idempotency_key=str(n)) for n in range(20)]
+            requests = [Submission(CSV.input, idempotency_key=str(n)) for n in range(20)]
             answers = await app.submit_many(WORKFLOWS / CSV.folder, requests)
-            tasks = [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+            tasks = [answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult)]
             await asyncio.gather(*(app.wait(task) for task in tasks))
             return tasks
 

@@ -11,7 +11,7 @@ import psycopg
 
 import tasker
 from tasker.errors import DatabaseError, DuplicateTask
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.acceptance.examples.workflow_case import WORKFLOWS, load_input
 from tests.support.fleets.oracle import Oracle
 
@@ -48,7 +48,7 @@ def test_a_submission_whose_connection_is_lost_is_repeated_without_a_second_task
     async def run() -> None:
         async with tasker.App(database_url) as app:
             for number in range(TASKS):
-                request = Request(load_input(folder), idempotency_key=str(number))
+                request = Submission(load_input(folder), idempotency_key=str(number))
                 if number % (TASKS // LOST) == 0:
                     assert await interrupted(database_url, random, submitted(app, request))
                 while not await submitted(app, request):
@@ -56,12 +56,12 @@ def test_a_submission_whose_connection_is_lost_is_repeated_without_a_second_task
             for (task,) in oracle.rows("select task_uuid::text from tasker.tasks"):
                 await app.wait(task)
 
-    async def submitted(app: tasker.App, request: Request) -> bool:
+    async def submitted(app: tasker.App, request: Submission) -> bool:
         try:
             (answer,) = await app.submit_many(WORKFLOWS / folder, [request])
         except DatabaseError:
             return False
-        return isinstance(answer, Submitted | DuplicateTask)
+        return isinstance(answer, SubmissionResult | DuplicateTask)
 
     asyncio.run(run())
 

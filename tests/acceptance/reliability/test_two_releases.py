@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 import tasker
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.waiting import until
@@ -73,8 +73,8 @@ def load(url: str, tasks: list[str]) -> Iterator[None]:
     async def submit() -> None:
         async with tasker.App(url, work=False) as app:
             while not enough.is_set():
-                answers = await app.submit_many(DIAMOND, [Request({"seconds": 0.05, "n": len(tasks)})] * 4)
-                tasks.extend(answer.task_uuid for answer in answers if isinstance(answer, Submitted))
+                answers = await app.submit_many(DIAMOND, [Submission({"seconds": 0.05, "n": len(tasks)})] * 4)
+                tasks.extend(answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult))
                 await asyncio.sleep(0.1)
 
     def run() -> None:

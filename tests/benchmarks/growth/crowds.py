@@ -12,12 +12,12 @@ from tasker.db.connection import Connection
 from tasker.db.queries import query
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.results import Processor
+from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.orchestration.turns import Turns
+from tasker.orchestration.turns import ExclusiveTurns
 from tasker.process.system import SystemClock
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import CompletingWorker
 from tasker.services.engine.plans import PlanStore
 from tasker.services.task_filter import TaskFilter, TaskLists
 from tests.benchmarks.growth.case import Case
@@ -94,11 +94,11 @@ async def _interval(lab: Lab) -> None:
     turns = 0
     for connection in connections:
         engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
-        mine, _ = await Turns(engine, "sweep", SystemClock(), random.Random(1), 600.0).take()
+        mine, _ = await ExclusiveTurns(engine, "sweep", SystemClock(), random.Random(1), 600.0).take()
         turns += mine
         if mine:
-            sweeper = Sweeper(engine, Processor(engine, random.Random(1)), PlanStore(connection), random.Random(1))
-            repairs = await sweeper.sweep(Caller(lab.one.worker, 0, [lab.namespace_id], window=lab.window))
+            sweeper = Sweeper(engine, ResultProcessor(engine, random.Random(1)), PlanStore(connection), random.Random(1))
+            repairs = await sweeper.sweep(CompletingWorker(lab.one.worker, 0, [lab.namespace_id], window=lab.window))
             assert not +repairs, repairs
     assert turns == 1, turns
     for connection in connections:

@@ -21,7 +21,7 @@ from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.brokers import broker_report
 from tasker.services.fleet.doctor import Doctor
-from tasker.services.fleet.overview import Fleet
+from tasker.services.fleet.overview import FleetOverview
 from tasker.services.fleet.scaling import scaling
 from tests.benchmarks.conditions import Conditions
 from tests.support.engine_fixture import Direct, Lab
@@ -54,7 +54,7 @@ class NamespaceScene:
         self.lab, self.count = lab, namespaces
         self.connection = CountingSession(lab.one)
         self.engine = Engine(self.connection, MessagingService(load_backend("pgmq", {"channel": self.connection})))
-        self.plans, self.fleet = PlanStore(self.connection), Fleet(self.connection)
+        self.plans, self.fleet = PlanStore(self.connection), FleetOverview(self.connection)
 
     def work(self, read: Callable[[NamespaceScene], Awaitable[Sequence[Any]]]) -> tuple[int, int, int]:
         """Statements, pages of tables and indexes, and rows of a read which has been done once before."""

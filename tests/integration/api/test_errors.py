@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tasker
 from tasker.api.application import Options, application
-from tasker.api.envelope import Limits
+from tasker.api.envelope import RequestLimits
 from tasker.api.shapes.problems import Problem
 from tasker.errors import DatabaseError, Overloaded, TaskNotFound
 from tests.integration.api.program import order
@@ -201,7 +201,7 @@ async def test_a_template_that_nobody_registered_is_a_mistake_in_the_request(cli
 
 
 async def test_a_body_beyond_its_limit_is_not_read(app: tasker.App) -> None:
-    small = application(app, Options(limits=Limits(body_bytes=1000)))
+    small = application(app, Options(limits=RequestLimits(body_bytes=1000)))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=small), base_url="http://tasker") as client:
         large = order(1, reason="x" * 2000)
         problem(await client.post("/v1/tasks", json=large), 413, "BAD_REQUEST", "body_too_large")
@@ -222,7 +222,7 @@ async def test_a_request_that_takes_too_long_is_ended(app: tasker.App, monkeypat
         await asyncio.Event().wait()
 
     monkeypatch.setattr(app.views, "task", for_ever)
-    quick = application(app, Options(limits=Limits(seconds=0.01)))
+    quick = application(app, Options(limits=RequestLimits(seconds=0.01)))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=quick), base_url="http://tasker") as client:
         problem(await client.get(f"/v1/tasks/{UNKNOWN}"), 408, "TIMEOUT", "request_timeout")
 
@@ -238,7 +238,7 @@ async def test_a_request_beyond_those_that_may_wait_is_refused_at_once(
         raise TaskNotFound("no such task")
 
     monkeypatch.setattr(app.views, "task", held)
-    narrow = application(app, Options(limits=Limits(requests=1)))
+    narrow = application(app, Options(limits=RequestLimits(requests=1)))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=narrow), base_url="http://tasker") as client:
         first = asyncio.create_task(client.get(f"/v1/tasks/{UNKNOWN}"))
         await reading.wait()

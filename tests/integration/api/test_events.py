@@ -17,13 +17,13 @@ import tasker
 from tasker.api.application import Options, application
 from tasker.api.http_server import HttpServer
 from tasker.api.sockets import listen
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.db.connection import Connection, Statements
 from tasker.db.session import Rows
 from tasker.services.server import task_history
 from tasker.services.server.task_events import TaskEvents
-from tasker.services.server.task_history import HistoryLooks, TaskEvent
-from tasker.services.submitting.submission import Request
+from tasker.services.server.task_history import HistoryPoller, TaskEvent
+from tasker.services.submitting.submission import Submission
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING, order
 from tests.integration.api.test_errors import UNKNOWN, problem
@@ -217,7 +217,7 @@ async def waiting(app: tasker.App, number: int) -> list[str]:
     """Tasks that nobody serves."""
     (plan,) = compile_text(WAITING).plans
     registered = (await app.plans.register(plan)).plan
-    return [(await app.submit_request(registered, Request({}))).task_uuid for _ in range(number)]
+    return [(await app.submit_request(registered, Submission({}))).task_uuid for _ in range(number)]
 
 
 class Asked(Statements):
@@ -252,15 +252,15 @@ async def test_what_many_streams_ask_for_is_one_look_and_each_is_told_of_its_own
 async def test_a_stream_is_not_woken_while_nothing_happens_to_its_task(
     app: tasker.App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_history, "LOOKS", Backoff(LOOK_SECONDS, LOOK_SECONDS))
+    monkeypatch.setattr(task_history, "LOOKS", BackoffPolicy(LOOK_SECONDS, LOOK_SECONDS))
     tasks, asked, woken = await waiting(app, 5), Asked(app.tasks._engine.connection), list[str]()
-    followed, news = TaskEvents(asked, app.finished), HistoryLooks.news
+    followed, news = TaskEvents(asked, app.finished), HistoryPoller.news
 
-    def noted(looks: HistoryLooks, task: str, *args: Any) -> asyncio.Future[list[TaskEvent]]:
+    def noted(looks: HistoryPoller, task: str, *args: Any) -> asyncio.Future[list[TaskEvent]]:
         woken.append(task)
         return news(looks, task, *args)
 
-    monkeypatch.setattr(HistoryLooks, "news", noted)
+    monkeypatch.setattr(HistoryPoller, "news", noted)
     streams = await asyncio.gather(*(followed.follow(task) for task in tasks))
     told = [asyncio.ensure_future(whole(stream)) for stream in streams if stream is not None]
     async with asyncio.timeout(LIMIT_SECONDS):

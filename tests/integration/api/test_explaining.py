@@ -7,7 +7,7 @@ import pytest
 
 import tasker
 from tasker.api.shapes.explanation import ExplanationResponse
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING
 
@@ -19,7 +19,7 @@ async def waiting(app: tasker.App) -> str:
     """A task whose namespace nobody serves."""
     (plan,) = compile_text(WAITING).plans
     await app.plans.register(plan)
-    return (await app.submit_request(plan, Request())).task_uuid
+    return (await app.submit_request(plan, Submission())).task_uuid
 
 
 async def test_a_task_is_explained_as_the_command_does_it(client: httpx.AsyncClient, waiting: str) -> None:

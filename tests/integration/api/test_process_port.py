@@ -18,7 +18,7 @@ from tasker.api.process import shapes
 from tasker.api.process.aliases import SATURATIONS
 from tasker.api.process.application import PortOptions, port_application
 from tasker.api.process.metrics import CATALOGUE
-from tasker.api.process.observed import Observed
+from tasker.api.process.observed import ProcessSnapshot
 from tasker.api.process.routes import configuration_routes, routes
 from tasker.app.configured import UNCONFIGURED
 from tasker.app.http_serving import auth_shown
@@ -41,13 +41,13 @@ OPEN = ("/health", "/live", "/ready", "/health/live", "/health/ready", "/health/
 
 
 @pytest.fixture
-def observed(app: tasker.App) -> Observed:
+def observed(app: tasker.App) -> ProcessSnapshot:
     assert app.runtime is not None
     return observed_worker(app.runtime, app.registry, [ORDER, NOBODYS])
 
 
 @pytest_asyncio.fixture
-async def port(observed: Observed) -> AsyncIterator[httpx.AsyncClient]:
+async def port(observed: ProcessSnapshot) -> AsyncIterator[httpx.AsyncClient]:
     options = PortOptions(configuration=CONFIGURATION)
     transport = httpx.ASGITransport(app=port_application(observed, options))
     async with httpx.AsyncClient(transport=transport, base_url="http://worker") as made:
@@ -75,20 +75,20 @@ async def test_real_answers_fit_the_published_shapes(port: httpx.AsyncClient) ->
         assert list(misfits(answer.json(), "worker", facts["answers"]["200"])) == [], path
 
 
-async def test_a_worker_that_works_is_healthy_alive_and_ready(port: httpx.AsyncClient, observed: Observed) -> None:
+async def test_a_worker_that_works_is_healthy_alive_and_ready(port: httpx.AsyncClient, observed: ProcessSnapshot) -> None:
     health = shapes.BasicHealthResponse.model_validate((await port.get("/health")).json())
     assert (health.status, health.worker_id) == ("healthy", observed.identity())
     assert (await port.get("/live")).json()["status"] == "alive"
-    ready = shapes.ReadinessResponse.model_validate((await port.get("/ready")).json())
+    ready = shapes.WorkerReadinessResponse.model_validate((await port.get("/ready")).json())
     assert (ready.status, ready.system_info.worker_type) == ("ready", "worker")
-    detailed = shapes.DetailedHealthResponse.model_validate((await port.get("/health/detailed")).json())
+    detailed = shapes.WorkerDetailedHealthResponse.model_validate((await port.get("/health/detailed")).json())
     assert {check["status"] for check in detailed.checks.model_dump().values()} == {"healthy"}
     for path in ("/health/live", "/health/ready"):
         assert (await port.get(path)).status_code == 200
 
 
 async def test_what_it_serves_is_told(port: httpx.AsyncClient) -> None:
-    served = shapes.TemplateListResponse.model_validate((await port.get("/v1/templates")).json())
+    served = shapes.ServedTemplatesResponse.model_validate((await port.get("/v1/templates")).json())
     assert (served.template_count, "shop" in served.supported_namespaces) == (2, True)
     assert set(served.worker_capabilities) >= {"shop.check", "shop.charge"}
     assert (await port.get("/templates", params={"namespace": "shop"})).json()["template_count"] == 1
@@ -97,7 +97,7 @@ async def test_what_it_serves_is_told(port: httpx.AsyncClient) -> None:
     assert (found.handler_metadata.handler_class, found.template["name"]) == ("shop.check", "orders")
     missing = await port.get("/v1/templates/shop/orders/9.9.9")
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "NOT_FOUND")
-    config = shapes.ConfigResponse.model_validate((await port.get("/config")).json())
+    config = shapes.WorkerConfigResponse.model_validate((await port.get("/config")).json())
     assert config.messaging.backend == "pgmq"
 
 
@@ -119,7 +119,7 @@ async def test_a_template_is_valid_where_its_handlers_are(port: httpx.AsyncClien
     assert (lacking["valid"], lacking["errors"]) == (False, ["no handler nobody.never"])
 
 
-async def test_its_numbers_are_those_of_the_catalogue(port: httpx.AsyncClient, observed: Observed) -> None:
+async def test_its_numbers_are_those_of_the_catalogue(port: httpx.AsyncClient, observed: ProcessSnapshot) -> None:
     text = (await port.get("/metrics")).text
 
     assert f"tasker_steps_slots {observed.load().slots}\n" in text
@@ -128,7 +128,7 @@ async def test_its_numbers_are_those_of_the_catalogue(port: httpx.AsyncClient, o
     assert {"mpsc_channel_usage_percent", "tasker_circuit_breaker_state"} <= told <= {*CATALOGUE}
 
 
-async def test_other_names_of_a_number_say_the_same(port: httpx.AsyncClient, observed: Observed) -> None:
+async def test_other_names_of_a_number_say_the_same(port: httpx.AsyncClient, observed: ProcessSnapshot) -> None:
     assert observed.process.breakers.messaging.name == "messaging"  # it is made, as with a broker
     families = text_string_to_metric_families((await port.get("/metrics")).text)
     found = {"/".join([each.name, *each.labels.values()]): each.value for family in families for each in family.samples}
@@ -150,7 +150,7 @@ async def test_other_names_of_a_number_say_the_same(port: httpx.AsyncClient, obs
 
 
 async def test_a_worker_that_stops_is_not_ready_and_still_alive(
-    app: tasker.App, port: httpx.AsyncClient, observed: Observed
+    app: tasker.App, port: httpx.AsyncClient, observed: ProcessSnapshot
 ) -> None:
     await app.stop()
 
@@ -160,7 +160,7 @@ async def test_a_worker_that_stops_is_not_ready_and_still_alive(
     assert "tasker_process_up 0\n" in (await port.get("/metrics")).text
 
 
-async def test_with_authentication_only_health_and_numbers_are_open(observed: Observed) -> None:
+async def test_with_authentication_only_health_and_numbers_are_open(observed: ProcessSnapshot) -> None:
     gate = ClosedGate(Authenticator(AuthSettings(enabled=True, api_key="k" * 32)))
     transport = httpx.ASGITransport(app=port_application(observed, PortOptions(configuration={}), gate))
     async with httpx.AsyncClient(transport=transport, base_url="http://worker") as port:
@@ -170,7 +170,7 @@ async def test_with_authentication_only_health_and_numbers_are_open(observed: Ob
         assert let_in.status_code == 200
 
 
-async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(observed: Observed, tmp_path: Path) -> None:
+async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(observed: ProcessSnapshot, tmp_path: Path) -> None:
     def auth(key: str) -> AuthSettings:
         return AuthSettings(enabled=True, api_key=key * 32)
 
@@ -202,7 +202,7 @@ async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(observed: 
         await port.stop()
 
 
-def test_without_authentication_other_machines_cannot_reach_it(observed: Observed) -> None:
+def test_without_authentication_other_machines_cannot_reach_it(observed: ProcessSnapshot) -> None:
     with pytest.raises(UsageError, match=r"can be reached from other machines") as caught:
         with_port(None, observed, PortSettings(bind_address="0.0.0.0:0"), UNCONFIGURED, ())  # type: ignore[arg-type]
 
@@ -210,7 +210,7 @@ def test_without_authentication_other_machines_cannot_reach_it(observed: Observe
 
 
 async def test_processes_started_together_take_one_port_after_the_other(
-    observed: Observed, monkeypatch: pytest.MonkeyPatch
+    observed: ProcessSnapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TASKER_PROCESSES", "3")
     first, where = with_port(Served(), observed, PortSettings(bind_address="127.0.0.1:0"), UNCONFIGURED, ())

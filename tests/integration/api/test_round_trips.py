@@ -15,7 +15,7 @@ from tasker.process.system import new_task_uuid
 from tasker.services.client_views import ClientViews
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.submission import Request, Submitter
+from tasker.services.submitting.submission import Submission, Submitter
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS
 
@@ -34,7 +34,7 @@ def orders(version: str = "1.0.0", description: str = "Checks an order") -> Plan
 
 async def test_a_task_with_its_steps_is_read_with_one_statement(pool: Pool[Connection]) -> None:
     engine, plans = Engine(pool, MessagingService(load_backend("pgmq", {}))), PlanStore(pool)
-    submitted = await Submitter(engine, plans, new_task_uuid).submit(orders(), Request({"amount": 1}))
+    submitted = await Submitter(engine, plans, new_task_uuid).submit(orders(), Submission({"amount": 1}))
     views, before = ClientViews(engine), pool.counts["acquires"]
 
     task = await views.task(submitted.task_uuid)

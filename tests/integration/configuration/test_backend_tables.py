@@ -16,7 +16,7 @@ from tasker.contracts.settings import Table
 from tasker.errors import MessagingError
 from tasker.messaging import load_backend
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble
-from tasker.services.configuration.sources import Layer, read_layer
+from tasker.services.configuration.sources import ConfigurationLayer, read_layer
 from tasker.settings.check import check
 from tasker.settings.layering import nested
 from tasker_nats.settings import NatsSettings
@@ -52,7 +52,7 @@ def pigeon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_backend(tmp_path, monkeypatch, "pigeons", "carrier_pigeon", "pigeon_post", PIGEON)
 
 
-def layer(tmp_path: Path, text: str) -> Layer:
+def layer(tmp_path: Path, text: str) -> ConfigurationLayer:
     file = tmp_path / "worker.toml"
     file.write_text(text)
     return read_layer(file)

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from tasker.app.configured.worker import worker_settings
 from tasker.cli.main import cli
-from tasker.lifecycle.pressure import Fill
+from tasker.lifecycle.pressure import BufferLevel
 from tasker.services.configuration.loading import load
 from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS
 from tasker.services.scaffold.starter_configuration import write_configuration
@@ -84,7 +84,7 @@ def test_a_full_burst_of_results_and_one_write_fit_into_the_buffer_without_a_war
         file = f"config/tasker/generated/worker-{environment}.toml"
         limits = worker_settings(load("worker", {"TASKER_CONFIG_PATH": file, "DATABASE_URL": NOWHERE}).settings)
         burst = limits.concurrency + limits.batch
-        assert limits.completion_buffer.fill(burst, Fill.NORMAL) is Fill.NORMAL, environment
+        assert limits.completion_buffer.fill(burst, BufferLevel.NORMAL) is BufferLevel.NORMAL, environment
 
 
 def test_nothing_is_written_when_one_file_exists(run: Run, write: Write, tmp_path: Path) -> None:

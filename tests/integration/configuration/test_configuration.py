@@ -14,7 +14,7 @@ from tasker.app.configured import UNCONFIGURED, configured, from_environment
 from tasker.contracts.plan import RetryPolicy
 from tasker.errors import ConfigurationError
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble, from_sources, generate, load
-from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS, Layer, read_layer
+from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS, ConfigurationLayer, read_layer
 from tasker.settings.layering import find, nested
 
 ROOT = Path(__file__).parents[3]
@@ -175,7 +175,7 @@ def test_a_secret_file_that_cannot_be_read_or_competes_is_an_error(tmp_path: Pat
 def test_variables_count_below_files_and_above_defaults() -> None:
     environ = {"TASKER_MESSAGING_BACKEND": "memory", "WORKER_NAMESPACES": "a, b", "TASKER_DEPLOYMENT_MODE": "Hybrid"}
     file = nested({"orchestration.event_systems.orchestration.deployment_mode": "PollingOnly"})
-    found = assemble("complete", "test", [Layer("f", file, "")], environ)
+    found = assemble("complete", "test", [ConfigurationLayer("f", file, "")], environ)
     assert found.settings.common.queues.backend == "memory"
     assert found.settings.worker.event_systems.worker.metadata.fallback_poller.supported_namespaces == ("a", "b")
     assert found.settings.orchestration.event_systems.orchestration.deployment_mode == "PollingOnly"
@@ -195,7 +195,7 @@ def test_the_variable_of_the_database_counts_above_the_file(name: str, write: Wr
 def test_what_is_reserved_for_a_later_version_is_refused_and_its_variables_do_not_count() -> None:
     assert assemble("complete", "test", [], {"TASKER_ORCHESTRATION_GRPC_BIND_ADDRESS": "h:1"})
     with pytest.raises(ConfigurationInvalid, match="Belongs to connections of a worker for requests") as bad:
-        assemble("complete", "test", [Layer("f", nested({"worker.web.database_pools.web_api_pool_size": 3}), "")], {})
+        assemble("complete", "test", [ConfigurationLayer("f", nested({"worker.web.database_pools.web_api_pool_size": 3}), "")], {})
     assert [problem.path for problem in bad.value.problems] == ["worker.web.database_pools"]
 
 

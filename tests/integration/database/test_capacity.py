@@ -15,9 +15,9 @@ import pytest
 
 import tasker
 from tasker.db.connection import Connection
-from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, tell_capacity
+from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, log_capacity
 from tasker.services.engine.process_registry import ProcessRegistry, Registration
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tasker_webhooks.signing import new_secret
 from tests.integration.database.test_connection import free_port
 from tests.support.fleets.fleet import ROOT, Fleet
@@ -37,7 +37,7 @@ def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
 def submit(url: str) -> None:
     async def create() -> None:
         async with tasker.App(url, work=False) as app:
-            await app.submit_many(SLOW, [Request({"seconds": 0.01, "n": number}) for number in range(TASKS)])
+            await app.submit_many(SLOW, [Submission({"seconds": 0.01, "n": number}) for number in range(TASKS)])
 
     asyncio.run(create())
 
@@ -134,8 +134,8 @@ async def test_a_server_that_is_too_small_for_the_fleet_is_a_warning(
     database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "tasker.process"):
-        await tell_capacity(database_url, WORKER, 1)
-        await tell_capacity(database_url, WORKER, 1_000)
+        await log_capacity(database_url, WORKER, 1)
+        await log_capacity(database_url, WORKER, 1_000)
 
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
     assert "sum=5000" in caplog.text
@@ -150,7 +150,7 @@ async def test_a_fleet_of_another_kind_is_not_counted_with_the_connections_of_th
         await ProcessRegistry(connection).start(Registration(str(uuid4()), 60_000))
     await connection.close()
     with caplog.at_level(logging.INFO, "tasker.process"):
-        await tell_capacity(database_url, WORKER, 1)
-        await tell_capacity(database_url, WORKER, 1, is_alike=False)
+        await log_capacity(database_url, WORKER, 1)
+        await log_capacity(database_url, WORKER, 1, is_alike=False)
 
     assert [line.partition(" fleet=")[2].split()[0] for line in caplog.messages] == ["10", "5"]

@@ -18,7 +18,7 @@ from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.db.pool import WAIT_BOUNDS_MS, Pool, PoolClosed
 from tasker.db.slow_waits import SlowWaits
 from tasker.errors import PoolExhausted, UsageError
-from tasker.services.submitting.submission import Submitted
+from tasker.services.submitting.submission import SubmissionResult
 from tasker.template import compile_text
 
 ONE = PoolSettings(max_connections=1, min_connections=0, acquire_timeout=60.0)
@@ -80,7 +80,7 @@ async def test_parallel_submissions_through_one_connection_all_finish(database_u
     async with tasker.App(database_url, configuration=configuration, work=False) as app, asyncio.timeout(60):
         answers = await asyncio.gather(*(app.submit(plan, {"number": number}) for number in range(50)))
 
-    assert all(isinstance(answer, Submitted) for answer in answers)
+    assert all(isinstance(answer, SubmissionResult) for answer in answers)
     assert len({answer.task_uuid for answer in answers}) == 50
 
 

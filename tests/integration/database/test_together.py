@@ -15,9 +15,9 @@ from tasker.db.limits import PoolSettings
 from tasker.db.pool import Pool
 from tasker.db.session import Session
 from tasker.errors import ConnectionLost, DatabaseBreakerOpen, DatabaseError
-from tasker.lifecycle.breaker import Breaker
+from tasker.lifecycle.breaker import CircuitBreaker
 from tasker.process.system import SystemClock
-from tasker.resilience.guard import Guard
+from tasker.resilience.guard import GuardedCircuit
 from tasker.services.engine.guarded_connection import GuardedConnection
 
 NAME = "tasker together"
@@ -35,7 +35,7 @@ def observer(empty_database_url: str) -> Iterator[psycopg.Connection]:
 async def pool(empty_database_url: str, observer: psycopg.Connection) -> AsyncIterator[GuardedConnection]:
     settings = PoolSettings(max_connections=2, acquire_timeout=20.0)
     pool = Pool(lambda: Connection(empty_database_url, name=NAME), settings)
-    guarded = GuardedConnection(pool, Guard(Breaker("database", BreakerPolicy()), SystemClock()))
+    guarded = GuardedConnection(pool, GuardedCircuit(CircuitBreaker("database", BreakerPolicy()), SystemClock()))
     yield guarded
     await guarded.close()
 

@@ -33,8 +33,8 @@ from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
 from tasker.services.submitting import unanswered
-from tasker.services.submitting.pressure import Admission
-from tasker.services.submitting.submission import Request, Submitted, Submitter
+from tasker.services.submitting.pressure import SubmissionAdmission
+from tasker.services.submitting.submission import Submission, SubmissionResult, Submitter
 from tests.support.waiting import until
 from tests.unit.handlers.support import plan_of, step_plan
 
@@ -69,8 +69,8 @@ class Program:
     connection: Connection
     submitter: Submitter
 
-    async def submit(self, key: str | None = None) -> Submitted:
-        return await self.submitter.submit(PLAN, Request({}, idempotency_key=key or str(uuid4())))
+    async def submit(self, key: str | None = None) -> SubmissionResult:
+        return await self.submitter.submit(PLAN, Submission({}, idempotency_key=key or str(uuid4())))
 
     def lose_connection(self) -> None:
         """As a cut cable does: the server hears nothing of it while it is busy."""
@@ -99,7 +99,7 @@ async def blocked(holder: psycopg.Connection[Any], kind: str) -> None:
     await asyncio.to_thread(until, lambda: holder.execute(query, [kind]).fetchone() is not None, f"it waits: {kind}")
 
 
-def exists(holder: psycopg.Connection[Any], task: Submitted) -> bool:
+def exists(holder: psycopg.Connection[Any], task: SubmissionResult) -> bool:
     return holder.execute("select 1 from tasker.tasks where task_uuid = %s", [task.task_uuid]).fetchone() is not None
 
 
@@ -122,10 +122,10 @@ async def test_of_many_that_ran_out_of_time_each_is_told_apart(url: str, holder:
     async with program(url, "-c statement_timeout=300") as here:
         before = await here.submit("before")
         holder.execute("select pg_advisory_lock(%s)", [WAKING])
-        requests = [Request({}, idempotency_key=key) for key in ("new", "before", "new")]
+        requests = [Submission({}, idempotency_key=key) for key in ("new", "before", "new")]
         new, old, again = await here.submitter.submit_many(PLAN, requests)
 
-        assert isinstance(new, Submitted)
+        assert isinstance(new, SubmissionResult)
         assert new.created
         for duplicate, of in ((old, before), (again, new)):
             assert isinstance(duplicate, DuplicateTask)
@@ -197,7 +197,7 @@ async def test_a_look_at_the_depth_whose_session_was_ended_is_repeated(
 ) -> None:
     async with program(url) as here:
         engine = Engine(here.connection, MessagingService(load_backend("pgmq", {})))
-        admission = Admission(engine, SystemClock(), DepthLimits())
+        admission = SubmissionAdmission(engine, SystemClock(), DepthLimits())
         with holder.transaction():
             holder.execute("lock table tasker.enqueue_counters in access exclusive mode")
             look = asyncio.create_task(admission.require(PLAN))
@@ -217,7 +217,7 @@ async def test_a_database_that_stays_away_is_an_error_that_says_that_nothing_is_
     engine = AsyncMock()
     engine.submit.side_effect = [ConnectionLost("the connection to db was lost"), *[DatabaseUnavailable("gone")] * 99]
     with pytest.raises(ConnectionLost, match="it is not known whether") as caught:
-        await unanswered.submit_surely(engine, {}, {})
+        await unanswered.submit_with_recovery(engine, {}, {})
 
     assert "idempotency_key" in str(caught.value.hint)
 
@@ -231,7 +231,7 @@ async def test_what_keeps_a_repetition_from_an_answer_says_nothing_of_the_first_
     engine.connection.execute.return_value = []
     engine.submit.side_effect = [ConnectionLost("the connection to db was lost"), hindrance("too long"), answer]
 
-    assert await unanswered.submit_surely(engine, {}, {"task": "identity"}) is answer
+    assert await unanswered.submit_with_recovery(engine, {}, {"task": "identity"}) is answer
 
 
 async def test_a_repetition_that_runs_out_of_time_sees_that_the_first_submission_is_stored() -> None:
@@ -239,11 +239,11 @@ async def test_a_repetition_that_runs_out_of_time_sees_that_the_first_submission
     engine.connection.execute.return_value = [("identity", "task", "pending", 1)]
     engine.submit.side_effect = [ConnectionLost("the connection to db was lost"), StatementTimeout("too long")]
 
-    assert not (await unanswered.submit_surely(engine, {}, {"task": "identity"})).created
+    assert not (await unanswered.submit_with_recovery(engine, {}, {"task": "identity"})).created
 
 
 async def test_a_server_that_was_never_reached_is_not_asked_again() -> None:
     engine = AsyncMock()
     engine.submit.side_effect = [DatabaseUnavailable("refused")]
     with pytest.raises(DatabaseUnavailable, match="refused"):
-        await unanswered.submit_surely(engine, {}, {})
+        await unanswered.submit_with_recovery(engine, {}, {})

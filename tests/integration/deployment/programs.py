@@ -18,7 +18,7 @@ from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings
 from tasker.process.listening.event_system import EventSystem
 from tasker.process.runtime import Runtime
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tasker.template import compile_text
 
 QUICK = EventSettings(
@@ -85,9 +85,9 @@ def events_of(app: tasker.App) -> EventSystem:
 async def runs(app: tasker.App, tasks: int = 1) -> None:
     """Submit as to a fleet, so that steps go through the queue, and see each task end well."""
     keys = [f"{id(app)}-{asyncio.get_running_loop().time()}-{number}" for number in range(tasks)]
-    submitted = await app.submit_many(plan(), [Request({}, idempotency_key=key) for key in keys])
+    submitted = await app.submit_many(plan(), [Submission({}, idempotency_key=key) for key in keys])
     for each in submitted:
-        assert isinstance(each, Submitted)
+        assert isinstance(each, SubmissionResult)
         report = await app.wait(each.task_uuid, timeout=60)
         assert report.status == "complete"
 

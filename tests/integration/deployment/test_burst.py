@@ -9,7 +9,7 @@ import psycopg
 
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tests.integration.deployment.programs import (
     NEVER_MS,
     QUICK,
@@ -35,7 +35,7 @@ async def test_a_burst_of_tasks_is_heard_of_and_every_step_runs_once(database_ur
     async with working(database_url, chosen, sweeps=BLIND) as app, submitting(database_url) as other:
         await eventually(lambda: all(each.state.is_listening for each in events_of(app).listeners.values()), "it hears")
         for begin in range(0, TASKS, AT_ONCE):
-            await other.submit_many(plan(), [Request({}, idempotency_key=str(begin + n)) for n in range(AT_ONCE)])
+            await other.submit_many(plan(), [Submission({}, idempotency_key=str(begin + n)) for n in range(AT_ONCE)])
         async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as observer:
             async with asyncio.timeout(60):
                 while await (await observer.execute(ENDED)).fetchone() != (TASKS,):

@@ -13,8 +13,8 @@ from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import MessagingError
 from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.deployment import DeploymentMode, EventSettings
-from tasker.process.listening.listener import Listener, Source
-from tasker.resilience.guard import Guard
+from tasker.process.listening.listener import NotificationListener, Source
+from tasker.resilience.guard import GuardedCircuit
 from tasker.resilience.registry import BreakerPolicies
 from tests.integration.deployment.programs import (
     NEVER_MS,
@@ -83,7 +83,7 @@ async def test_a_health_check_interval_that_became_shorter_does_not_wait_for_the
         await eventually(lambda: len(checked) > 3, "it looks often")
 
 
-def fail(breaker: Guard, error: str) -> None:
+def fail(breaker: GuardedCircuit, error: str) -> None:
     permit = breaker.should_allow()
     assert permit is not None
     breaker.record_failure(permit, error)
@@ -126,7 +126,7 @@ async def test_what_changes_twice_while_a_source_is_closing_counts_as_it_was_sai
     on_close: Exception | None,
 ) -> None:
     source = SlowSource(on_close)
-    listener = Listener(
+    listener = NotificationListener(
         Source("slow", source.news, lambda item: None),
         QUICK,
         random,

@@ -20,8 +20,8 @@ from tasker.errors import DatabaseUnavailable
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result
-from tasker.services.submitting.submission import Request
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
+from tasker.services.submitting.submission import Submission
 from tests.integration.deployment.programs import eventually, plan, runs, runtime_of, settings, submitting, working
 
 
@@ -116,7 +116,7 @@ async def test_a_result_that_a_worker_could_not_store_before_it_was_fenced_is_ac
         former, tried = runtime.worker.identity, asyncio.Event()
         store = runtime.execution.collector._sink.process
 
-        async def away(results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
+        async def away(results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
             if runtime.worker.identity == former:
                 tried.set()
                 raise DatabaseUnavailable("away for longer than the lease")
@@ -166,7 +166,7 @@ async def test_a_stop_waits_for_the_answer_of_a_claim_that_is_under_way(database
 
         engine.claim = slow_claim  # type: ignore[method-assign]
         await runtime.serve("ears")  # not before: a look that is under way already would take the step unseen
-        await app.submit_many(plan(), [Request({})])  # through the queue
+        await app.submit_many(plan(), [Submission({})])  # through the queue
         await asyncio.wait_for(claimed.wait(), 60)
         stopping = asyncio.create_task(runtime.stop())
         await asyncio.sleep(0)
@@ -233,10 +233,10 @@ async def test_nothing_is_claimed_while_the_lease_cannot_be_renewed(
                 admin.execute("""
                     select pg_terminate_backend(pid) from pg_stat_activity
                     where application_name = 'tasker lease' and datname = current_database()""")
-                await eventually(lambda: caplog.text.count("service_waits service=Runtime._begin_anew") > 2, "it waits")
+                await eventually(lambda: caplog.text.count("service_backing_off service=Runtime._begin_anew") > 2, "it waits")
                 second, health = runtime.worker.identity, runtime.health()
                 task = await program.submit(plan(), idempotency_key="meanwhile")
-                await eventually(lambda: caplog.text.count("service_waits service=Runtime._begin_anew") > 4, "it waits")
+                await eventually(lambda: caplog.text.count("service_backing_off service=Runtime._begin_anew") > 4, "it waits")
                 state = (await program.tasks.report(task.task_uuid)).steps["first"].state
                 admin.execute(f"alter role {role} connection limit -1")
                 report = await program.wait(task.task_uuid)

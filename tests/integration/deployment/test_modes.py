@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 import tasker
-from tasker.contracts.hook_arguments import Looked
-from tasker.lifecycle.deployment import DeploymentMode, EventSettings, HealthStatus, Reception
+from tasker.contracts.hook_arguments import QueuePolled
+from tasker.lifecycle.deployment import DeploymentMode, EventSettings, HealthStatus, MessageSource
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tests.integration.deployment.programs import (
     NEVER_MS,
@@ -115,7 +115,7 @@ async def test_a_lost_listener_is_replaced_by_polls_until_it_is_back(
             async with asyncio.timeout(60):  # something else may wake the worker, too, in the moment of a submission
                 while not events.statistics().found_by_polling:
                     await runs(program)
-            assert listener.state.reception is Reception.POLLING_FALLBACK
+            assert listener.state.reception is MessageSource.POLLING_FALLBACK
         await eventually(lambda: hears(app), "it is back")
         assert events.health().status is HealthStatus.HEALTHY
         await runs(program, 3)
@@ -282,7 +282,7 @@ async def test_workers_of_different_modes_share_the_work(database_url: str) -> N
 async def test_each_look_at_a_queue_is_told_with_what_led_to_it(
     database_url: str, mode: DeploymentMode, announced: bool
 ) -> None:
-    heard: list[Looked] = []
+    heard: list[QueuePolled] = []
     blind = SweepSettings(hint_grace_ms=NEVER_MS)
     async with working(database_url, settings(mode), sweeps=blind) as app, submitting(database_url) as program:
         events = events_of(app)

@@ -12,7 +12,7 @@ import tasker
 from tasker.contracts.plan import Plan
 from tasker.errors import TemplateError, UsageError
 from tasker.handler import HandlerRegistry
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 
@@ -111,7 +111,7 @@ async def test_a_submission_after_the_database_has_forgotten_its_template_is_of_
     if after == "another in its place":
         await other.plans.register(plan("second", "two"))
     one = await app.submit(plan("first"), {"n": 1})
-    (many,) = await app.submit_many(plan("first"), [Request({"n": 2})])
+    (many,) = await app.submit_many(plan("first"), [Submission({"n": 2})])
 
     for submitted in (one, many):
         assert not isinstance(submitted, Exception)

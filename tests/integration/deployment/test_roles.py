@@ -25,8 +25,8 @@ from tasker.db.roles import KINDS
 from tasker.errors import StateMachineError, TemplateError
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.services.engine.plans import PlanStore
-from tasker.services.pauses import Target
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.pauses import PauseTarget
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.integration.deployment.programs import plan, registry, settings
 from tests.support.command_line import invoke
 
@@ -131,14 +131,14 @@ async def test_a_task_runs_with_each_process_under_its_role(urls: dict[str, str]
         for process in (orchestrator, worker):
             await process.start()
             stack.push_async_callback(process.stop)
-        (submitted,) = await api.submit_many(plan(), [Request({})], awaited=True)
-        assert isinstance(submitted, Submitted)
+        (submitted,) = await api.submit_many(plan(), [Submission({})], awaited=True)
+        assert isinstance(submitted, SubmissionResult)
         assert (await api.wait(submitted.task_uuid, timeout=60)).status == "complete"
 
-        (other,) = await api.submit_many(build_elsewhere(), [Request({})])
-        assert isinstance(other, Submitted)
-        await api.pauses.pause(Target("elsewhere"), actor="me", reason="a test")
-        await api.pauses.resume(Target("elsewhere"), actor="me")
+        (other,) = await api.submit_many(build_elsewhere(), [Submission({})])
+        assert isinstance(other, SubmissionResult)
+        await api.pauses.pause(PauseTarget("elsewhere"), actor="me", reason="a test")
+        await api.pauses.resume(PauseTarget("elsewhere"), actor="me")
         await api.tasks.cancel(other.task_uuid)
         assert (await api.tasks.state(other.task_uuid))[0] == "cancelled"
 
@@ -159,8 +159,8 @@ async def test_a_task_runs_with_each_process_under_its_role(urls: dict[str, str]
 @pytest.mark.parametrize("kind", ["worker", "orchestrator", "api"])
 async def test_whoever_acts_keeps_what_is_refused_to_them_and_what_they_began(urls: dict[str, str], kind: str) -> None:
     async with tasker.App(urls["api"], work=False, configuration=UNCONFIGURED) as api:
-        (task,) = await api.submit_many(plan(), [Request({})])
-        assert isinstance(task, Submitted)
+        (task,) = await api.submit_many(plan(), [Submission({})])
+        assert isinstance(task, SubmissionResult)
         await api.tasks.cancel(task.task_uuid)
     async with tasker.App(urls[kind], work=False, configuration=UNCONFIGURED) as app:
         with pytest.raises(StateMachineError):

@@ -13,7 +13,7 @@ import pytest
 
 from tasker.app.assembly.orchestrator import orchestrator_process
 from tasker.app.bootstrap import prepare
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.errors import BackendUnavailable
 from tasker.lifecycle.deployment import DeploymentMode
 from tasker.messaging.service import MessagingService
@@ -180,7 +180,7 @@ async def test_a_part_that_forgets_that_it_was_told_to_stop_is_told_again(
 async def test_a_part_that_a_library_cancels_is_started_again_and_one_that_is_told_to_stop_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(supervision, "CRASHED", Backoff(0.0, 0.0))
+    monkeypatch.setattr(supervision, "CRASHED", BackoffPolicy(0.0, 0.0))
     heard, again = list[str](), asyncio.Event()
 
     async def part() -> None:

@@ -12,9 +12,9 @@ import pytest
 
 import tasker
 from tasker.app.assembly.worker import worker_process
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.lifecycle.deployment import DeploymentMode
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tasker.services.waiting import waiters
 from tasker.services.waiting.end_listeners import OwnListener
 from tests.integration.deployment.programs import (
@@ -33,8 +33,8 @@ from tests.integration.test_orchestrator import orchestrating
 from tests.support.servers.pooler import transaction_pooler
 
 OURS = "tasker wait"
-NEVER = Backoff(3600, 3600)
-SOON = Backoff(0.01, 0.01)
+NEVER = BackoffPolicy(3600, 3600)
+SOON = BackoffPolicy(0.01, 0.01)
 WORKER = settings(DeploymentMode.HYBRID)
 
 
@@ -42,7 +42,7 @@ WORKER = settings(DeploymentMode.HYBRID)
 def no_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits looks once at first, and then not in an hour."""
     monkeypatch.setattr(waiters, "LOOKS", NEVER)
-    monkeypatch.setattr(waiters, "TOLD", NEVER)
+    monkeypatch.setattr(waiters, "NOTIFIED", NEVER)
 
 
 @pytest.fixture
@@ -106,9 +106,9 @@ async def test_a_task_that_was_submitted_without_waiting_or_by_somebody_else_is_
 @pytest.mark.usefixtures("no_polls")
 async def test_many_who_wait_are_all_told(database_url: str) -> None:
     async with working(database_url, WORKER), hearing(database_url) as program:
-        requests = [Request({}, idempotency_key=str(number)) for number in range(1000)]
+        requests = [Submission({}, idempotency_key=str(number)) for number in range(1000)]
         submitted = await program.submit_many(plan(), requests, awaited=True)
-        ends = [program.finished(each.task_uuid) for each in submitted if isinstance(each, Submitted)]
+        ends = [program.finished(each.task_uuid) for each in submitted if isinstance(each, SubmissionResult)]
         async with asyncio.timeout(120):
             await asyncio.gather(*ends)
     assert len(ends) == 1000
@@ -163,7 +163,7 @@ async def test_nobody_is_told_of_what_nobody_waits_for_or_what_the_own_worker_en
 async def test_an_end_whose_telling_was_lost_is_found_by_a_poll(
     database_url: str, told: psycopg.Connection[tuple[object, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiters, "TOLD", SOON)
+    monkeypatch.setattr(waiters, "NOTIFIED", SOON)
     async with working(database_url, WORKER), hearing(database_url) as program:
         await run(program)
     assert tellings(told) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.services.server.operator_log import OperatorLog
+from tasker.services.server.operator_log import AuditLog
 
 Written = list[tuple[bool, int | None]]
 
@@ -14,11 +14,11 @@ Written = list[tuple[bool, int | None]]
 def rows_written(monkeypatch: pytest.MonkeyPatch) -> Written:
     """Of each row of what is done from now on: whether it was part of a transaction, and its status then."""
     found: Written = []
-    asked = OperatorLog.asked
+    asked = AuditLog.asked
 
-    async def noted(self: OperatorLog, action: Any, status: int | None = None) -> str:
+    async def noted(self: AuditLog, action: Any, status: int | None = None) -> str:
         found.append((getattr(self._connection, "transaction", None) is not None, status))
         return await asked(self, action, status)
 
-    monkeypatch.setattr(OperatorLog, "asked", noted)
+    monkeypatch.setattr(AuditLog, "asked", noted)
     return found

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 import tasker
-from tasker.services.dead_letters.replays import Group
+from tasker.services.dead_letters.replays import FailureSelection
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, registered
 
@@ -57,7 +57,7 @@ async def set_up(url: str) -> dict[str, str]:
             await shop.wait(task)
     async with tasker.App(url, work=False) as app:
         entry = await app.dead_letters.of_task(tasks[0])
-        plan = await app.replays.begin(Group(), rate=0.001, actor="setting", reason="the scene")
+        plan = await app.replays.begin(FailureSelection(), rate=0.001, actor="setting", reason="the scene")
         (step, *_) = await app.views.steps(tasks[0])
         waiting = (await app.submit("nobody/waiting", {})).task_uuid
         await app.domain_events.deliveries.stop("billing", by="setting", reason="the scene")

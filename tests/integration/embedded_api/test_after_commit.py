@@ -105,7 +105,7 @@ def test_an_app_that_has_stopped_leaves_the_commit_to_the_caller(
         transaction.commit()
 
     assert (count(url, "orders"), value(url, "select task_uuid::text from tasker.tasks")) == (1, task)
-    assert "hints_not_sent count=1 reason=the app has stopped" in caplog.text
+    assert "wakeups_not_sent count=1 reason=the app has stopped" in caplog.text
 
 
 async def test_an_app_that_has_stopped_opens_no_connection_behind_a_commit(

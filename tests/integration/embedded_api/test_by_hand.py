@@ -51,7 +51,7 @@ async def test_what_cannot_be_kept_is_not_done(
     async def refuse(*args: object) -> str:
         raise DatabaseError("read only")
 
-    monkeypatch.setattr("tasker.services.server.operator_log.OperatorLog.asked", refuse)
+    monkeypatch.setattr("tasker.services.server.operator_log.AuditLog.asked", refuse)
     async with tasker.App(module_database_url, work=False) as app:
         with pytest.raises(DatabaseError, match="read only"):
             await app.tasks.cancel(held[0])

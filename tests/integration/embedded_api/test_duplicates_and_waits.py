@@ -15,7 +15,7 @@ from tasker.app.embedded.options import RunOptions
 from tasker.contracts.plan import Plan
 from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskNotFound, UsageError
 from tasker.handler import HandlerRegistry
-from tasker.services.submitting.submission import OnDuplicate, Request, Submitted
+from tasker.services.submitting.submission import OnDuplicate, Submission, SubmissionResult
 from tasker.services.waiting import waiters
 
 NOBODY = "01900000-0000-7000-8000-000000000000"
@@ -36,7 +36,7 @@ def test_a_duplicate_can_be_taken_instead_of_refused(app: tasker.SyncApp, plan: 
     again = app.submit(plan, {"name": "Ada"}, idempotency_key="k", on_duplicate="return")
     outcome = app.run(plan, {"name": "Ada"}, idempotency_key="k", on_duplicate="return")
 
-    assert (first.created, again) == (True, Submitted(first.task_uuid, 1, created=False))
+    assert (first.created, again) == (True, SubmissionResult(first.task_uuid, 1, created=False))
     assert outcome.results == {"greet": {"text": "Hello, Ada!"}}
     with pytest.raises(UsageError, match="on_duplicate"):
         app.submit(plan, {"name": "Bob"}, idempotency_key="k", on_duplicate="ignore")
@@ -69,11 +69,11 @@ def test_idempotency_key_with_another_input_is_refused_with_the_differing_paths(
 
 
 def test_each_of_many_with_one_key_is_compared_with_the_task_that_exists(app: tasker.SyncApp, plan: Plan) -> None:
-    requests = [Request({"name": name}, idempotency_key="k") for name in ("Ada", "Bob", "Ada")]
+    requests = [Submission({"name": name}, idempotency_key="k") for name in ("Ada", "Bob", "Ada")]
 
     created, reused, duplicate = app.submit_many(plan, requests)
 
-    assert isinstance(created, Submitted)
+    assert isinstance(created, SubmissionResult)
     assert isinstance(reused, IdempotencyKeyReused)
     assert type(duplicate) is DuplicateTask
     assert reused.task_uuid == duplicate.task_uuid == created.task_uuid
@@ -86,7 +86,7 @@ def test_every_run_without_a_key_is_a_new_task_also_where_the_key_is_none(app: t
 
 def test_each_duplicate_of_many_carries_its_own_task(app: tasker.SyncApp, plan: Plan) -> None:
     kept = app.submit(plan, {"name": "a"}).task_uuid
-    old, new, same = app.submit_many(plan, [Request({"name": name}) for name in ("a", "b", "b")])
+    old, new, same = app.submit_many(plan, [Submission({"name": name}) for name in ("a", "b", "b")])
 
     assert isinstance(old, DuplicateTask)
     assert isinstance(same, DuplicateTask)

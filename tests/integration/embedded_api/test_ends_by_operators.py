@@ -8,8 +8,8 @@ import pytest
 
 import tasker
 from tasker.app.embedded import lifecycle
-from tasker.contracts.hook_arguments import ClosedTask, TaskFinished
-from tasker.plugins.process import Plugins
+from tasker.contracts.hook_arguments import TaskClosed, TaskFinished
+from tasker.plugins.process import PluginHost
 
 CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 HELD = """
@@ -24,8 +24,8 @@ async def test_plugins_hear_of_tasks_that_a_program_cancels_or_completes(
     module_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[TaskFinished] = []
-    closed: list[ClosedTask] = []
-    plugins = Plugins({"watcher": {"tasker_task_finished": heard.append, "tasker_tasks_closed": closed.extend}})
+    closed: list[TaskClosed] = []
+    plugins = PluginHost({"watcher": {"tasker_task_finished": heard.append, "tasker_tasks_closed": closed.extend}})
     monkeypatch.setattr(lifecycle, "plugins_of", lambda choice: plugins)
     (tmp_path / "held.yaml").write_text(HELD)
     async with tasker.App(module_database_url, work=False) as app:

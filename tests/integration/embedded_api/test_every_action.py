@@ -19,8 +19,8 @@ from tasker.api.application import SUBJECTS, application
 from tasker.api.permissions import OPERATES
 from tasker.db.together import Transaction
 from tasker.errors import DatabaseError
-from tasker.services.dead_letters.replays import Group
-from tasker.services.pauses import Target
+from tasker.services.dead_letters.replays import FailureSelection
+from tasker.services.pauses import PauseTarget
 from tests.integration.embedded_api.kept_actions import Written, rows_written
 from tests.integration.embedded_api.scene import Scene, set_up
 from tests.support.command_line import invoke
@@ -39,13 +39,13 @@ BY_PROGRAMS: dict[str, Act] = {
     "App.steps.retry": lambda scene: scene.app.steps.retry(scene.failed, **WHO),
     "App.steps.resolve": lambda scene: scene.app.steps.resolve(scene.failed, "check", **WHO),
     "App.steps.complete": lambda scene: scene.app.steps.complete(scene.failed, "check", {"amount": 1}, **WHO),
-    "App.pauses.pause": lambda scene: scene.app.pauses.pause(Target.of("nobody"), **WHO),
-    "App.pauses.resume": lambda scene: scene.app.pauses.resume(Target.of(task=scene.waiting), **WHO),
-    "App.pauses.pause queue": lambda scene: scene.app.pauses.pause(Target.of(queue=QUEUE), **WHO),
+    "App.pauses.pause": lambda scene: scene.app.pauses.pause(PauseTarget.of("nobody"), **WHO),
+    "App.pauses.resume": lambda scene: scene.app.pauses.resume(PauseTarget.of(task=scene.waiting), **WHO),
+    "App.pauses.pause queue": lambda scene: scene.app.pauses.pause(PauseTarget.of(queue=QUEUE), **WHO),
     "App.dead_letters.open": lambda scene: scene.app.dead_letters.open(scene.waiting, actor="ada"),
     "App.dead_letters.update": lambda scene: scene.app.dead_letters.update(scene.entry, notes="seen", by="ada"),
     "App.dead_letters.retry": lambda scene: scene.app.dead_letters.retry(scene.entry, **WHO),
-    "App.replays.begin": lambda scene: scene.app.replays.begin(Group(), **WHO),
+    "App.replays.begin": lambda scene: scene.app.replays.begin(FailureSelection(), **WHO),
     "App.replays.steer": lambda scene: scene.app.replays.steer(scene.replay, "paused"),
     "App.reruns.start": lambda scene: scene.app.reruns.start(scene.failed, "check", **WHO),
     "App.domain_events.replay": lambda scene: scene.app.domain_events.replay(scene.subscriber, after=0),
@@ -74,7 +74,7 @@ def scenery(server: Server, migrated_template: str) -> Iterator[tuple[str, dict[
 async def _set_up(url: str) -> dict[str, str]:
     found = await set_up(url)
     async with tasker.App(url, work=False) as app:
-        await app.pauses.pause(Target.of(task=found["waiting"]), **WHO)
+        await app.pauses.pause(PauseTarget.of(task=found["waiting"]), **WHO)
         await app.saved_views.save("theirs", "status=complete", by="grace")
         Scene(app, **found).rows("delete from tasker.operator_actions returning 1")
     return found

@@ -36,7 +36,7 @@ from tasker.errors import (
 from tasker.event_bridge import EventBridge, EventNames
 from tasker.handler import HandlerRegistry
 from tasker.observability import get_health_check, get_metrics, get_worker_config
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tasker.types import BootstrapConfig
 from tasker.worker import Worker
 
@@ -242,7 +242,7 @@ def test_a_failed_task_reads_as_blocked(client: TaskerClient) -> None:
 def test_lists_come_in_pages(client: TaskerClient) -> None:
     app = tasker.bootstrap.running_system().app
     plan = app.plans.find("shop", "orders").plan
-    app.submit_many(plan, [Request({"amount": number}) for number in range(5)])
+    app.submit_many(plan, [Submission({"amount": number}) for number in range(5)])
     first = client.list_tasks(limit=2, namespace="shop")
     last = client.list_tasks(limit=2, offset=4, namespace="shop")
     page = first.pagination

@@ -10,7 +10,7 @@ from tasker.contracts.plan import Plan
 from tasker.errors import Overloaded
 from tasker.handler import HandlerRegistry
 from tasker.lifecycle.pressure import DepthLimits
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 
 LIMITS = DepthLimits(critical=3, overflow=6)
 
@@ -18,7 +18,7 @@ LIMITS = DepthLimits(critical=3, overflow=6)
 async def fill(url: str, plan: Plan, registry: HandlerRegistry) -> None:
     """As many ready steps as the limit allows, and nobody who runs them."""
     async with tasker.App(url, registry=registry, work=False) as app:
-        await app.submit_many(plan, [Request({"name": str(n)}, idempotency_key=str(n)) for n in range(3)])
+        await app.submit_many(plan, [Submission({"name": str(n)}, idempotency_key=str(n)) for n in range(3)])
 
 
 async def test_however_a_task_is_submitted_it_is_refused_with_the_time_to_come_back(
@@ -29,11 +29,11 @@ async def test_however_a_task_is_submitted_it_is_refused_with_the_time_to_come_b
         with pytest.raises(Overloaded) as single:
             await app.submit(plan, {"name": "Ada"})
         with pytest.raises(Overloaded) as many:
-            await app.submit_many(plan, [Request({"name": "Ada"})])
+            await app.submit_many(plan, [Submission({"name": "Ada"})])
         with psycopg.connect(database_url) as transaction, pytest.raises(Overloaded) as joined:
             await app.submit_in(transaction, plan, {"name": "Ada"})
         with pytest.raises(Overloaded) as requested:
-            await app.submit_request(plan, Request({"name": "Ada"}))
+            await app.submit_request(plan, Submission({"name": "Ada"}))
         refused = app.admission.refused[plan.namespace]
 
     assert {error.value.retry_after for error in (single, many, joined, requested)} == {30}
@@ -52,9 +52,9 @@ async def test_urgent_tasks_are_taken_until_the_limit_of_overflow(
         await app.tasks.cancel((await app.tasks.list())[0].task_uuid)
     async with tasker.App(database_url, registry=registry, work=False, depth_limits=LIMITS) as app:
         with pytest.raises(Overloaded):
-            await app.submit_many(plan, [Request({"name": "A"}, priority=1), Request({"name": "B"})])
+            await app.submit_many(plan, [Submission({"name": "A"}, priority=1), Submission({"name": "B"})])
         await app.submit(plan, {"name": "Ada"}, priority=1)
-        await app.submit_many(plan, [Request({"name": "Bob"}, priority=2)])
+        await app.submit_many(plan, [Submission({"name": "Bob"}, priority=2)])
         with psycopg.connect(database_url) as transaction:
             await app.submit_in(transaction, plan, {"name": "Cy"}, priority=1)
         with pytest.raises(Overloaded, match="has 6 ready steps, the limit is 6"):

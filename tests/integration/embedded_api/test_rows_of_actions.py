@@ -25,7 +25,7 @@ from tasker.errors import ConnectionLost, DatabaseError, StateMachineError, Temp
 from tasker.messaging.service import MessagingService
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
-from tasker.services.server.operator_log import KeptAction
+from tasker.services.server.operator_log import RecordedAction
 from tests.integration.embedded_api.test_ends_by_operators import HELD
 from tests.support.command_line import invoke
 
@@ -72,7 +72,7 @@ async def task(app: tasker.App, tmp_path: Path) -> str:
     return (await app.submit(tmp_path / "held.yaml", {"for": str(tmp_path)})).task_uuid
 
 
-async def rows(app: tasker.App, task: str) -> list[KeptAction]:
+async def rows(app: tasker.App, task: str) -> list[RecordedAction]:
     """What was done to a task, the oldest first."""
     return [each for each in reversed(await app.operator_log.list(limit=1000)) if task in each.path]
 
@@ -318,7 +318,7 @@ async def registered(app: tasker.App) -> object:
 @pytest.mark.parametrize(
     ("endpoint", "act", "where"),
     [
-        ("App.retention.prune", pruned, "tasker.services.database.retention.Retention.targets"),
+        ("App.retention.prune", pruned, "tasker.services.database.retention.RetentionService.targets"),
         ("App.template_texts.register", registered, "tasker.services.engine.plans.PlanStore.register"),
     ],
 )

@@ -19,13 +19,13 @@ import pytest
 import tasker
 from tasker.app.embedded.app import App
 from tasker.app.embedded.lifecycle import AppLifecycle
-from tasker.app.embedded.started import Started
+from tasker.app.embedded.started import requires_start
 from tasker.app.embedded.sync_app import SERVICES, SyncApp
 from tasker.contracts.plan import Plan
 from tasker.errors import DatabaseError, DuplicateTask, InputInvalid, UsageError
 from tasker.handler import HandlerRegistry
 from tasker.process.system import new_task_uuid
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tests.integration.embedded_api.program import TEMPLATE, value
@@ -165,7 +165,7 @@ def test_the_twin_has_every_member_and_every_method_its_parameters() -> None:
 
 def services() -> dict[str, type]:
     """The services of an `App` by name, as their attributes are declared."""
-    declared = {name: value for name, value in vars(AppLifecycle).items() if isinstance(value, Started)}
+    declared = {name: value for name, value in vars(AppLifecycle).items() if isinstance(value, requires_start)}
     return {name: get_args(value.__orig_class__)[0] for name, value in declared.items() if not name.startswith("_")}
 
 
@@ -220,7 +220,7 @@ except KeyboardInterrupt:
 
 async def test_a_bulk_submission_answers_each_request(database_url: str, registry: HandlerRegistry, plan: Plan) -> None:
     async with App(database_url, registry=registry) as app:
-        answers = await app.submit_many(plan, [{"name": "a"}, Request({"name": "b"}), {"name": "a"}])
+        answers = await app.submit_many(plan, [{"name": "a"}, Submission({"name": "b"}), {"name": "a"}])
         ended = await asyncio.gather(*(app.wait(a.task_uuid) for a in answers if not isinstance(a, DuplicateTask)))
 
     assert [type(answer).__name__ for answer in answers] == ["Submitted", "Submitted", "DuplicateTask"]

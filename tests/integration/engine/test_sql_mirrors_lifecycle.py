@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from tasker.lifecycle.machines.letters import LETTERS
-from tasker.lifecycle.machines.machine import Group, Machine
+from tasker.lifecycle.machines.machine import StateGroup, Machine
 from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, Token
 from tasker.lifecycle.machines.step import GROUPS as STEP_GROUPS
 from tasker.lifecycle.machines.step import STEP, StepState
@@ -81,7 +81,7 @@ def test_a_place_does_to_path_state_token_and_attempts_what_the_table_says(db: p
 
 @pytest.mark.parametrize(("subject", "groups"), [("step", STEP_GROUPS), ("task", TASK_GROUPS)])
 def test_a_group_of_states_is_the_same_in_sql(
-    db: psycopg.Connection[Any], subject: str, groups: Mapping[str, Group]
+    db: psycopg.Connection[Any], subject: str, groups: Mapping[str, StateGroup]
 ) -> None:
     states = sorted({str(state) for state in (*StepState, *TaskState)})
     for name, group in groups.items():

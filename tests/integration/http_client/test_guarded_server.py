@@ -17,7 +17,7 @@ from tasker.api.sockets import listen
 from tasker.api.tls import tls_files
 from tasker.cli.place.http_fleet import HttpFleet
 from tasker.client import HttpClient
-from tasker.client.http.server import Server
+from tasker.client.http.server import ServerAddress
 from tasker.errors import NotAuthenticated, NotPermitted, ServerUnreachable
 from tasker.services.authentication.authenticator import Authenticator
 from tasker.services.authentication.settings import ApiKey, AuthSettings
@@ -69,7 +69,7 @@ async def test_a_client_says_who_it_is_and_trusts_what_it_is_told_to(guarded: tu
 
 def test_certificates_are_read_only_where_something_is_encrypted(tmp_path: Path) -> None:
     certificate, _ = self_signed(tmp_path)
-    trusting, plain = Server("https://here", ca_file=Path(certificate)).trust(), Server("http://here").trust()
+    trusting, plain = ServerAddress("https://here", ca_file=Path(certificate)).trust(), ServerAddress("http://here").trust()
     assert trusting.cert_store_stats()["x509"] == 1
     assert not any(plain.cert_store_stats().values())
     assert plain.verify_mode == trusting.verify_mode == ssl.CERT_REQUIRED

@@ -15,7 +15,7 @@ import pytest_asyncio
 import tasker
 from tasker.api.http_server import HttpServer
 from tasker.client import TaskerClient, TaskResponse, disconnect
-from tasker.client.http.server import Server
+from tasker.client.http.server import ServerAddress
 from tasker.client.profiles import Profiles, profiles_file, write_profiles
 from tasker.errors import (
     DuplicateTask,
@@ -167,7 +167,7 @@ async def test_the_server_of_the_environment_is_asked_and_that_of_a_profile(
     assert (await asyncio.to_thread(TaskerClient().health_check)).healthy
 
     monkeypatch.setenv("TASKER_URL", "")
-    write_profiles(profiles_file(), Profiles({"here": Server(http_server.address)}))
+    write_profiles(profiles_file(), Profiles({"here": ServerAddress(http_server.address)}))
     monkeypatch.setenv("TASKER_PROFILE", "here")
     assert (await asyncio.to_thread(TaskerClient().health_check)).healthy
 

@@ -8,8 +8,8 @@ import tasker
 from tasker.cli.place.http_replays import HttpReplays
 from tasker.client import HttpClient
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
-from tasker.services.dead_letters.replays import Group
-from tasker.services.submitting.submission import Request
+from tasker.services.dead_letters.replays import FailureSelection
+from tasker.services.submitting.submission import Submission
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
 
@@ -19,9 +19,9 @@ async def test_a_group_is_planned_begun_listed_and_steered_as_beside_the_databas
 ) -> None:
     plan = (await app.plans.find("shop", "orders", "1.0.0")).plan
     for key in ("one", "two"):
-        task = await app.submit_request(plan, Request({"amount": -1}, idempotency_key=f"replayed {key}"))
+        task = await app.submit_request(plan, Submission({"amount": -1}, idempotency_key=f"replayed {key}"))
         await app.finished(task.task_uuid, timeout=20)
-    through, group = HttpReplays(client), Group(namespace="shop")
+    through, group = HttpReplays(client), FailureSelection(namespace="shop")
 
     assert await through.plan(group) == await app.replays.plan(group)
     begun = await through.begin(group, rate=0.001, actor="ann", reason="the price list is back")
@@ -45,4 +45,4 @@ async def test_what_is_not_there_and_a_group_that_nobody_named_are_refused(clien
         await client.begin_replay({})
     with pytest.raises(UsageError):
         await client.begin_replay({"all": True}, rate=0)
-    assert (await through.plan(Group())).replay_uuid is None
+    assert (await through.plan(FailureSelection())).replay_uuid is None

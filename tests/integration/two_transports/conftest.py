@@ -16,7 +16,7 @@ from tasker.api.http_server import HttpServer
 from tasker.api.sockets import listen
 from tasker.app.embedded.loop_thread import LoopThread
 from tasker.cli.main import cli
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, registered
 
@@ -80,7 +80,7 @@ async def _fill(found: Served) -> None:
         with psycopg.connect(found.database) as connection:
             connection.execute(SAID, found.tasks["complete"])
         for purpose in ("waiting", "cancel", "pause"):
-            submitted = [await app.submit_request(plans["waiting"], Request()) for _ in range(EACH)]
+            submitted = [await app.submit_request(plans["waiting"], Submission()) for _ in range(EACH)]
             found.tasks[purpose] = [each.task_uuid for each in submitted]
 
 

@@ -10,8 +10,8 @@ import pytest_asyncio
 
 import tasker
 from tasker.services.dead_letters.entries import DeadLetter
-from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import Request
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import Submission
 from tests.integration.web.conftest import Site
 
 EVIL = "<script>alert(1)</script>"
@@ -28,7 +28,7 @@ async def failed(app: tasker.App) -> DeadLetter:
 
 
 async def waiting(app: tasker.App) -> str:
-    return (await app.submit_order(Order("nobody", "waiting", None, Request({"n": next(number)})))).task_uuid
+    return (await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))).task_uuid
 
 
 @pytest_asyncio.fixture

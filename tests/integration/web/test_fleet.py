@@ -8,11 +8,11 @@ from itertools import count
 import pytest
 
 import tasker
-from tasker.api.application import Shown
+from tasker.api.application import DescribedRoute
 from tasker.services.configuration.effective import effective_settings
 from tasker.services.configuration.plugins import PluginReport
-from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import Request
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import Submission
 from tasker.settings.check import check
 from tasker.settings.layering import nested
 from tasker.template import compile_text
@@ -23,7 +23,7 @@ number = count(500_000)
 
 
 async def waiting(app: tasker.App) -> str:
-    return (await app.submit_order(Order("nobody", "waiting", None, Request({"n": next(number)})))).task_uuid
+    return (await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))).task_uuid
 
 
 async def test_queues_processes_and_the_broker_are_told(app: tasker.App, site: Site) -> None:
@@ -140,14 +140,14 @@ async def test_settings_say_where_each_value_is_from_and_no_secret(app: tasker.A
     def origin(path: str) -> str:
         return "tasker.toml:3" if path in values else "default"
 
-    plugin = PluginReport("logs", "on", "tasker-engine", "1", "here", ["tasker_written"], problem=EVIL)
-    shown = Shown(effective_settings(settings, origin), [plugin])
+    plugin = PluginReport("logs", "on", "tasker-engine", "1", "here", ["tasker_write_committed"], problem=EVIL)
+    shown = DescribedRoute(effective_settings(settings, origin), [plugin])
     async with offered(app, shown=lambda: shown) as site:
         text = await site.text("settings")
         assert "very-secret" not in text
         assert "tasker.toml:3" in text
         assert "orchestration.web.max_body_bytes" not in text
-        assert "tasker_written" in text
+        assert "tasker_write_committed" in text
         everything = await site.text("settings", all="yes")
         assert "orchestration.web.max_body_bytes" in everything
         assert "very-secret" not in everything

@@ -17,10 +17,10 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.api.envelope import Limits
-from tasker.api.starting import Starting
-from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import Request
+from tasker.api.envelope import RequestLimits
+from tasker.api.starting import NotReady
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import Submission
 from tasker.template import compile_text
 from tasker.web.failing import answer_below
 from tests.integration.api.program import ORDERS, WAITING
@@ -55,7 +55,7 @@ async def scene(postgres: Stoppable) -> AsyncIterator[Scene]:
     async with tasker.App(postgres.server.url, work=False) as app:
         for text in (WAITING, ORDERS):
             await app.plans.register(compile_text(text).plans[0], force=True)
-        task = (await app.submit_order(Order("nobody", "waiting", None, Request({})))).task_uuid
+        task = (await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({})))).task_uuid
         entry = await app.dead_letters.open(task, actor="ada", notes="", reason="manual_dlq")
         yield Scene(app, postgres, task, entry.dlq_entry_uuid)
 
@@ -175,8 +175,8 @@ async def locked(url: str, table: LiteralString) -> AsyncIterator[None]:
 
 
 async def test_page_that_takes_too_long_is_a_page_and_keeps_a_form(app: tasker.App, module_database_url: str) -> None:
-    task = (await app.submit_order(Order("nobody", "waiting", None, Request({"n": 1})))).task_uuid
-    async with offered(app, limits=Limits(seconds=0.3)) as site:
+    task = (await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": 1})))).task_uuid
+    async with offered(app, limits=RequestLimits(seconds=0.3)) as site:
         token = await site.token()
         async with locked(module_database_url, "tasker.saved_views"):
             told = is_page(await site.get("tasks", status="error"), 504)
@@ -206,7 +206,7 @@ async def test_form_whose_session_is_over_comes_back(closed: Site, module_databa
 
 @pytest.mark.parametrize("root_path", ["", "/tasker"])
 async def test_server_that_waits_for_its_database_answers_browsers_with_a_page(root_path: str) -> None:
-    starting = Starting(Limits(), root_path, answer_below(root_path))
+    starting = NotReady(RequestLimits(), root_path, answer_below(root_path))
     transport = httpx.ASGITransport(app=starting)
     async with httpx.AsyncClient(transport=transport, base_url="http://tasker.test") as client:
         for path in ("/ui", "/ui/tasks?status=error"):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tasker
-from tasker.services.pauses import Target
-from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import Request
+from tasker.services.pauses import PauseTarget
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import Submission
 from tests.integration.web.conftest import Site
 
 
@@ -13,7 +13,7 @@ async def test_what_needs_a_person_is_a_link_to_it(app: tasker.App, site: Site) 
     assert "no dead letters" in await site.text()
     failed = await app.submit("shop/orders", {"amount": -1})
     await app.wait(failed.task_uuid)
-    await app.submit_order(Order("nobody", "waiting", None, Request({})))
+    await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({})))
 
     text = await site.text()
 
@@ -24,6 +24,6 @@ async def test_what_needs_a_person_is_a_link_to_it(app: tasker.App, site: Site) 
 
 
 async def test_the_pause_of_a_namespace_is_told(app: tasker.App, site: Site) -> None:
-    await app.pauses.pause(Target.of("nobody"), actor="ada", reason="to see")
+    await app.pauses.pause(PauseTarget.of("nobody"), actor="ada", reason="to see")
     assert "1 pause in force" in await site.text()
-    await app.pauses.resume(Target.of("nobody"), actor="ada", reason="seen")
+    await app.pauses.resume(PauseTarget.of("nobody"), actor="ada", reason="seen")

@@ -12,8 +12,8 @@ from markupsafe import escape
 
 import tasker
 from tasker.handler import HandlerRegistry
-from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import Request
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import Submission
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tests.integration.web.conftest import Site, offered
@@ -49,7 +49,7 @@ def actions(text: str) -> set[str]:
 
 
 async def waiting(app: tasker.App) -> str:
-    submitted = await app.submit_order(Order("nobody", "waiting", None, Request({"n": next(number)})))
+    submitted = await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))
     return submitted.task_uuid
 
 

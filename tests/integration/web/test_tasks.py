@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import Request
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import Submission
 from tasker.web.bulk_actions import PORTION
 from tests.integration.web.conftest import Site
 
@@ -31,7 +31,7 @@ async def orders(app: tasker.App, *amounts: int, **more: object) -> list[str]:
 
 
 async def waiting(app: tasker.App, many: int, tag: str = "held") -> list[str]:
-    tasks = [Order("nobody", "waiting", None, Request({"n": next(number)}, tags=[tag])) for _ in range(many)]
+    tasks = [TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)}, tags=[tag])) for _ in range(many)]
     return [answer.task_uuid for answer in await app.submit_orders(tasks)]  # type: ignore[union-attr]
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.services.pauses import Target
-from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import Request
+from tasker.services.pauses import PauseTarget
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import Submission
 from tasker.template import compile_text
 from tests.integration.web.conftest import Site
 from tests.support.command_line import write_workflow
@@ -80,7 +80,7 @@ async def test_handlers_beside_another_workflow_are_no_workers_of_a_template(
     near = await app.submit(write_workflow(tmp_path / "near", text.format("near"), handlers), {})
     await app.wait(near.task_uuid)
     await app.plans.register(compile_text(text.format("far")).plans[0])
-    far = await app.submit_order(Order("shop", "far", None, Request({})))
+    far = await app.submit_order(TemplateSubmission("shop", "far", None, Submission({})))
 
     async with asyncio.timeout(60):
         while [each.reason for each in (await app.tasks.explain(far.task_uuid)).reasons] != ["unserved"]:
@@ -199,7 +199,7 @@ async def test_a_template_is_paused_and_resumed(app: tasker.App, site: Site) -> 
     assert "Resumed" in (await site.post("templates/shop/named/resume")).text
     assert (await app.pauses.list()).pauses == []
     assert (await site.post("templates/shop/named/pause")).status_code == 400
-    assert await app.pauses.resume(Target.of(template="shop/named"), actor="ada", reason="") is None
+    assert await app.pauses.resume(PauseTarget.of(template="shop/named"), actor="ada", reason="") is None
 
 
 async def test_each_page_keeps_to_what_its_caller_may(app: tasker.App, closed: Site) -> None:

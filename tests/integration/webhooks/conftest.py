@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.handler import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker_webhooks.posting import Poster
@@ -34,7 +34,7 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasker_webhooks.sending.LOOK_SECONDS", 0.1)
     monkeypatch.setattr("tasker_webhooks.sending.BUSY_SECONDS", 0.05)
     monkeypatch.setattr("tasker_webhooks.sending.STANDBY_SECONDS", 0.1)
-    monkeypatch.setattr("tasker_webhooks.sending.JOINING", Backoff(0.05, 0.05))
+    monkeypatch.setattr("tasker_webhooks.sending.JOINING", BackoffPolicy(0.05, 0.05))
 
 
 @pytest_asyncio.fixture

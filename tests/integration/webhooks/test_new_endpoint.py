@@ -25,7 +25,7 @@ async def test_new_endpoint_gets_events_of_the_time_before_its_sender_began(
     async with scripted_server([TAKEN]) as server:
         plugin, endpoint = Webhooks(), Endpoint(name="billing", url=server.url, secrets=(new_secret(),))
         plugin.tasker_configured(WebhooksTable(endpoints=(endpoint,), **LOOPBACK))
-        run = plugin.tasker_background(database_url)
+        run = plugin.tasker_background_jobs(database_url)
         assert run
         await published(app, 3)  # the plugin waits, as after an outage
         sending = asyncio.ensure_future(run())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.services.domain_events.deliveries import Deliveries
+from tasker.services.domain_events.deliveries import EventDeliveries
 from tasker.template import compile_text
 from tasker_webhooks import sending
 from tests.integration.webhooks.conftest import NAME, Senders
@@ -156,13 +156,13 @@ async def test_an_endpoint_that_is_gone_gets_nothing_after_it_has_said_so(
     senders: Senders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the database takes longer to keep that it is than a sender waits for what is under way."""
-    keep = Deliveries.stop
+    keep = EventDeliveries.stop
 
-    async def slowly(self: Deliveries, name: str, *, by: str, reason: str) -> bool:
+    async def slowly(self: EventDeliveries, name: str, *, by: str, reason: str) -> bool:
         await asyncio.sleep(3 * sending.LOOK_SECONDS)
         return await keep(self, name, by=by, reason=reason)
 
-    monkeypatch.setattr(Deliveries, "stop", slowly)
+    monkeypatch.setattr(EventDeliveries, "stop", slowly)
     async with holding_server() as server, senders.sending(server.url, at_once=2):
         await parcels(senders.app, 3)
         await server.until(lambda: len(server.waiting) == 2)

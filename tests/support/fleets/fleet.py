@@ -110,7 +110,7 @@ class Fleet:
     def faults(self, fault: str = r"\w+") -> Counter[tuple[str, str]]:
         """What TASKER_CHAOS has done so far by (fault, queue), in processes that were killed as well."""
         logs = "".join(log.read_text() for log in self._folder.glob("*.log"))
-        return Counter(re.findall(rf"fault_done ({fault}) (\S+)", logs))
+        return Counter(re.findall(rf"injected_fault ({fault}) (\S+)", logs))
 
     def _start(self, name: str, arguments: list[str], environment: Mapping[str, str]) -> None:
         self._commands[name] = [sys.executable, "-m", "tasker", *arguments, *self._common], environment

@@ -16,7 +16,7 @@ from typing import Any
 import tasker
 from tasker.contracts.plan import Plan
 from tasker.services.authoring.templates import load_plans
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tests.acceptance.examples.workflow_case import Case
 from tests.acceptance.examples.workflow_cases import CASES, FOLDERS
 from tests.support.fleets.fleet import ROOT
@@ -65,7 +65,7 @@ async def submit(app: tasker.App, mixed: Sequence[Mixed], *, pause: float = 0.0)
     """Create the tasks, each by itself, `pause` seconds apart. What was created before is not created again."""
     for each in mixed:
         await asyncio.sleep(pause)
-        await app.submit_many(each.plan, [Request(each.input, idempotency_key=each.key, reason=each.key)])
+        await app.submit_many(each.plan, [Submission(each.input, idempotency_key=each.key, reason=each.key)])
 
 
 def serving() -> list[str]:

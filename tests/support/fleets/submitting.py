@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tasker
 from tasker.services.authoring.templates import load_plans
-from tasker.services.submitting.submission import Request
+from tasker.services.submitting.submission import Submission
 from tests.support.fleets.mixture import mixture, slow_tasks, submit
 
 PAUSE_SECONDS = 0.03
@@ -25,7 +25,7 @@ def submit_folder(url: str, folder: Path) -> str:
     async def create() -> str:
         async with tasker.App(url, work=False) as app:
             (plan,) = load_plans(str(folder), None)
-            return (await app.submit_request(plan, Request())).task_uuid
+            return (await app.submit_request(plan, Submission())).task_uuid
 
     return asyncio.run(create())
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from tasker.db.database import ensure_database
 from tasker.db.embedded import EmbeddedServer, watch
 from tasker.db.embedded.account import choose_account
-from tasker.db.embedded.cluster import Layout, ensure_cluster, find_binaries, make_root
+from tasker.db.embedded.cluster import ClusterLayout, ensure_cluster, find_binaries, make_root
 from tests.support.waiting import until
 
 
 def make_cluster(folder: Path) -> Path:
     """A cluster that nobody has used, to be copied; made by the first process of a run that asks."""
-    layout, binaries = Layout(folder), find_binaries()
+    layout, binaries = ClusterLayout(folder), find_binaries()
     with open(folder.with_suffix(".lock"), "a") as making:
         fcntl.flock(making, fcntl.LOCK_EX)
         make_root(layout)

@@ -12,7 +12,7 @@ from typing import Any
 import tasker
 from tasker.errors import MessagingError
 from tasker.messaging import MessagingService, load_backend
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.support.servers import brokers
 
 
@@ -48,8 +48,8 @@ class Providers:
     async def _submit(self, url: str, name: str, path: Path, contexts: list[Mapping[str, Any]]) -> list[str]:
         settings = self.settings.get(name)
         async with tasker.App(url, backend=name, backend_settings=settings, work=False) as app:
-            answers = await app.submit_many(path, [Request(context) for context in contexts])
-            return [answer.task_uuid for answer in answers if isinstance(answer, Submitted)]
+            answers = await app.submit_many(path, [Submission(context) for context in contexts])
+            return [answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult)]
 
     def remove(self) -> None:
         """Delete what was made on the servers."""

@@ -17,9 +17,9 @@ from tasker.services.engine.calls import Answer, Args, Engine
 from tasker.services.engine.claims import ClaimRow
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.exchange import AdvanceResult, Result
-from tasker.services.engine.result_events import Events
-from tasker.services.engine.starting import Submission
-from tasker.services.submitting.submission import Request, Submitter
+from tasker.services.engine.result_events import ResultEvents
+from tasker.services.engine.starting import StartableSubmission
+from tasker.services.submitting.submission import Submission, Submitter
 from tests.support.model.parts import Ending, Key, Step
 from tests.support.world.mail import LOOK_SECONDS, PATIENCE, Mailbox
 
@@ -144,11 +144,11 @@ class Handed:
         self.worker, self._caller, self.answer_lost = worker, caller or {}, answer_lost
         self.claims: Sequence[ClaimRow] = ()
 
-    async def submit(self, submitter: Submitter, plan: Plan, requests: Sequence[Request]) -> Sequence[Any]:
+    async def submit(self, submitter: Submitter, plan: Plan, requests: Sequence[Submission]) -> Sequence[Any]:
         drafts = [submitter.drafts.draft(plan, request) for request in requests]
         return await submitter.submit_drafts(plan, drafts, force=True, starter=self if self.worker else None)
 
-    async def start(self, submit: Submission, roots: int, args: Args) -> SubmitAnswer:
+    async def start(self, submit: StartableSubmission, roots: int, args: Args) -> SubmitAnswer:
         answer = await submit({**self._caller, **args})
         self.claims = answer.claims
         return answer
@@ -171,7 +171,7 @@ def result_of(step: Step, row: dict[str, Any], ending: Ending) -> Result:
         max(1, step.plan.retry.max_attempts),
         row["task"],
     )
-    events = Events() if step.plan.publishes_events else None
+    events = ResultEvents() if step.plan.publishes_events else None
     if ending.failed:
         failure = Failure("it broke", "TestError", ending.retryable, retry_after=ending.retry_after)
         return Result(claim, plan, 1, failure, events)

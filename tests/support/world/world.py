@@ -19,15 +19,15 @@ from tasker.db.connection import Connection
 from tasker.errors import DuplicateTask, StateMachineError
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import simple_change
-from tasker.orchestration.parking import ParkedResults, Parking
-from tasker.orchestration.results import Processor
+from tasker.orchestration.parking import ParkedResultConsumer, ParkingProcessor
+from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.services.engine.calls import Answer
 from tasker.services.engine.claims import ClaimRow, inputs_of
-from tasker.services.engine.exchange import Caller, Result
+from tasker.services.engine.exchange import CompletingWorker, Result
 from tasker.services.engine.plans import PlanStore
 from tasker.services.operators.steps import Steps
-from tasker.services.submitting.submission import Request, Submitter
+from tasker.services.submitting.submission import Submission, Submitter
 from tasker.services.tasks import Tasks
 from tests.support.model.model import Model
 from tests.support.model.parts import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GRACE_MS, RUNS, Key, Pause, Step
@@ -59,9 +59,9 @@ class World:
         self.mail = mailbox(url, backend)
         self.engine = WatchedEngine(self.connection, self.mail)
         self.plans = PlanStore(self.connection)
-        self.processor = Processor(self.engine, Half())
-        self.parking = Parking(self.engine, Half())
-        self.orchestrator = ParkedResults(self.engine, self.processor, self.plans)
+        self.processor = ResultProcessor(self.engine, Half())
+        self.parking = ParkingProcessor(self.engine, Half())
+        self.orchestrator = ParkedResultConsumer(self.engine, self.processor, self.plans)
         limits = SweepSettings(slice=2, hint_grace_ms=HINT_GRACE_MS, park_grace_ms=PARK_GRACE_MS)
         self.sweeper = Sweeper(self.engine, self.processor, self.plans, Half(), limits, without_claims)
         self.operators, self.tasks = Steps(self.engine, self.plans), Tasks(self.engine)
@@ -104,7 +104,7 @@ class World:
 
     def submit(self, plan: Plan, priorities: Sequence[int], keys: Sequence[str], by: Handed = NOBODY) -> None:
         """Tasks of one template; a key that was used before is a duplicate."""
-        requests = [Request({"n": n}, p, key) for n, (p, key) in enumerate(zip(priorities, keys, strict=True))]
+        requests = [Submission({"n": n}, p, key) for n, (p, key) in enumerate(zip(priorities, keys, strict=True))]
         answers = self.run(by.submit(self.submitter, plan, requests))
         pairs = zip(answers, requests, strict=True)
         created = {answer.task_uuid: r.priority for answer, r in pairs if not isinstance(answer, DuplicateTask)}
@@ -334,12 +334,12 @@ class World:
         self.comparisons += 1
         self.sound = True
 
-    def _bringing(self, worker: Worker, attempts: Sequence[Attempt]) -> Caller:
+    def _bringing(self, worker: Worker, attempts: Sequence[Attempt]) -> CompletingWorker:
         """The incarnation that brings them: one that was given up brings what it had, and takes nothing new."""
         caller, identity = self._caller(worker), attempts[0].identity
         return caller if identity == worker.identity else replace(caller, worker=identity, slots=0)
 
-    def _results(self, attempts: Sequence[Attempt], caller: Caller) -> list[Result]:
+    def _results(self, attempts: Sequence[Attempt], caller: CompletingWorker) -> list[Result]:
         results = []
         for attempt in attempts:
             assert attempt.ending is not None
@@ -361,10 +361,10 @@ class World:
         self.spent += [(worker, attempt) for attempt in attempts if attempt in worker.running]
         worker.running = [attempt for attempt in worker.running if attempt not in attempts]
 
-    def _caller(self, worker: Worker, slots: int | None = None) -> Caller:
+    def _caller(self, worker: Worker, slots: int | None = None) -> CompletingWorker:
         free = max(0, worker.slots - len(worker.running)) if slots is None else slots
         ids = list(self.namespaces.values())
-        return Caller(worker.identity, free, ids, sorted(worker.unserved), self.window, LIMIT_MS, GRACE_MS)
+        return CompletingWorker(worker.identity, free, ids, sorted(worker.unserved), self.window, LIMIT_MS, GRACE_MS)
 
     def caller_fields(self, worker: Worker, slots: int | None = None) -> dict[str, Any]:
         """The caller's part of the arguments: by default with all its free slots."""

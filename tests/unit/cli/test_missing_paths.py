@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasker.errors import TemplateNotFound, UsageError
-from tasker.services.authoring.targets import neither_path_nor_registered, registered_name
+from tasker.services.authoring.targets import unknown_target, registered_name
 from tests.support.command_line import invoke
 
 
@@ -49,6 +49,6 @@ def test_what_can_only_be_a_path_is_answered_with_one_like_it(target: str) -> No
     ],
 )
 def test_a_name_whose_namespace_is_a_folder_is_said_to_be_neither(target: str, message: str, hint: str) -> None:
-    with pytest.raises(TemplateNotFound, match=message) as caught, neither_path_nor_registered(target):
+    with pytest.raises(TemplateNotFound, match=message) as caught, unknown_target(target):
         raise TemplateNotFound(f"no template {target} is registered", hint="tasker template list shows what is")
     assert str(caught.value.hint).startswith(hint)

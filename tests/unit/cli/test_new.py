@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasker.cli.run.order import RunOrder, prepare_order
+from tasker.cli.run.order import RunRequest, prepare_order
 from tests.support.command_line import invoke
 
 FILES = ["handlers.py", "input.json", "test_hello.py", "workflow.yaml"]
@@ -27,7 +27,7 @@ def test_it_makes_a_folder_and_says_what_to_do_next(tmp_path: Path) -> None:
 def test_what_it_makes_is_valid_and_fits_together(tmp_path: Path) -> None:
     invoke("new", "hello", "--dir", tmp_path)
 
-    prepared = prepare_order(RunOrder(str(tmp_path / "hello")))
+    prepared = prepare_order(RunRequest(str(tmp_path / "hello")))
     assert prepared.plan
     assert [step.name for step in prepared.plan.steps] == ["choose_words", "decorate", "greet"]
     assert invoke("template", "validate", tmp_path / "hello", "--handlers", tmp_path / "hello").output == ""

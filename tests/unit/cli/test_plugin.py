@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from tasker.cli.main import cli
 from tests.support.strangers import install_plugin
 
-GOOD = "from tasker.hookspecs import hookimpl\n@hookimpl\ndef tasker_repaired(): pass\n"
+GOOD = "from tasker.hookspecs import hookimpl\n@hookimpl\ndef tasker_sweep_repaired(): pass\n"
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_each_plugin_is_listed_with_its_status_its_origin_and_its_problem(plugin
     status = {name: found[name]["status"] for name in ("good", "broken", "silenced", "logs")}
     assert status == {"good": "on", "broken": "refused", "silenced": "disabled", "logs": "on"}
     assert (
-        found["good"] | {"distribution": "good_dist", "version": "1.0", "hooks": ["tasker_repaired"]} == found["good"]
+        found["good"] | {"distribution": "good_dist", "version": "1.0", "hooks": ["tasker_sweep_repaired"]} == found["good"]
     )
     assert "a_client_that_is_not_here" in found["broken"]["problem"]
     assert (found["silenced"]["hooks"], "silenced_plugin" in sys.modules) == ([], False)

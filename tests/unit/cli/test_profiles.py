@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from tasker.cli.main import cli
 from tasker.cli.next_commands import going_on
-from tasker.cli.place.places import ServerPlace
+from tasker.cli.place.places import ServerTarget
 from tasker.client.http.retries import NEVER
-from tasker.client.http.server import Server
+from tasker.client.http.server import ServerAddress
 from tasker.client.naming import API_KEY, API_KEY_HEADER, TOKENS, server_at
 from tasker.client.profiles import Profiles, profiles_file, read_profiles, write_profiles
 from tasker.errors import UsageError
@@ -39,7 +39,7 @@ def test_a_profile_is_kept_for_nobody_else_and_shown_without_its_secret(home: Pa
 
     assert (added.exit_code, file) == (0, home / "tasker" / "profiles.toml")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert read_profiles(file).get("prod") == Server("https://h/tasker", token='"t\\k')
+    assert read_profiles(file).get("prod") == ServerAddress("https://h/tasker", token='"t\\k')
     shown = tasker("profile", "list", "--format", "json").stdout
     expected = {"name": "prod", "url": "https://h/tasker", "credentials": "token", "in_use": False}
     assert json.loads(shown) == [expected]
@@ -65,14 +65,14 @@ def test_a_write_that_fails_leaves_the_profiles_as_they_were(home: Path) -> None
     assert failed.exit_code != 0
     assert f"{profiles_file()} cannot be written: File too large" in failed.output
     assert profiles_file().read_bytes() == before
-    assert read_profiles(profiles_file()).get("prod") == Server("https://h", token="t")
+    assert read_profiles(profiles_file()).get("prod") == ServerAddress("https://h", token="t")
     assert list(profiles_file().parent.iterdir()) == [profiles_file()]
 
 
 def test_profiles_are_used_replaced_and_removed(home: Path) -> None:
     for arguments in (("add", "a", "--url", "http://a", "--use"), ("add", "a", "--url", "http://b"), ("use", "a")):
         assert tasker("profile", *arguments).exit_code == 0
-    assert read_profiles(profiles_file()) == Profiles({"a": Server("http://b")}, "a")
+    assert read_profiles(profiles_file()) == Profiles({"a": ServerAddress("http://b")}, "a")
     assert tasker("profile", "use", "--none").exit_code == 0
     assert read_profiles(profiles_file()).active is None
     assert tasker("profile", "remove", "a").exit_code == 0
@@ -127,7 +127,7 @@ def test_a_file_that_is_none_is_named_with_what_is_wrong(home: Path, text: str) 
 
 
 def test_secrets_that_others_may_read_are_not_used(home: Path) -> None:
-    write_profiles(profiles_file(), Profiles({"a": Server("http://a", api_key="k")}))
+    write_profiles(profiles_file(), Profiles({"a": ServerAddress("http://a", api_key="k")}))
     profiles_file().chmod(0o644)
     with pytest.raises(UsageError, match="others may read"):
         read_profiles(profiles_file())
@@ -157,7 +157,7 @@ def test_what_is_named_nearest_is_asked(
     environment: dict[str, str],
     asked: str,
 ) -> None:
-    servers = {"a": Server("http://127.0.0.1:2"), "b": Server("http://127.0.0.1:3")}
+    servers = {"a": ServerAddress("http://127.0.0.1:2"), "b": ServerAddress("http://127.0.0.1:3")}
     write_profiles(profiles_file(), Profiles(servers, "b"))
     monkeypatch.setattr("tasker.client.http.connection.Retries", lambda: NEVER)
     for name, value in environment.items():
@@ -170,7 +170,7 @@ def test_what_is_named_nearest_is_asked(
 
 
 def test_the_shell_is_told_the_names_of_profiles(home: Path) -> None:
-    write_profiles(profiles_file(), Profiles({"prod": Server("http://a"), "test": Server("http://b")}))
+    write_profiles(profiles_file(), Profiles({"prod": ServerAddress("http://a"), "test": ServerAddress("http://b")}))
     environment = {"_TASKER_COMPLETE": "bash_complete", "COMP_WORDS": "tasker task list --profile p", "COMP_CWORD": "4"}
     found = CliRunner().invoke(cli, prog_name="tasker", env=environment)
     assert found.stdout.split() == ["plain,prod"]
@@ -180,7 +180,7 @@ def test_the_shell_is_told_the_names_of_profiles(home: Path) -> None:
 
 def test_who_asks_a_server_is_told_no_command_that_needs_the_database() -> None:
     arguments = " --url http://tasker.example.com"
-    assert not ServerPlace(Server("http://tasker.example.com")).runs_here
+    assert not ServerTarget(ServerAddress("http://tasker.example.com")).runs_here
     assert going_on("task", arguments, here=False) == [
         "to watch it, where workers serve it:",
         f"  tasker task watch task{arguments}",

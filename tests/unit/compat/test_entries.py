@@ -11,7 +11,7 @@ import pytest
 
 import tasker_core as t
 from tasker.errors import MethodNotFound
-from tasker.execution.attempt.outcome import settle
+from tasker.execution.attempt.outcome import settle_return_value
 from tasker.handler import HandlerRegistry as EngineRegistry
 from tasker.registry import HandlerDefinition
 from tasker.step_handler import CheckpointYield
@@ -207,6 +207,6 @@ def test_a_batch_knows_how_many_there_are_where_the_analysis_is_above() -> None:
 def test_a_result_is_one_for_the_engine() -> None:
     step = given()._step
     assert step is not None
-    found: Any = settle(t.StepHandlerResult.success({"a": 1}), step, "h")
+    found: Any = settle_return_value(t.StepHandlerResult.success({"a": 1}), step, "h")
 
     assert found.encoded.text == '{"a":1}'

@@ -14,20 +14,20 @@ from tasker.app.configured import UNCONFIGURED
 from tasker.contracts.plan import BreakerPolicy, RetryPolicy
 from tasker.contracts.settings import Table, table
 from tasker.db.limits import DatabaseSettings, PoolSettings
-from tasker.execution.attempt.placing import Waits
+from tasker.execution.attempt.placing import CapacityWaits
 from tasker.execution.settings import WorkerSettings
-from tasker.lifecycle.choices import Limits
+from tasker.lifecycle.choices import ExpansionLimits
 from tasker.lifecycle.deployment import EventSettings
 from tasker.lifecycle.pressure import BufferLimits, DepthLimits
 from tasker.messaging.queues import QueueNames
 from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
 from tasker.orchestration.pruning.retention import RetentionSettings
-from tasker.orchestration.sweeping.storms import StormSettings
+from tasker.orchestration.sweeping.storms import FailureBurstSettings
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.http import HttpPool, HttpSettings, PortSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.authentication.settings import AuthSettings
-from tasker.services.engine.rules import Rules
+from tasker.services.engine.rules import FleetRules
 from tasker.settings.catalogue import by_path
 from tasker.settings.model import Lease, WorkerExecution
 from tasker.settings.single_process import SINGLE_PROCESS
@@ -39,19 +39,19 @@ CONSTANT = re.compile(r"[A-Z][A-Z_]+")
 
 TABLES: list[tuple[type, type]] = [
     (SweepSettings, running.Sweep),
-    (StormSettings, breakers.FailureStorm),
-    (StalenessLimits, growing.Thresholds),
+    (FailureBurstSettings, breakers.FailureStorm),
+    (StalenessLimits, growing.StalenessThresholds),
     (StalenessLimits, growing.BatchProcessing),
-    (Limits, growing.DecisionPoints),
-    (BreakerPolicy, breakers.Breaker),
-    (BreakerPolicy, breakers.Thresholds),
+    (ExpansionLimits, growing.DecisionPoints),
+    (BreakerPolicy, breakers.BreakerSettings),
+    (BreakerPolicy, breakers.BreakerThresholds),
     (BreakerPolicy, breakers.CompletionSend),
-    (EventSettings, event_systems.Health),
+    (EventSettings, event_systems.HealthReporting),
     (EventSettings, event_systems.Listener),
     (EventSettings, event_systems.Timing),
     (EventSettings, event_systems.WorkerSystem),
     (DatabaseSettings, storage.Database),
-    (PoolSettings, storage.Pool),
+    (PoolSettings, storage.PoolTable),
     (WorkerSettings, WorkerExecution),
     (WorkerSettings, Lease),
     (HttpSettings, api.OrchestrationWeb),
@@ -67,12 +67,12 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (StalenessSettings, "slice", growing.Staleness, "batch_size"),
     (StalenessSettings, "interval", growing.Staleness, "detection_interval"),
     (StalenessSettings, "channel", growing.Actions, "event_channel"),
-    (Limits, "warn_steps_per_decision", growing.DecisionPoints, "warn_threshold_steps"),
+    (ExpansionLimits, "warn_steps_per_decision", growing.DecisionPoints, "warn_threshold_steps"),
     (BreakerPolicies, "settle", breakers.AllBreakers, "min_state_transition_interval"),
     (BreakerPolicy, "timeout", breakers.ReadinessThresholds, "timeout"),
     (EventSettings, "poll", event_systems.FallbackPoller, "polling_interval"),
-    (EventSettings, "lost_poll", queues.Queues, "poll_interval"),
-    (PoolSettings, "slow_acquire", storage.Pool, "slow_acquire_threshold"),
+    (EventSettings, "lost_poll", queues.QueueSettings, "poll_interval"),
+    (PoolSettings, "slow_acquire", storage.PoolTable, "slow_acquire_threshold"),
     (EventSettings, "lost_poll", PgmqTable, "poll_interval"),
     (DepthLimits, "critical", queues.DepthThresholds, "critical_threshold"),
     (DepthLimits, "overflow", queues.DepthThresholds, "overflow_threshold"),
@@ -80,7 +80,7 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (DepthLimits, "overflow", DepthThresholds, "overflow_threshold"),
     (BufferLimits, "size", channels.HandlerDispatch, "completion_buffer_size"),
     (BufferLimits, "warning_share", channels.OverflowPolicy, "log_warning_threshold"),
-    (Rules, "hidden", queues.Queues, "default_visibility_timeout"),
+    (FleetRules, "hidden", queues.QueueSettings, "default_visibility_timeout"),
     (WorkerSettings, "timeout", channels.HandlerDispatch, "handler_timeout"),
     (WorkerSettings, "starvation", channels.HandOff, "starvation_warning_threshold"),
     (WorkerSettings, "publisher_timeout", channels.HandOff, "callback_timeout"),
@@ -104,26 +104,26 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (AuthSettings, "token", api.Auth, "jwt_token_expiry"),
     (AuthSettings, "jwks_refresh", api.Auth, "jwks_refresh_interval"),
     (RetryPolicy, "multiplier", running.Backoff, "backoff_multiplier"),
-    (Waits, "grace", Lease, "grace"),
-    (Waits, "starvation", channels.HandOff, "starvation_warning_threshold"),
+    (CapacityWaits, "grace", Lease, "grace"),
+    (CapacityWaits, "starvation", channels.HandOff, "starvation_warning_threshold"),
     (QueueNames, "task_requests", queues.OrchestrationQueues, "task_requests"),
     (QueueNames, "step_results", queues.OrchestrationQueues, "step_results"),
     (QueueNames, "task_finalizations", queues.OrchestrationQueues, "task_finalizations"),
-    (Rules, "on_blocked", running.Execution, "on_blocked"),
+    (FleetRules, "on_blocked", running.Execution, "on_blocked"),
 ]
 """The same default under two names."""
 
-NOT_ONE: set[tuple[type, str]] = {(HttpSettings, "bind_address"), (Limits, "max_decision_depth")}
+NOT_ONE: set[tuple[type, str]] = {(HttpSettings, "bind_address"), (ExpansionLimits, "max_decision_depth")}
 """Without settings a server is at no address, and `OF_A_SINGLE_PROCESS` says why decisions are less deep."""
 
 OF_A_SINGLE_PROCESS: dict[str, tuple[Callable[[], Any], str]] = {
     "orchestration.decision_points.max_decision_depth": (
-        lambda: Limits().max_decision_depth,
+        lambda: ExpansionLimits().max_decision_depth,
         "20 is the published default of the setting; what `config init` writes, and so a process without a "
         "configuration, has the three of the published guide (C-32)",
     ),
     "orchestration.decision_points.warn_threshold_depth": (
-        lambda: Limits().warn_decision_depth,
+        lambda: ExpansionLimits().warn_decision_depth,
         "as the depth itself: 10 is the published default of the setting, two that of the guide",
     ),
     "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers": (

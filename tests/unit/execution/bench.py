@@ -11,7 +11,7 @@ from typing import Any
 from tasker.contracts.execution import Claim, Failure
 from tasker.contracts.plan import HandlerRef, Plan, StepPlan
 from tasker.contracts.step_types import StepType
-from tasker.execution.attempt import Attempt, AttemptEnd, AttemptRunner, CancelFlag, Checkpoint
+from tasker.execution.attempt import Attempt, AttemptEnd, AttemptRunner, AttemptCancelFlag, Checkpoint
 from tasker.handler import HandlerRegistry
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.exchange import Result
@@ -101,7 +101,7 @@ class Bench:
             inputs=inputs,
             apart=apart,
         )
-        flag, above = CancelFlag(), {"above": {"n": 1}}
+        flag, above = AttemptCancelFlag(), {"above": {"n": 1}}
         return Attempt(claim, plan, planned, {"amount": 5}, above, flag, save or Saver(begun=begin))
 
     async def run(self, handler: Any, **options: Any) -> AttemptEnd:

@@ -10,7 +10,7 @@ import pytest
 from tasker.contracts.plan import StepBreaker
 from tasker.errors import PermanentError, RetryableError
 from tasker.execution.attempt import Attempt, AttemptEnd
-from tasker.execution.attempt.values import Deferred
+from tasker.execution.attempt.values import ClaimDeferred
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
@@ -47,7 +47,7 @@ async def test_after_failures_in_a_row_the_handler_is_not_called_any_more(bench:
 
     (end,) = await run(bench, handler)
 
-    assert isinstance(end, Deferred)
+    assert isinstance(end, ClaimDeferred)
     assert end.delay_ms == 20_000
     assert handler.calls == 2
     assert "shop/orders/charge: open (2 calls, 2 failures, no answer)" in bench.breakers.health().message
@@ -92,7 +92,7 @@ async def test_steps_that_name_the_same_breaker_share_it_as_long_as_their_settin
     (alone,) = await run(bench, Remote(), 1, POLICY, name="refund")
     (different,) = await run(bench, Remote(), 1, replace(named, failure_threshold=9), name="refund")
 
-    assert isinstance(other, Deferred)
+    assert isinstance(other, ClaimDeferred)
     assert other.reason == "the circuit breaker of stripe is open"
     assert isinstance(alone, Result)
     assert isinstance(different, Result)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
-from tasker.contracts.own_copy import CopiedWhenRead
-from tasker.execution.attempt import Cancelled, Checkpoint, Lost, Released
+from tasker.contracts.own_copy import CopyOnRead
+from tasker.execution.attempt import AttemptCancelled, Checkpoint, ClaimLost, ClaimReleased
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler, checkpoint_yield
@@ -130,7 +130,7 @@ async def test_a_refused_checkpoint_means_that_the_step_is_lost(bench: Bench) ->
             calls.append(1)
             checkpoint_yield(1, 1)
 
-    assert isinstance(await bench.run(Handler, save=Saver(refuse=True)), Lost)
+    assert isinstance(await bench.run(Handler, save=Saver(refuse=True)), ClaimLost)
     assert len(calls) == 1
 
 
@@ -246,7 +246,7 @@ async def test_a_cancel_while_the_checkpoint_is_saved_lets_the_save_finish_and_r
 
     attempt = bench.attempt(Counts, save=Saver(instead=save))
 
-    assert isinstance(await bench.end(attempt), Cancelled)
+    assert isinstance(await bench.end(attempt), AttemptCancelled)
     assert [position.cursor for position in finished] == [4]
 
 
@@ -266,9 +266,9 @@ async def test_a_handler_that_is_released_may_save_its_position(bench: Bench) ->
     running = asyncio.ensure_future(bench.end(attempt))
     await started.wait()
 
-    attempt.cancel.set(Released)
+    attempt.cancel.set(ClaimReleased)
 
-    assert isinstance(await running, Released)
+    assert isinstance(await running, ClaimReleased)
     assert [position.cursor for position in save.saved] == [42]
 
 
@@ -348,7 +348,7 @@ async def test_after_a_yield_a_handler_reads_what_it_read_before_whatever_it_mad
 ) -> None:
     attempt = bench.attempt(handler, inputs={"cursor": {"ids": [3]}}, execution=execution)
     given: Any = {"order": {"lines": [1]}}, {"above": {"rows": [2]}}
-    lazily = [CopiedWhenRead.of(each) for each in given]
+    lazily = [CopyOnRead.of(each) for each in given]
 
     end = await bench.end(replace(attempt, task_context=lazily[0], dependency_results=lazily[1]))
 

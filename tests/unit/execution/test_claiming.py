@@ -24,7 +24,7 @@ from tasker.services.engine.calls import Engine
 from tasker.services.engine.claims import TaskInputs
 from tasker.services.engine.exchange import AdvanceResult
 from tasker.services.engine.plans import PlanStore
-from tasker.services.engine.polling import Poll, Poller
+from tasker.services.engine.polling import QueuePoll, QueuePoller
 from tasker_memory.backend import MemoryBackend
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
@@ -39,8 +39,8 @@ class Announced:
         return None
 
     @contextmanager
-    def poll(self, *, polled: bool) -> Iterator[Poll]:
-        yield Poll()
+    def poll(self, *, polled: bool) -> Iterator[QueuePoll]:
+        yield QueuePoll()
 
 
 class Chance:
@@ -109,7 +109,7 @@ class Bench:
         luck = Chance(chance)
         self.namespaces = [*serves]
         self.claimer = Claimer(
-            engine, self.worker, self.namespaces, Poller(Announced(), luck), luck, NOTHING, on_lost=self._on_lost
+            engine, self.worker, self.namespaces, QueuePoller(Announced(), luck), luck, NOTHING, on_lost=self._on_lost
         )
 
     async def _accept(self, answer: AdvanceResult) -> None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from tasker.contracts.execution import Claim
-from tasker.execution.claims_in_hand import ClaimsInHand, Running
+from tasker.execution.claims_in_hand import InFlightClaims, InFlightClaim
 
 
 def claim(token: int) -> Claim:
     return Claim("step", "task", "s", 1, 0, "space", token, token, 3, "correlation")
 
 
-def holding(running: Running) -> ClaimsInHand:
-    claims = ClaimsInHand()
+def holding(running: InFlightClaim) -> InFlightClaims:
+    claims = InFlightClaims()
     claims.take(running)
     return claims
 
 
 def test_a_beat_that_finds_the_former_attempt_gone_does_not_stop_the_next_one() -> None:
-    running = Running(claim(2), "handler")
+    running = InFlightClaim(claim(2), "handler")
     claims = holding(running)
     claims.stop_lost([("step", 1)])
     assert not running.cancel.is_set()
@@ -28,7 +28,7 @@ def test_a_beat_that_finds_the_former_attempt_gone_does_not_stop_the_next_one() 
 
 def test_a_claim_that_is_answered_again_is_known_to_be_in_hand_while_its_handler_counts() -> None:
     """A database that has forgotten a claim gives the same token out again, perhaps to the worker that has it."""
-    running = Running(claim(2), "handler")
+    running = InFlightClaim(claim(2), "handler")
     claims = holding(running)
     assert [claims.has("step", token) for token in (1, 2)] == [False, True]
 
@@ -37,7 +37,7 @@ def test_a_claim_that_is_answered_again_is_known_to_be_in_hand_while_its_handler
 
 
 def test_a_stored_result_lets_go_of_its_own_claim_and_not_of_the_next_attempt() -> None:
-    running = Running(claim(2), "handler")
+    running = InFlightClaim(claim(2), "handler")
     claims = holding(running)
     claims.let_go([claim(1)])
     assert claims.pairs() == [("step", 2)]

@@ -11,9 +11,9 @@ import pytest
 
 from tasker.contracts.reporting import ProgressReport
 from tasker.domain_events.channel import InProcessChannel
-from tasker.execution.attempt import Cancelled, Lost, Released
-from tasker.execution.attempt.values import Unreported
-from tasker.execution.publishing.bus import Bus
+from tasker.execution.attempt import AttemptCancelled, ClaimLost, ClaimReleased
+from tasker.execution.attempt.values import UnreportedEnd
+from tasker.execution.publishing.bus import AcceptedEventBus
 from tasker.execution.publishing.custom import CustomPublishers
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.reporting.writer import ReportWriter
@@ -54,11 +54,11 @@ async def test_what_does_not_finish_is_released(bench: Bench) -> None:
 
     await bench.runner.close(0)
 
-    assert isinstance(await running, Released)
+    assert isinstance(await running, ClaimReleased)
 
 
-@pytest.mark.parametrize("end", [Released, Cancelled, Lost])
-async def test_a_thread_that_does_not_finish_is_left_behind(bench: Bench, end: type[Unreported]) -> None:
+@pytest.mark.parametrize("end", [ClaimReleased, AttemptCancelled, ClaimLost])
+async def test_a_thread_that_does_not_finish_is_left_behind(bench: Bench, end: type[UnreportedEnd]) -> None:
     started, let_go = threading.Event(), threading.Event()
 
     class Handler(StepHandler):
@@ -70,7 +70,7 @@ async def test_a_thread_that_does_not_finish_is_left_behind(bench: Bench, end: t
     attempt = bench.attempt(Handler)
     running = asyncio.ensure_future(bench.runner.run(attempt))
     assert await asyncio.to_thread(started.wait, PATIENCE)
-    if end is not Released:
+    if end is not ClaimReleased:
         attempt.cancel.set(end)
 
     await bench.runner.close(0)
@@ -86,7 +86,7 @@ async def test_a_closed_runner_takes_nothing(bench: Bench) -> None:
 
     end = await bench.run(Waits)
 
-    assert isinstance(end, Released)
+    assert isinstance(end, ClaimReleased)
     assert end.reason == "the worker is closing"
 
 
@@ -101,7 +101,7 @@ async def test_reports_that_cannot_be_written_do_not_keep_a_worker_from_closing(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     nothing: Any = None
-    reports, bus = ReportBuffer(logging.INFO, 10), Bus(CustomPublishers(1), channel=InProcessChannel())
+    reports, bus = ReportBuffer(logging.INFO, 10), AcceptedEventBus(CustomPublishers(1), channel=InProcessChannel())
     reports.of(bench.attempt(callable="x").claim).progress(ProgressReport(0.5))
     writer = ReportWriter(reports, Broken())  # type: ignore[arg-type]
     execution = StepExecution(nothing, nothing, nothing, nothing, bench.runner, nothing, bus, writer)

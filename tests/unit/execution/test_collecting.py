@@ -15,7 +15,7 @@ from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable
 from tasker.execution import completion_buffer
-from tasker.execution.collecting import Collector
+from tasker.execution.collecting import Completer
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
@@ -25,7 +25,7 @@ from tasker.lifecycle.breaker import BreakerState
 from tasker.lifecycle.pressure import BufferLimits
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
 from tasker.services.engine.plans import PlanStore
 from tests.unit.execution.bench import PATIENCE
 
@@ -41,7 +41,7 @@ class Store:
         self.opened = asyncio.Event()
         self.opened.set()
 
-    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
+    async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
         await self.opened.wait()
         if self.error:
             raise self.error
@@ -75,7 +75,7 @@ class Rig:
             events=nothing,
             reports=ReportBuffer(None, 1),
         )
-        self.collector = Collector(
+        self.collector = Completer(
             self.buffer,
             self.worker,
             self.store,
@@ -240,7 +240,7 @@ async def test_between_two_writes_a_claim_has_its_turn(rigs: Callable[..., Rig])
         await slots.wait_claimable()
         claimed.append(len(rig.store.writes))
 
-    async def more_meanwhile(results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
+    async def more_meanwhile(results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
         if not rig.store.writes:
             waiting.append(asyncio.create_task(claim()))
             await asyncio.sleep(0)

@@ -13,8 +13,8 @@ from tasker.contracts.execution import Claim, Success, Verdict
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable, LockTimeout
-from tasker.execution.claims_in_hand import GivenBack, Running
-from tasker.execution.collecting import Collector
+from tasker.execution.claims_in_hand import ReleasedClaim, InFlightClaim
+from tasker.execution.collecting import Completer
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
@@ -25,7 +25,7 @@ from tasker.lifecycle.pressure import BufferLimits
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tasker.services.engine.claims import ClaimRow, TaskInputs
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
 from tasker.services.engine.plans import PlanStore
 from tests.unit.execution.bench import PATIENCE
 
@@ -65,7 +65,7 @@ class Rig:
             events=NOTHING,
             reports=ReportBuffer(None, 1),
         )
-        self.collector = Collector(
+        self.collector = Completer(
             self.buffer,
             self.worker,
             self,
@@ -78,7 +78,7 @@ class Rig:
         breakers.completion.guard.listeners.append(self.collector.obey_breaker)
         self.worker.accept = self._accept  # type: ignore[method-assign]
 
-    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
+    async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
         steps = tuple(sorted(result.claim.step_uuid for result in results))
         self.writes.append((steps, wait, caller.slots))
         answer = (self.answers.get(steps) or [AdvanceResult()]).pop(0)
@@ -98,7 +98,7 @@ class Rig:
     def _on_lost(self) -> None:
         self.lost += 1
 
-    async def _release(self, given_back: list[GivenBack]) -> None:
+    async def _release(self, given_back: list[ReleasedClaim]) -> None:
         if self.releases and (error := self.releases.pop(0)):
             raise error
         self.released += [each.claim.step_uuid for each in given_back]
@@ -110,7 +110,7 @@ class Rig:
         return Result(claim(step), NOTHING, 0, Success(JsonText("null")))
 
     def hold(self, step: str) -> None:
-        self.worker.claims.take(Running(claim(step), "handler"))
+        self.worker.claims.take(InFlightClaim(claim(step), "handler"))
 
     def end(self, *steps: str) -> None:
         for step in steps:
@@ -118,7 +118,7 @@ class Rig:
 
     def give_back(self, step: str) -> None:
         self.hold(step)
-        self.buffer.give_back(GivenBack(claim(step), {"reason": "the worker stops"}))
+        self.buffer.give_back(ReleasedClaim(claim(step), {"reason": "the worker stops"}))
 
     async def done(self) -> None:
         await asyncio.wait_for(self.buffer.flushed(), PATIENCE)

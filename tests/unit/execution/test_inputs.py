@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from tasker.contracts.json_text import JsonText
-from tasker.contracts.own_copy import own_copy
+from tasker.contracts.own_copy import deep_copy
 from tasker.contracts.plan import BatchSettings
 from tasker.execution.inputs import MOST_OFTEN, OFTEN, InputCache
-from tasker.services.engine.changes import Growth
+from tasker.services.engine.changes import ExpansionRecord
 from tasker.services.engine.claims import TaskInputs
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec, build_plan
 
@@ -24,7 +24,7 @@ def with_results(**results: tuple[int, Any]) -> dict[str, TaskInputs]:
 
 def test_a_handler_that_changes_what_it_got_changes_it_for_nobody_else() -> None:
     stored = {"rows": [{"id": 1, "tags": ["a"]}], "total": {"net": 1}}
-    mine = own_copy(stored)
+    mine = deep_copy(stored)
     mine["rows"][0]["tags"].append("b")
     mine["rows"].append({})
     mine["total"]["net"] = 2
@@ -73,7 +73,7 @@ BATCHES = build_plan(
 )
 
 
-def completed(cache: InputCache, name: str, ordinal: int, growth: Growth | None = None) -> None:
+def completed(cache: InputCache, name: str, ordinal: int, growth: ExpansionRecord | None = None) -> None:
     result: Any = SimpleNamespace(
         claim=SimpleNamespace(task_uuid="t", ordinal=ordinal, name=name),
         success=SimpleNamespace(encoded=JsonText(f'{{"of":"{name}"}}')),
@@ -82,12 +82,12 @@ def completed(cache: InputCache, name: str, ordinal: int, growth: Growth | None 
     cache.add_result(result, growth)
 
 
-def workers(*numbers: int) -> Growth:
-    return Growth(0, [{"name": f"work_{n:03}", "ordinal": 1} for n in numbers] + [*grows(2).steps])
+def workers(*numbers: int) -> ExpansionRecord:
+    return ExpansionRecord(0, [{"name": f"work_{n:03}", "ordinal": 1} for n in numbers] + [*grows(2).steps])
 
 
-def grows(*ordinals: int) -> Growth:
-    return Growth(1, [{"name": BATCHES.steps[ordinal].name, "ordinal": ordinal} for ordinal in ordinals])
+def grows(*ordinals: int) -> ExpansionRecord:
+    return ExpansionRecord(1, [{"name": BATCHES.steps[ordinal].name, "ordinal": ordinal} for ordinal in ordinals])
 
 
 def knows(cache: InputCache, step: str) -> bool:
@@ -117,7 +117,7 @@ def test_below_batch_workers_nothing_is_asked_for_once_all_that_were_created_her
 def test_below_a_second_decision_nothing_is_asked_for_where_that_was_made_here_too() -> None:
     cache = InputCache()
     cache.learn({"t": row()})
-    completed(cache, "cut", 0, Growth(0, [*workers(1).steps, *grows(3).steps]))
+    completed(cache, "cut", 0, ExpansionRecord(0, [*workers(1).steps, *grows(3).steps]))
     for name, ordinal in (("work_001", 1), ("join", 2), ("choose", 3), ("branch", 4)):
         completed(cache, name, ordinal)
     assert not knows(cache, "last"), "what has been chosen is not known"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasker.errors import PermanentError, RateLimitError
-from tasker.execution.attempt import Released
+from tasker.execution.attempt import ClaimReleased
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler, step_handler
@@ -195,5 +195,5 @@ async def test_a_functional_handler_returns_plain_values(bench: Bench) -> None:
 async def test_a_step_that_nobody_here_resolves_is_given_back(bench: Bench) -> None:
     end = await bench.end(bench.attempt(callable="unknown_handler"))
 
-    assert isinstance(end, Released)
+    assert isinstance(end, ClaimReleased)
     assert "unknown_handler" in end.reason

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Released, Waits
-from tasker.execution.attempt.modes.child_process import ChildProcess
-from tasker.execution.attempt.placing import Places
-from tasker.execution.attempt.slots import Slots
+from tasker.execution.attempt import ClaimReleased, CapacityWaits
+from tasker.execution.attempt.modes.child_process import Subprocess
+from tasker.execution.attempt.placing import HandlerCapacity
+from tasker.execution.attempt.slots import CapacityGate
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
@@ -46,16 +46,16 @@ class Begins:
 @pytest.fixture
 def passing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """Seconds that pass on the loop's clock while a step waits for its place."""
-    passed, acquire = [0.0], Slots.acquire
+    passed, acquire = [0.0], CapacityGate.acquire
     now = asyncio.BaseEventLoop.time
 
-    async def slowly(self: Slots, cancel: Any) -> bool:
+    async def slowly(self: CapacityGate, cancel: Any) -> bool:
         got = await acquire(self, cancel)
         if self.waiting == 0:
             monkeypatch.setattr(asyncio.BaseEventLoop, "time", lambda loop: now(loop) + passed[0])
         return got
 
-    monkeypatch.setattr(Slots, "acquire", slowly)
+    monkeypatch.setattr(CapacityGate, "acquire", slowly)
     yield passed
     monkeypatch.undo()
 
@@ -64,7 +64,7 @@ def passing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 async def test_a_wait_of_more_than_half_of_the_grace_is_told_before_the_handler_runs(
     bench: Bench, passing: list[float], waited: float, told: int
 ) -> None:
-    begins, places = Begins(), Places(1, "thread", "", Waits(grace=GRACE))
+    begins, places = Begins(), HandlerCapacity(1, "thread", "", CapacityWaits(grace=GRACE))
     attempt = bench.attempt(Quick, begin=begins)
     assert await places.take(bench.attempt(Quick), 30)
     waiting = asyncio.create_task(places.take(attempt, 30))
@@ -82,7 +82,7 @@ async def test_a_start_that_cannot_be_told_gives_the_step_and_its_place_back(
     bench: Bench, passing: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasker.execution.attempt.placing.WRITE_SECONDS", 0.01)
-    places = Places(1, "thread", "", Waits(grace=GRACE))
+    places = HandlerCapacity(1, "thread", "", CapacityWaits(grace=GRACE))
     attempt = bench.attempt(Quick, begin=Begins(hangs=True))
     assert await places.take(bench.attempt(Quick), 30)
     waiting = asyncio.create_task(places.take(attempt, 30))
@@ -91,7 +91,7 @@ async def test_a_start_that_cannot_be_told_gives_the_step_and_its_place_back(
     places.release()
 
     assert not await asyncio.wait_for(waiting, PATIENCE)
-    assert isinstance(attempt.cancel.end_of(attempt.claim), Released)
+    assert isinstance(attempt.cancel.end_of(attempt.claim), ClaimReleased)
     assert not places.full
 
 
@@ -142,11 +142,11 @@ def now() -> float:
 async def test_a_child_process_that_cannot_be_started_costs_no_place(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refused() -> ChildProcess:
+    async def refused() -> Subprocess:
         raise OSError(11, "Resource temporarily unavailable")
 
     with monkeypatch.context() as patched:
-        patched.setattr(ChildProcess, "start", refused)
+        patched.setattr(Subprocess, "start", refused)
         with pytest.raises(OSError, match="temporarily"):
             await bench.run(child_handlers.ShowsItself, execution="process")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasker.errors import DatabaseUnavailable
-from tasker.execution.attempt import Attempt, Lost, Released, Unplaced, Waits
+from tasker.execution.attempt import Attempt, ClaimLost, ClaimReleased, NoCapacity, CapacityWaits
 from tasker.execution.attempt.placing import LONGEST_WAIT_SECONDS
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
@@ -70,11 +70,11 @@ async def behind(bench: Bench, blocks: Blocks, **options: Any) -> tuple[Attempt,
 
 
 async def test_a_step_that_waits_longer_than_its_time_and_half_of_the_grace_goes_back(blocks: Blocks) -> None:
-    bench, engine = make_bench(waits=Waits(grace=0.02)), Engine()
+    bench, engine = make_bench(waits=CapacityWaits(grace=0.02)), Engine()
     _, first, second = await behind(bench, blocks, timeout_seconds=0.01, begin=engine)
 
     end = await second
-    assert isinstance(end, Unplaced)
+    assert isinstance(end, NoCapacity)
     assert end.reason == "no thread of the worker was free for it in time"
     assert (engine.asked, bench.runner.waiting, bench.runner.crowded) == (0, 0, True)
     blocks.let_go.set()
@@ -83,7 +83,7 @@ async def test_a_step_that_waits_longer_than_its_time_and_half_of_the_grace_goes
 
 
 async def test_a_step_whose_wait_took_much_of_its_grace_has_its_time_counted_anew(blocks: Blocks) -> None:
-    bench, engine = make_bench(waits=Waits(grace=0.0)), Engine()
+    bench, engine = make_bench(waits=CapacityWaits(grace=0.0)), Engine()
     _, _, second = await behind(bench, blocks, begin=engine)
     blocks.let_go.set()
 
@@ -92,7 +92,7 @@ async def test_a_step_whose_wait_took_much_of_its_grace_has_its_time_counted_ane
 
 
 async def test_a_short_wait_costs_no_write(blocks: Blocks) -> None:
-    bench, engine = make_bench(waits=Waits(grace=600.0)), Engine()
+    bench, engine = make_bench(waits=CapacityWaits(grace=600.0)), Engine()
     _, _, second = await behind(bench, blocks, begin=engine)
     blocks.let_go.set()
 
@@ -103,14 +103,14 @@ async def test_a_short_wait_costs_no_write(blocks: Blocks) -> None:
 @pytest.mark.parametrize(
     ("answer", "end", "reason"),
     [
-        (False, Lost, "it was taken away while it waited"),
-        (DatabaseUnavailable("gone"), Released, "the start of its handler could not be told: gone"),
+        (False, ClaimLost, "it was taken away while it waited"),
+        (DatabaseUnavailable("gone"), ClaimReleased, "the start of its handler could not be told: gone"),
     ],
 )
 async def test_a_handler_is_not_called_unless_the_engine_knows_that_it_begins(
     blocks: Blocks, answer: Any, end: type, reason: str
 ) -> None:
-    bench = make_bench(waits=Waits(grace=0.0))
+    bench = make_bench(waits=CapacityWaits(grace=0.0))
     _, _, second = await behind(bench, blocks, begin=Engine(answer))
     blocks.let_go.set()
 
@@ -121,7 +121,7 @@ async def test_a_handler_is_not_called_unless_the_engine_knows_that_it_begins(
 
 
 async def test_an_attempt_that_is_cancelled_while_the_engine_is_told_gives_its_place_back(blocks: Blocks) -> None:
-    bench, asked = make_bench(waits=Waits(grace=0.0)), asyncio.Event()
+    bench, asked = make_bench(waits=CapacityWaits(grace=0.0)), asyncio.Event()
 
     async def no_answer() -> bool:
         asked.set()
@@ -140,7 +140,7 @@ async def test_an_attempt_that_is_cancelled_while_the_engine_is_told_gives_its_p
 
 
 async def test_a_step_waits_for_a_child_process_in_the_same_way(tmp_path: Path) -> None:
-    bench = make_bench(waits=Waits(grace=0.02))
+    bench = make_bench(waits=CapacityWaits(grace=0.02))
     sleeps = bench.attempt(
         child_handlers.Sleeps, callable="sleeps", execution="process", inputs={"folder": str(tmp_path)}
     )
@@ -151,12 +151,12 @@ async def test_a_step_waits_for_a_child_process_in_the_same_way(tmp_path: Path) 
 
     end = await bench.run(child_handlers.ShowsItself, callable="shows", execution="process", timeout_seconds=0.01)
 
-    assert isinstance(end, Unplaced)
+    assert isinstance(end, NoCapacity)
     assert end.reason == "no process of the worker was free for it in time"
     sleeps.cancel.set()
     await first
 
 
 def test_nobody_waits_for_longer_than_a_minute() -> None:
-    assert Waits(grace=10).patience(30) == 35
-    assert Waits(grace=10).patience(7200) == LONGEST_WAIT_SECONDS
+    assert CapacityWaits(grace=10).patience(30) == 35
+    assert CapacityWaits(grace=10).patience(7200) == LONGEST_WAIT_SECONDS

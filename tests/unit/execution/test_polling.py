@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from tasker.services.engine import polling
-from tasker.services.engine.polling import SHORTEST_SECONDS, Poll, Poller
+from tasker.services.engine.polling import SHORTEST_SECONDS, QueuePoll, QueuePoller
 
 
 class Polls:
@@ -15,7 +15,7 @@ class Polls:
     def longest_pause(self) -> float | None:
         return 0.5
 
-    def poll(self, *, polled: bool) -> AbstractContextManager[Poll]:
+    def poll(self, *, polled: bool) -> AbstractContextManager[QueuePoll]:
         raise NotImplementedError
 
 
@@ -38,9 +38,9 @@ class Noted:
         return polling.asyncio.timeout_at(0)
 
 
-async def pauses(monkeypatch: Any, chance: float, count: int, rest: Poller | None = None) -> list[float]:
+async def pauses(monkeypatch: Any, chance: float, count: int, rest: QueuePoller | None = None) -> list[float]:
     noted = Noted()
-    rest = rest or Poller(Polls(), Chance(chance))
+    rest = rest or QueuePoller(Polls(), Chance(chance))
     with monkeypatch.context() as patched:
         patched.setattr(polling.asyncio, "timeout", noted.timeout)
         for _ in range(count):
@@ -62,7 +62,7 @@ async def test_processes_do_not_look_at_the_same_moments(monkeypatch: Any) -> No
 
 
 async def test_after_work_the_first_pause_is_short_again(monkeypatch: Any) -> None:
-    rest = Poller(Polls(), Chance(0.5))
+    rest = QueuePoller(Polls(), Chance(0.5))
     await pauses(monkeypatch, 0.5, 6, rest)
     rest.begin()
 

@@ -12,7 +12,7 @@ import pytest
 from tasker.contracts.plan import Plan
 from tasker.errors import DatabaseUnavailable, PlanUnreadable
 from tasker.execution.attempt.values import Attempt, AttemptEnd
-from tasker.execution.claims_in_hand import GivenBack
+from tasker.execution.claims_in_hand import ReleasedClaim
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
@@ -79,7 +79,7 @@ class Unknowing:
 
 
 def worker(
-    found: Plan | Exception, given_back: list[GivenBack], runner: Any = NOTHING, engine: Any = NOTHING, slots: int = 4
+    found: Plan | Exception, given_back: list[ReleasedClaim], runner: Any = NOTHING, engine: Any = NOTHING, slots: int = 4
 ) -> Worker:
     room = Slots(slots)
     buffer = CompletionBuffer(room, BufferLimits())
@@ -114,7 +114,7 @@ async def test_slots_of_claims_that_could_not_be_started_are_free_again() -> Non
 
 
 async def test_steps_of_a_newer_version_are_given_back_and_not_taken_again() -> None:
-    given_back: list[GivenBack] = []
+    given_back: list[ReleasedClaim] = []
     old = worker(PlanUnreadable("made by a newer version"), given_back, engine=Unknowing())
 
     async def answer(_: int) -> AdvanceResult:

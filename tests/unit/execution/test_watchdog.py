@@ -44,7 +44,7 @@ async def test_a_blocked_loop_is_told_with_who_blocks_it_where_and_for_how_long(
 ) -> None:
     async with watched(LoopWatchdog(SystemClock(), 50, lambda: "step pay of task 7")) as dog:
         block_until_noticed(dog)
-        while not any(message.startswith("event_loop_turns_again") for message in caplog.messages):
+        while not any(message.startswith("event_loop_recovered") for message in caplog.messages):
             await asyncio.sleep(0.01)
 
     told = [message for message in caplog.messages if message.startswith("event_loop_blocked ms=")]
@@ -93,7 +93,7 @@ async def test_a_loop_that_turns_while_its_stack_is_taken_is_told_with_how_long_
 
     assert [message.split()[:2] for message in caplog.messages] == [
         ["event_loop_blocked", "ms=1100:"],
-        ["event_loop_turns_again", "after_ms=1200"],
+        ["event_loop_recovered", "after_ms=1200"],
     ]
 
 

@@ -12,7 +12,7 @@ from tasker.bootstrap import announcer
 from tasker.bootstrap.announcer import StepAnnouncer
 from tasker.errors import PermanentError
 from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
-from tasker.execution.attempt import Cancelled
+from tasker.execution.attempt import AttemptCancelled
 from tasker.execution.attempt.observed import ObservedRunner
 from tasker.handler import HandlerRegistry
 from tasker.resilience.registry import Breakers
@@ -118,7 +118,7 @@ async def test_what_the_worker_did_is_counted_without_a_listener(bench: Bench, w
     for handler in (works, fails, works):
         await bench.run(handler)
     attempt = bench.attempt(works)
-    attempt.cancel.set(Cancelled)
+    attempt.cancel.set(AttemptCancelled)
     await bench.end(attempt)
 
     counted = (watching.processed, watching.succeeded, watching.failed, watching.running)

@@ -10,7 +10,7 @@ import pytest
 from tasker.contracts.plan import Plan
 from tasker.errors import HandlerLoadError, HandlerMismatch, HandlerNotFound
 from tasker.handler import HandlerRegistry
-from tasker.services.authoring.handlers import Workflow, add_handlers_beside, load_handlers, require_handlers
+from tasker.services.authoring.handlers import Workflow, load_neighbouring_handlers, load_handlers, require_handlers
 from tasker.services.authoring.templates import check_handlers, load_path, load_plans, load_workflows
 from tasker.template.schema.keys import listed_properties
 from tests.support.command_line import invoke
@@ -47,7 +47,7 @@ def shop(tmp_path: Path) -> Path:
 def loaded_beside(folder: Path, plan: Plan) -> HandlerRegistry:
     """What a program has that serves the plan."""
     registry = load_handlers([])
-    add_handlers_beside(registry, [Workflow(plan, folder)])
+    load_neighbouring_handlers(registry, [Workflow(plan, folder)])
     return registry
 
 
@@ -311,10 +311,10 @@ def test_a_plan_is_checked_again_when_its_handlers_change(shop: Path) -> None:
     (shop / "handlers.py").write_text(HEAD + CART + charge)
     workflows = load_workflows(shop)
     registry = load_handlers(())
-    add_handlers_beside(registry, workflows)
+    load_neighbouring_handlers(registry, workflows)
     require_handlers(registry, workflows[0].plan)
     require_handlers(registry, workflows[0].plan)
     (shop / "handlers.py").write_text(HEAD + CART + charge.replace('"cart"', '"stock"'))
-    add_handlers_beside(registry, workflows)
+    load_neighbouring_handlers(registry, workflows)
     with pytest.raises(HandlerMismatch):
         require_handlers(registry, workflows[0].plan)

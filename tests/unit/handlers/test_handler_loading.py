@@ -18,7 +18,7 @@ from tasker.registry import resolve_for
 from tasker.services.authoring.handlers import (
     Workflow,
     add_handlers,
-    add_handlers_beside,
+    load_neighbouring_handlers,
     load_handlers,
     missing_callables,
     require_handlers,
@@ -79,7 +79,7 @@ def run(registry: HandlerRegistry, callable: str, **handler: Any) -> Any:
 def loaded_beside(folder: Path) -> HandlerRegistry:
     """What a program has that serves the template `plan_of`, which lies in that folder."""
     registry = load_handlers([])
-    add_handlers_beside(registry, [Workflow(plan_of(), folder)])
+    load_neighbouring_handlers(registry, [Workflow(plan_of(), folder)])
     return registry
 
 
@@ -127,7 +127,7 @@ def test_the_neighbour_wins_over_what_was_asked_for_and_that_over_the_environmen
     assert run(registry, "work") == {"from": "environment"}
     add_handlers(registry, [tmp_path / "asked"])
     assert run(registry, "work") == {"from": "asked"}
-    add_handlers_beside(registry, [Workflow(plan_of(), tmp_path / "beside")])
+    load_neighbouring_handlers(registry, [Workflow(plan_of(), tmp_path / "beside")])
     assert run_for(registry, plan_of(), "work") == {"from": "beside"}
     assert run(registry, "work") == {"from": "asked"}
     add_handlers(registry, [write(tmp_path / "asked_again.py", named("work", "asked again"))])

@@ -21,7 +21,7 @@ from tasker.domain_events import (
     SubscriberRegistry,
 )
 from tasker.domain_events.channel import InProcessChannel
-from tasker.domain_events.listening import Listener
+from tasker.domain_events.listening import SubscriberThread
 from tests.support.waiting import until
 
 
@@ -108,7 +108,7 @@ def test_one_that_blocks_and_one_that_raises_hold_up_nobody_and_are_counted_and_
     blocks.go.set()
     heard.poller.stop()
     assert blocks.seen == wanted[:101], "it goes on where it was"
-    assert "subscriber_behind subscriber=Blocks dropped=49 waiting=0" in caplog.text
+    assert "subscriber_backlogged subscriber=Blocks dropped=49 waiting=0" in caplog.text
 
 
 def test_one_that_hangs_at_the_stop_is_left_and_its_rest_told(blocks: Blocks, caplog: pytest.LogCaptureFixture) -> None:
@@ -116,7 +116,7 @@ def test_one_that_hangs_at_the_stop_is_left_and_its_rest_told(blocks: Blocks, ca
     heard.poller.start()
     heard.publish(1, 2, 3)
     heard.poller.stop(timeout=0.2)
-    assert "subscriber_behind subscriber=Blocks dropped=0 waiting=2" in caplog.text
+    assert "subscriber_backlogged subscriber=Blocks dropped=0 waiting=2" in caplog.text
 
 
 def test_what_subscribers_raise_is_counted_and_not_logged_where_that_is_asked_for(
@@ -143,7 +143,7 @@ def test_a_poller_that_was_stopped_brings_events_again_when_it_is_started(blocks
 
 def test_whom_nothing_fits_gets_no_thread() -> None:
     made: list[dict[str, Any]] = []
-    listener = Listener("x", made.append, lambda name: False, lambda error: None, SubscriberLimits())
+    listener = SubscriberThread("x", made.append, lambda name: False, lambda error: None, SubscriberLimits())
     listener.tell("n.1", {})
     assert (listener.waiting, made) == (0, [])
     assert not [each for each in threading.enumerate() if each.name == "tasker subscriber x"]

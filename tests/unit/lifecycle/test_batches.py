@@ -9,7 +9,7 @@ import pytest
 from tasker.contracts.plan import BatchSettings
 from tasker.lifecycle.batches import (
     NO_BATCHES,
-    Batches,
+    ParsedBatches,
     instance_name,
     instance_number,
     parse_batches,
@@ -34,7 +34,7 @@ def outcome(*cursors: Any, **fields: Any) -> dict[str, Any]:
 
 def test_the_wire_form_is_read() -> None:
     batches = parse_batches(outcome(FIRST, SECOND))
-    assert batches == Batches("process", (FIRST, SECOND), 15)
+    assert batches == ParsedBatches("process", (FIRST, SECOND), 15)
     assert batches.warnings == ()
 
 

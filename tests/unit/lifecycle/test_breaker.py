@@ -9,33 +9,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import Breaker, BreakerState, Permit
+from tasker.lifecycle.breaker import CircuitBreaker, BreakerState, Permit
 
 POLICY = BreakerPolicy(failure_threshold=3, timeout_seconds=30, success_threshold=2)
 
 
 @pytest.fixture
-def breaker() -> Breaker:
-    return Breaker("payments", POLICY)
+def breaker() -> CircuitBreaker:
+    return CircuitBreaker("payments", POLICY)
 
 
-def begin(breaker: Breaker, now: float) -> Permit:
+def begin(breaker: CircuitBreaker, now: float) -> Permit:
     """A call that begins."""
     permit = breaker.allow(now)
     assert permit is not None
     return permit
 
 
-def fail(breaker: Breaker, now: float, times: int = 1) -> None:
+def fail(breaker: CircuitBreaker, now: float, times: int = 1) -> None:
     for _ in range(times):
         breaker.failed(begin(breaker, now), now)
 
 
-def succeed(breaker: Breaker, now: float) -> None:
+def succeed(breaker: CircuitBreaker, now: float) -> None:
     breaker.succeeded(begin(breaker, now), now)
 
 
-def test_it_opens_after_that_many_failures_in_a_row(breaker: Breaker) -> None:
+def test_it_opens_after_that_many_failures_in_a_row(breaker: CircuitBreaker) -> None:
     fail(breaker, 0, 2)
     assert breaker.state(0) is BreakerState.CLOSED
     fail(breaker, 1)
@@ -45,7 +45,7 @@ def test_it_opens_after_that_many_failures_in_a_row(breaker: Breaker) -> None:
     assert breaker.retry_after(2) == 29
 
 
-def test_a_success_in_between_starts_the_count_anew(breaker: Breaker) -> None:
+def test_a_success_in_between_starts_the_count_anew(breaker: CircuitBreaker) -> None:
     fail(breaker, 0, 2)
     succeed(breaker, 0)
     fail(breaker, 0, 2)
@@ -53,7 +53,7 @@ def test_a_success_in_between_starts_the_count_anew(breaker: Breaker) -> None:
     assert breaker.is_healthy(0)
 
 
-def test_after_its_timeout_one_trial_may_pass_at_a_time(breaker: Breaker) -> None:
+def test_after_its_timeout_one_trial_may_pass_at_a_time(breaker: CircuitBreaker) -> None:
     fail(breaker, 0, 3)
 
     assert breaker.state(30) is BreakerState.HALF_OPEN
@@ -63,7 +63,7 @@ def test_after_its_timeout_one_trial_may_pass_at_a_time(breaker: Breaker) -> Non
     assert breaker.allow(31)
 
 
-def test_enough_successful_trials_close_it(breaker: Breaker) -> None:
+def test_enough_successful_trials_close_it(breaker: CircuitBreaker) -> None:
     fail(breaker, 0, 3)
     for now in (30, 31):
         assert breaker.state(now) is BreakerState.HALF_OPEN
@@ -74,7 +74,7 @@ def test_enough_successful_trials_close_it(breaker: Breaker) -> None:
     assert breaker.is_healthy(31), "nothing is left of the failures before"
 
 
-def test_a_failed_trial_opens_it_again_and_the_successes_before_it_do_not_count(breaker: Breaker) -> None:
+def test_a_failed_trial_opens_it_again_and_the_successes_before_it_do_not_count(breaker: CircuitBreaker) -> None:
     fail(breaker, 0, 3)
     succeed(breaker, 30)
     fail(breaker, 31)
@@ -85,7 +85,7 @@ def test_a_failed_trial_opens_it_again_and_the_successes_before_it_do_not_count(
     assert breaker.state(61) is BreakerState.HALF_OPEN
 
 
-def test_a_trial_that_never_ends_blocks_the_next_one_for_one_timeout_only(breaker: Breaker) -> None:
+def test_a_trial_that_never_ends_blocks_the_next_one_for_one_timeout_only(breaker: CircuitBreaker) -> None:
     fail(breaker, 0, 3)
     begin(breaker, 30)
 
@@ -93,7 +93,7 @@ def test_a_trial_that_never_ends_blocks_the_next_one_for_one_timeout_only(breake
     assert breaker.allow(60)
 
 
-def test_an_overdue_trial_counts_and_leaves_the_next_one_its_place(breaker: Breaker) -> None:
+def test_an_overdue_trial_counts_and_leaves_the_next_one_its_place(breaker: CircuitBreaker) -> None:
     fail(breaker, 0, 3)
     overdue, trial = begin(breaker, 30), begin(breaker, 60)
     breaker.succeeded(overdue, 61)
@@ -103,7 +103,7 @@ def test_an_overdue_trial_counts_and_leaves_the_next_one_its_place(breaker: Brea
     assert breaker.is_healthy(63)
 
 
-def test_an_abandoned_trial_makes_room_for_another(breaker: Breaker) -> None:
+def test_an_abandoned_trial_makes_room_for_another(breaker: CircuitBreaker) -> None:
     fail(breaker, 0, 3)
     breaker.abandoned(begin(breaker, 30))
 
@@ -112,7 +112,7 @@ def test_an_abandoned_trial_makes_room_for_another(breaker: Breaker) -> None:
 
 
 @pytest.fixture
-def early(breaker: Breaker) -> list[Permit]:
+def early(breaker: CircuitBreaker) -> list[Permit]:
     """Calls that have begun before the breaker opened at 0, and have not ended."""
     early = [begin(breaker, 0) for _ in range(3)]
     fail(breaker, 0, 3)
@@ -120,7 +120,7 @@ def early(breaker: Breaker) -> list[Permit]:
 
 
 def test_calls_that_began_before_it_opened_neither_close_it_nor_keep_it_open(
-    breaker: Breaker, early: list[Permit]
+    breaker: CircuitBreaker, early: list[Permit]
 ) -> None:
     breaker.failed(early[0], 10)
     breaker.succeeded(early[1], 11)
@@ -128,7 +128,7 @@ def test_calls_that_began_before_it_opened_neither_close_it_nor_keep_it_open(
     assert breaker.retry_after(11) == 19
 
 
-def test_calls_that_began_before_it_opened_are_no_trials(breaker: Breaker, early: list[Permit]) -> None:
+def test_calls_that_began_before_it_opened_are_no_trials(breaker: CircuitBreaker, early: list[Permit]) -> None:
     breaker.succeeded(early[0], 30)
     breaker.succeeded(early[1], 30)
     assert breaker.state(30) is BreakerState.HALF_OPEN
@@ -138,7 +138,7 @@ def test_calls_that_began_before_it_opened_are_no_trials(breaker: Breaker, early
 
 @pytest.mark.parametrize("end", ["succeeded", "failed", "abandoned"])
 def test_while_a_trial_runs_the_end_of_an_early_call_lets_no_second_one_pass(
-    breaker: Breaker, early: list[Permit], end: str
+    breaker: CircuitBreaker, early: list[Permit], end: str
 ) -> None:
     trial = begin(breaker, 30)
     getattr(breaker, end)(*((early[0],) if end == "abandoned" else (early[0], 31)))
@@ -149,7 +149,7 @@ def test_while_a_trial_runs_the_end_of_an_early_call_lets_no_second_one_pass(
     assert breaker.allow(32)
 
 
-def test_once_closed_the_end_of_an_early_call_counts_neither_way(breaker: Breaker, early: list[Permit]) -> None:
+def test_once_closed_the_end_of_an_early_call_counts_neither_way(breaker: CircuitBreaker, early: list[Permit]) -> None:
     succeed(breaker, 30)
     succeed(breaker, 30)
     fail(breaker, 31, 2)
@@ -161,7 +161,7 @@ def test_once_closed_the_end_of_an_early_call_counts_neither_way(breaker: Breake
     assert breaker.metrics().failures == 7, "all are counted"
 
 
-def test_a_sign_of_recovery_lets_the_trial_pass_early_and_closes_nothing_by_itself(breaker: Breaker) -> None:
+def test_a_sign_of_recovery_lets_the_trial_pass_early_and_closes_nothing_by_itself(breaker: CircuitBreaker) -> None:
     breaker.encouraged(0)
     assert breaker.is_healthy(0)
     fail(breaker, 0, 3)
@@ -172,7 +172,7 @@ def test_a_sign_of_recovery_lets_the_trial_pass_early_and_closes_nothing_by_itse
     assert not breaker.allow(1)
 
 
-def test_a_sign_of_recovery_never_puts_the_trial_off(breaker: Breaker) -> None:
+def test_a_sign_of_recovery_never_puts_the_trial_off(breaker: CircuitBreaker) -> None:
     fail(breaker, 0, 3)
     half_open = 30
     assert breaker.state(half_open) is BreakerState.HALF_OPEN
@@ -181,14 +181,14 @@ def test_a_sign_of_recovery_never_puts_the_trial_off(breaker: Breaker) -> None:
     assert breaker.state(half_open) is BreakerState.HALF_OPEN
 
 
-def test_it_can_be_forced(breaker: Breaker) -> None:
+def test_it_can_be_forced(breaker: CircuitBreaker) -> None:
     breaker.force_open(5)
     assert not breaker.allow(6)
     breaker.force_closed()
     assert breaker.allow(6)
 
 
-def test_it_counts_what_became_of_the_calls(breaker: Breaker) -> None:
+def test_it_counts_what_became_of_the_calls(breaker: CircuitBreaker) -> None:
     fail(breaker, 0, 3)
     assert not breaker.allow(1)
 
@@ -199,7 +199,7 @@ def test_it_counts_what_became_of_the_calls(breaker: Breaker) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), max_size=60))
 def test_whatever_happens_it_never_refuses_for_longer_than_its_timeout(calls: list[tuple[int, bool]]) -> None:
-    breaker, now = Breaker("any", POLICY), 0
+    breaker, now = CircuitBreaker("any", POLICY), 0
     for pause, success in calls:
         now += pause
         if (permit := breaker.allow(now)) is not None:
@@ -258,7 +258,7 @@ class Model:
         return BreakerState.OPEN if now < self.trial_from else BreakerState.HALF_OPEN
 
 
-def end(breaker: Breaker, permit: Permit, said: bool | None, now: int) -> None:
+def end(breaker: CircuitBreaker, permit: Permit, said: bool | None, now: int) -> None:
     if said is None:
         breaker.abandoned(permit)
     else:
@@ -272,7 +272,7 @@ OTHERS = [("begin",)] * 4 + [("wait", 1), ("wait", 30), ("encouraged",), ("force
 @settings(max_examples=200)
 @given(st.lists(st.one_of(ENDS, st.sampled_from(OTHERS)), min_size=20, max_size=60))
 def test_calls_that_overlap_in_any_way_open_and_close_it_as_the_rules_say(acts: list[tuple[object, ...]]) -> None:
-    breaker, model, now, running = Breaker("any", POLICY, settle_seconds=SETTLE), Model(), 0, list[tuple[int, Permit]]()
+    breaker, model, now, running = CircuitBreaker("any", POLICY, settle_seconds=SETTLE), Model(), 0, list[tuple[int, Permit]]()
     for act in acts:
         match act:
             case ("begin",):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.lifecycle.decisions import NO_BRANCHES, Decision, parse_decision
+from tasker.lifecycle.decisions import NO_BRANCHES, ParsedDecision, parse_decision
 from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem
 
 
@@ -19,9 +19,9 @@ def result(outcome: Any) -> dict[str, Any]:
     [
         ({"type": "no_branches"}, NO_BRANCHES),
         ({"type": "no_branches", "reason": "nothing to check"}, NO_BRANCHES),
-        ({"type": "create_steps", "step_names": ["a", "b"]}, Decision(("a", "b"))),
-        ({"type": "create_steps", "step_names": ("a",), "routing_context": {"x": 1}}, Decision(("a",))),
-        ({"type": "create_steps", "step_names": ["b", "a", "b"]}, Decision(("b", "a"))),
+        ({"type": "create_steps", "step_names": ["a", "b"]}, ParsedDecision(("a", "b"))),
+        ({"type": "create_steps", "step_names": ("a",), "routing_context": {"x": 1}}, ParsedDecision(("a",))),
+        ({"type": "create_steps", "step_names": ["b", "a", "b"]}, ParsedDecision(("b", "a"))),
         (
             {
                 "decision_type": "create_steps",
@@ -30,12 +30,12 @@ def result(outcome: Any) -> dict[str, Any]:
                 "reason": None,
                 "routing_context": {},
             },
-            Decision(("a",)),
+            ParsedDecision(("a",)),
         ),
         ({"decision_type": "no_branches", "next_step_names": [], "reason": "small"}, NO_BRANCHES),
     ],
 )
-def test_the_wire_form_and_the_published_form_are_read(outcome: Any, expected: Decision) -> None:
+def test_the_wire_form_and_the_published_form_are_read(outcome: Any, expected: ParsedDecision) -> None:
     assert parse_decision(result(outcome)) == expected
 
 

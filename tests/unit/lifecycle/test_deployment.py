@@ -14,11 +14,11 @@ from tasker.contracts.messaging import Capabilities
 from tasker.lifecycle.deployment import (
     DeploymentMode,
     EventSettings,
-    Health,
+    ListeningHealth,
     HealthStatus,
     ListenerState,
     Notice,
-    Reception,
+    MessageSource,
     Tally,
     effective_mode,
     judge_health,
@@ -78,7 +78,7 @@ def test_each_switch_is_told_once_and_a_long_loss_loudly_once(events: list[bool]
         told += [] if said is Notice.NONE else [said]
         assert after.is_listening is connected
         assert after.failures == (0 if connected else state.failures + 1)
-        fallbacks += not connected and state.reception is not Reception.POLLING_FALLBACK
+        fallbacks += not connected and state.reception is not MessageSource.POLLING_FALLBACK
         if said is Notice.NONE:
             assert after.is_listening is state.is_listening
         state = after
@@ -92,10 +92,10 @@ def test_each_switch_is_told_once_and_a_long_loss_loudly_once(events: list[bool]
 
 def test_a_listener_goes_from_events_to_polling_and_back() -> None:
     state = ListenerState().connected()
-    assert state.reception is Reception.EVENT_DRIVEN
+    assert state.reception is MessageSource.EVENT_DRIVEN
     state = state.lost()
-    assert state.reception is Reception.POLLING_FALLBACK
-    assert state.connected() == ListenerState(Reception.EVENT_DRIVEN, 0, 1)
+    assert state.reception is MessageSource.POLLING_FALLBACK
+    assert state.connected() == ListenerState(MessageSource.EVENT_DRIVEN, 0, 1)
 
 
 def test_statistics_of_nothing_are_those_of_a_system_without_fault() -> None:
@@ -141,7 +141,7 @@ def failed(times: int, every: float = 0.0) -> Tally:
 def test_health_names_its_reason() -> None:
     lost = ListenerState().lost()
     for_ever = lost.lost().lost()
-    assert judge_health(SETTINGS, HYBRID, Tally(), 0.0) == Health()
+    assert judge_health(SETTINGS, HYBRID, Tally(), 0.0) == ListeningHealth()
     assert judge_health(SETTINGS, HYBRID, Tally(), 0.0, running=False).status is HealthStatus.CRITICAL
     assert judge_health(SETTINGS, HYBRID, Tally(), 0.0, lost=for_ever).status is HealthStatus.DEGRADED
     assert judge_health(SETTINGS, EVENTS, Tally(), 0.0, lost=lost).status is HealthStatus.DEGRADED
@@ -151,9 +151,9 @@ def test_health_names_its_reason() -> None:
 
 def test_errors_in_a_row_are_unhealthy_until_one_look_succeeds() -> None:
     tally = failed(3)
-    assert judge_health(SETTINGS, HYBRID, tally, 0.0) == Health(HealthStatus.UNHEALTHY, "3 errors in a row")
+    assert judge_health(SETTINGS, HYBRID, tally, 0.0) == ListeningHealth(HealthStatus.UNHEALTHY, "3 errors in a row")
     tally.succeeded(0.0, found=False, polled=False, seconds=None)
-    assert judge_health(SETTINGS, HYBRID, tally, 0.0) == Health()
+    assert judge_health(SETTINGS, HYBRID, tally, 0.0) == ListeningHealth()
 
 
 def test_more_errors_in_a_minute_than_allowed_are_unhealthy_even_between_successes() -> None:
@@ -163,5 +163,5 @@ def test_more_errors_in_a_minute_than_allowed_are_unhealthy_even_between_success
         tally.look_failed(float(number))
         tally.succeeded(float(number), found=True, polled=False, seconds=None)
     assert judge_health(settings, HYBRID, tally, 3.0).reason == "3 errors in the last minute"
-    assert judge_health(settings, HYBRID, tally, 61.0) == Health()
-    assert judge_health(replace(settings, health_enabled=False), HYBRID, tally, 3.0) == Health()
+    assert judge_health(settings, HYBRID, tally, 61.0) == ListeningHealth()
+    assert judge_health(replace(settings, health_enabled=False), HYBRID, tally, 3.0) == ListeningHealth()

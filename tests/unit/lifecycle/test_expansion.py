@@ -8,7 +8,7 @@ import pytest
 
 from tasker.contracts.expansion.graph import ExistingStep, Expansion
 from tasker.contracts.plan import BatchSettings
-from tasker.lifecycle.choices import Limits
+from tasker.lifecycle.choices import ExpansionLimits
 from tasker.lifecycle.expansion import expand, expand_resolved
 from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem
 from tests.support.random_plans import (
@@ -23,7 +23,7 @@ from tests.support.random_plans import (
 )
 from tests.unit.lifecycle.convergence_cases import APPROVAL, BRANCH, CASES, CSV, NESTED, UNLISTED, Case
 
-THREE = Limits(max_decision_depth=3, warn_decision_depth=2)
+THREE = ExpansionLimits(max_decision_depth=3, warn_decision_depth=2)
 
 
 def created(expansion: Expansion) -> dict[str, tuple[str, ...]]:
@@ -133,9 +133,9 @@ def test_naming_a_convergence_is_tolerated_and_said() -> None:
     assert "it is created by itself" in expansion.warnings[0]
 
 
-def refused(plan, parent: str, result: Any, existing=None, limits: Limits | None = None) -> OutcomeError:
+def refused(plan, parent: str, result: Any, existing=None, limits: ExpansionLimits | None = None) -> OutcomeError:
     with pytest.raises(OutcomeError) as error:
-        expand(plan, parent, result, existing or [step(parent)], limits or Limits())
+        expand(plan, parent, result, existing or [step(parent)], limits or ExpansionLimits())
     assert not error.value.retryable
     return error.value
 
@@ -178,7 +178,7 @@ def test_so_many_decisions_may_follow_each_other_and_the_next_is_refused() -> No
     error = refused(chain(4), "d4", create_steps("leaf"), existing, THREE)
     assert error.problem == OutcomeProblem.TOO_DEEP
     assert error.message == "'d4' is decision number 4 on its way; the limit is 3"
-    assert expand(chain(4), "d4", create_steps("leaf"), existing, Limits(max_decision_depth=4)).steps
+    assert expand(chain(4), "d4", create_steps("leaf"), existing, ExpansionLimits(max_decision_depth=4)).steps
 
 
 def test_a_decision_that_was_not_taken_does_not_count_as_depth() -> None:
@@ -192,20 +192,20 @@ def test_a_decision_that_was_not_taken_does_not_count_as_depth() -> None:
         Spec("z", depends_on=("d3",)),
     )
     existing = [step("d1", open=False), step("y", open=False), step("join", open=False), step("d3")]
-    assert expand(plan, "d3", create_steps("z"), existing, Limits(max_decision_depth=2)).steps
+    assert expand(plan, "d3", create_steps("z"), existing, ExpansionLimits(max_decision_depth=2)).steps
 
 
 def test_a_decision_may_create_so_many_steps_and_no_more() -> None:
     plan = build_plan(Spec("d", DECISION), *(Spec(f"s{n}", depends_on=("d",)) for n in range(5)))
     names = [f"s{n}" for n in range(5)]
-    limits = Limits(max_steps_per_decision=4, warn_steps_per_decision=3)
+    limits = ExpansionLimits(max_steps_per_decision=4, warn_steps_per_decision=3)
     assert refused(plan, "d", create_steps(*names), limits=limits).problem == OutcomeProblem.TOO_MANY_STEPS
     expansion = expand(plan, "d", create_steps(*names[:3]), [step("d")], limits)
     assert expansion.warnings == ("'d' names 3 steps; the limit is 4",)
 
 
 def test_disabled_decisions_count_as_no_branches() -> None:
-    limits = Limits(decisions_enabled=False)
+    limits = ExpansionLimits(decisions_enabled=False)
     expansion = expand(APPROVAL, "route", create_steps("auto"), [step("validate", open=False), step("route")], limits)
     assert created(expansion) == {"finalize": ("route",), "notify": ("finalize",)}
     assert expansion.warnings == ("decisions are disabled: 'route' counts as no_branches",)
@@ -313,7 +313,7 @@ def test_an_unknown_worker_step_is_refused() -> None:
 
 
 def test_a_step_may_cut_so_many_batches_and_no_more() -> None:
-    limits = Limits(max_batches_per_step=2)
+    limits = ExpansionLimits(max_batches_per_step=2)
     assert len(created(expand(CSV, "analyze", create_batches("process", 2), [step("analyze")], limits))) == 4
 
     error = refused(CSV, "analyze", create_batches("process", 3), limits=limits)
@@ -324,7 +324,7 @@ def test_a_step_may_cut_so_many_batches_and_no_more() -> None:
 
 
 def test_disabled_batch_processing_refuses_batchable_steps() -> None:
-    error = refused(CSV, "analyze", create_batches("process", 1), limits=Limits(batches_enabled=False))
+    error = refused(CSV, "analyze", create_batches("process", 1), limits=ExpansionLimits(batches_enabled=False))
     assert error.problem == OutcomeProblem.DISABLED
 
 

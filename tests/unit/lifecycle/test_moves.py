@@ -9,12 +9,12 @@ import pytest
 
 from tasker.lifecycle.machines.letters import LETTERS
 from tasker.lifecycle.machines.machine import Machine
-from tasker.lifecycle.machines.moves import CHANGES, PLACES, Move, parking_path
+from tasker.lifecycle.machines.moves import CHANGES, PLACES, StepChangeKind, parking_path
 from tasker.lifecycle.machines.step import STEP, StepState
 from tasker.lifecycle.machines.task import TASK, TERMINAL, TaskState, task_path
 from tests.support import paths
 
-MOVES: list[tuple[str, Move]] = [*CHANGES.items(), *PLACES.items()]
+MOVES: list[tuple[str, StepChangeKind]] = [*CHANGES.items(), *PLACES.items()]
 BY_HAND = {
     "ok": [paths.STEP_SUCCEED, paths.STEP_SETTLE_SUCCESS],
     "retry": [paths.STEP_RETRY_LATER, paths.STEP_SETTLE_RETRY],
@@ -57,7 +57,7 @@ def test_a_path_written_by_hand_is_legal(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "move"), MOVES, ids=[name for name, _ in MOVES])
-def test_every_path_of_a_move_is_legal_and_the_only_one_from_its_state(name: str, move: Move) -> None:
+def test_every_path_of_a_move_is_legal_and_the_only_one_from_its_state(name: str, move: StepChangeKind) -> None:
     assert all(STEP.allows(path) for path in move.paths)
     assert len(move.by_state) == len(move.paths)
 

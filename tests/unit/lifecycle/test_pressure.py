@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.lifecycle.pressure import LONGEST_SECONDS, BufferLimits, DepthLimits, DrainRate, Fill, Level
+from tasker.lifecycle.pressure import LONGEST_SECONDS, BufferLimits, DepthLimits, DrainRate, BufferLevel, Level
 
 LIMITS = DepthLimits(critical=100, overflow=200)
 
@@ -78,16 +78,16 @@ def test_the_rate_forgets_what_is_older_than_its_window() -> None:
 
 
 def test_a_buffer_warns_at_its_mark_and_again_only_after_it_has_emptied_by_half() -> None:
-    limits, fill = BufferLimits(size=100, warning_share=0.8), Fill.NORMAL
+    limits, fill = BufferLimits(size=100, warning_share=0.8), BufferLevel.NORMAL
     seen = []
     for count in (0, 79, 80, 79, 100, 99, 120, 41, 40, 79, 80, 0):
         fill = limits.fill(count, fill)
         seen.append(fill)
 
-    normal, high, full = Fill.NORMAL, Fill.HIGH, Fill.FULL
+    normal, high, full = BufferLevel.NORMAL, BufferLevel.HIGH, BufferLevel.FULL
     assert seen == [normal, normal, high, high, full, high, full, high, normal, normal, high, normal]
 
 
 def test_an_empty_buffer_is_normal_wherever_its_mark_is() -> None:
-    assert BufferLimits(size=10, warning_share=0.0).fill(0, Fill.HIGH) is Fill.NORMAL
-    assert BufferLimits(size=10, warning_share=1.0).fill(9, Fill.NORMAL) is Fill.NORMAL
+    assert BufferLimits(size=10, warning_share=0.0).fill(0, BufferLevel.HIGH) is BufferLevel.NORMAL
+    assert BufferLimits(size=10, warning_share=1.0).fill(9, BufferLevel.NORMAL) is BufferLevel.NORMAL

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tasker.contracts.expansion.graph import ExistingStep, NewStep
 from tasker.contracts.plan import Plan
 from tasker.contracts.step_types import StepType
-from tasker.lifecycle.choices import Limits
+from tasker.lifecycle.choices import ExpansionLimits
 from tasker.lifecycle.expansion import expand, expand_resolved
 from tests.support.random_plans import Scenario, scenarios
 
-UNLIMITED = Limits(max_decision_depth=100)
+UNLIMITED = ExpansionLimits(max_decision_depth=100)
 
 
 # The naive model: from the choices alone, without any order of events.

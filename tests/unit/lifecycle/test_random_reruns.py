@@ -8,18 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasker.contracts.expansion.graph import ExistingStep
-from tasker.lifecycle.rerun import Rerun, rerun_from
+from tasker.lifecycle.rerun import RerunScope, rerun_from
 from tests.support.random_plans import Scenario, scenarios
 from tests.unit.lifecycle.test_random_expansion import UNLIMITED, Run
 
 
-def rerun_of(run: Run, start: str) -> Rerun:
+def rerun_of(run: Run, start: str) -> RerunScope:
     existing = [ExistingStep(name, run.template[name], name not in run.done) for name in run.parents]
     decided = {name: result for name, result in run.scenario.results.items() if name in run.done}
     return rerun_from(run.scenario.plan, start, existing, decided, UNLIMITED)
 
 
-def left_of(run: Run, rerun: Rerun) -> Run:
+def left_of(run: Run, rerun: RerunScope) -> Run:
     """The task that begins with what is left."""
     again = Run(run.scenario, run.random)
     kept = {name: parents for name, parents in run.parents.items() if name not in rerun.dropped}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.lifecycle.scaling import BY_DEFAULT, Load, ScalingSettings, recommend_workers
+from tasker.lifecycle.scaling import BY_DEFAULT, NamespaceLoad, ScalingSettings, recommend_workers
 
-QUIET = Load("shop", depth=0, workers=4, slots=40, in_hand=0)
+QUIET = NamespaceLoad("shop", depth=0, workers=4, slots=40, in_hand=0)
 
 FULL = replace(QUIET, in_hand=32, step_seconds=1)
 
@@ -34,7 +34,7 @@ FULL = replace(QUIET, in_hand=32, step_seconds=1)
         (replace(QUIET, depth=250, steady_seconds=1), 11, "250 steps wait"),
     ],
 )
-def test_by_the_defaults(load: Load, workers: int, reason: str) -> None:
+def test_by_the_defaults(load: NamespaceLoad, workers: int, reason: str) -> None:
     found = recommend_workers(load)
     assert (found.workers, found.reason) == (workers, reason)
 
@@ -59,23 +59,23 @@ def test_by_the_defaults(load: Load, workers: int, reason: str) -> None:
         (replace(QUIET, depth=5, step_seconds=1), 3, "only 5 steps wait"),
     ],
 )
-def test_by_how_fast_steps_go(load: Load, workers: int, reason: str) -> None:
+def test_by_how_fast_steps_go(load: NamespaceLoad, workers: int, reason: str) -> None:
     found = recommend_workers(load)
     assert (found.workers, found.reason) == (workers, reason)
 
 
 def test_a_fleet_may_go_to_nothing_where_nothing_waits_and_comes_back_for_one_step() -> None:
     from_nothing = ScalingSettings(min_workers=0)
-    one = Load("shop", depth=0, workers=1, slots=10, in_hand=0)
+    one = NamespaceLoad("shop", depth=0, workers=1, slots=10, in_hand=0)
     assert recommend_workers(one, from_nothing).workers == 0
     assert recommend_workers(replace(one, depth=1), from_nothing).workers == 1
     assert recommend_workers(replace(one, in_hand=1), from_nothing).workers == 1
-    assert recommend_workers(Load("shop", 1, 0, 0, 0), from_nothing).workers == 1
-    assert recommend_workers(Load("shop", 0, 0, 0, 0), from_nothing).workers == 0
+    assert recommend_workers(NamespaceLoad("shop", 1, 0, 0, 0), from_nothing).workers == 1
+    assert recommend_workers(NamespaceLoad("shop", 0, 0, 0, 0), from_nothing).workers == 0
 
 
 LOADS = st.builds(
-    Load,
+    NamespaceLoad,
     st.just("shop"),
     st.integers(0, 10**7),
     st.integers(0, 100),
@@ -88,7 +88,7 @@ LOADS = st.builds(
 
 
 @given(LOADS, st.integers(0, 20), st.integers(0, 80))
-def test_it_never_leaves_its_bounds(load: Load, low: int, more: int) -> None:
+def test_it_never_leaves_its_bounds(load: NamespaceLoad, low: int, more: int) -> None:
     settings = replace(BY_DEFAULT, min_workers=low, max_workers=low + more)
     assert low <= recommend_workers(load, settings).workers <= low + more
 
@@ -98,7 +98,7 @@ def test_who_follows_it_comes_to_rest(depth: int, workers: int) -> None:
     """The same depth again and again: up at once, down one by one, and then nothing changes any more."""
     seen = [workers]
     for _ in range(60):
-        load = Load("shop", depth, seen[-1], 10 * seen[-1], 0)
+        load = NamespaceLoad("shop", depth, seen[-1], 10 * seen[-1], 0)
         seen.append(recommend_workers(load).workers)
     assert seen[-1] == seen[-2]
     assert not any(after > before for before, after in pairwise(seen[1:]))

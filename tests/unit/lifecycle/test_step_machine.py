@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tasker.lifecycle.machines.step import GROUPS, STEP, StepEvent, StepState
+from tasker.lifecycle.machines.step import GROUPS, STEP, StepTransitionEvent, StepState
 
 LEGAL = """
 pending                              Enqueue                         enqueued
@@ -34,16 +34,16 @@ OPEN = (
 )
 OPERATOR = {"Cancel": "cancelled", "ResolveManually": "resolved_manually", "CompleteManually": "complete"}
 ROWS = [line.split() for line in LEGAL.strip().splitlines()]
-EXPECTED = {(StepState(source), StepEvent(event)): StepState(target) for source, event, target in ROWS}
-EXPECTED |= {(StepState(a), StepEvent(b)): StepState(OPERATOR[b]) for a, b in product(OPEN.split(), OPERATOR)}
+EXPECTED = {(StepState(source), StepTransitionEvent(event)): StepState(target) for source, event, target in ROWS}
+EXPECTED |= {(StepState(a), StepTransitionEvent(b)): StepState(OPERATOR[b]) for a, b in product(OPEN.split(), OPERATOR)}
 
 
 def test_there_are_ten_states() -> None:
     assert len(StepState) == 10
 
 
-@pytest.mark.parametrize(("state", "event"), list(product(StepState, StepEvent)))
-def test_an_event_leads_where_it_should_or_nowhere(state: StepState, event: StepEvent) -> None:
+@pytest.mark.parametrize(("state", "event"), list(product(StepState, StepTransitionEvent)))
+def test_an_event_leads_where_it_should_or_nowhere(state: StepState, event: StepTransitionEvent) -> None:
     assert STEP.legal(state).get(event) == EXPECTED.get((state, event))
 
 

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from tasker.lifecycle.machines import task as task_machine
-from tasker.lifecycle.machines.task import TASK, TaskEvent, TaskState
+from tasker.lifecycle.machines.task import TASK, TaskTransitionEvent, TaskState
 
 LEGAL = """
 pending                   Start                 initializing
@@ -40,15 +40,15 @@ waiting_for_retry         Cancel                cancelled
 blocked_by_failures       Cancel                cancelled
 """
 ROWS = [line.split() for line in LEGAL.strip().splitlines()]
-EXPECTED = {(TaskState(source), TaskEvent(event)): TaskState(target) for source, event, target in ROWS}
+EXPECTED = {(TaskState(source), TaskTransitionEvent(event)): TaskState(target) for source, event, target in ROWS}
 
 
 def test_there_are_twelve_states() -> None:
     assert len(TaskState) == 12
 
 
-@pytest.mark.parametrize(("state", "event"), list(product(TaskState, TaskEvent)))
-def test_an_event_leads_where_it_should_or_nowhere(state: TaskState, event: TaskEvent) -> None:
+@pytest.mark.parametrize(("state", "event"), list(product(TaskState, TaskTransitionEvent)))
+def test_an_event_leads_where_it_should_or_nowhere(state: TaskState, event: TaskTransitionEvent) -> None:
     assert TASK.legal(state).get(event) == EXPECTED.get((state, event))
 
 
@@ -58,7 +58,7 @@ def test_final_states_have_no_way_out_except_an_operators_from_error() -> None:
         TaskState.COMPLETE: set(),
         TaskState.CANCELLED: set(),
         TaskState.RESOLVED_MANUALLY: set(),
-        TaskState.ERROR: {TaskEvent.RESET, TaskEvent.STEP_REPAIRED},
+        TaskState.ERROR: {TaskTransitionEvent.RESET, TaskTransitionEvent.STEP_REPAIRED},
     }
 
 

@@ -74,5 +74,5 @@ async def test_each_fault_is_logged_with_its_queue_when_it_is_done(caplog: pytes
 
     told = [record.getMessage().split() for record in caplog.records]
     for fault in ("drop", "dup", "delay"):
-        assert told.count(["fault_done", fault, QUEUE]) == backend.faults_done[fault] > 0
+        assert told.count(["injected_fault", fault, QUEUE]) == backend.faults_done[fault] > 0
     assert len(told) == SENT - backend.faults_done["none"]

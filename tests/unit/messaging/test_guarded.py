@@ -9,12 +9,12 @@ import pytest
 
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import CircuitBreakerOpen, InvalidQueueName, MessagingError
-from tasker.lifecycle.breaker import Breaker, BreakerState
+from tasker.lifecycle.breaker import CircuitBreaker, BreakerState
 from tasker.messaging.forwarding import ForwardingBackend
 from tasker.messaging.guarded import GuardedBackend
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.resilience.guard import Guard
+from tasker.resilience.guard import GuardedCircuit
 
 POLICY = BreakerPolicy(failure_threshold=2, timeout_seconds=30, success_threshold=1)
 
@@ -59,7 +59,7 @@ class Sick(ForwardingBackend):
 class Rig:
     def __init__(self) -> None:
         self.time, self.sick = Time(), Sick(load_backend("memory", {}))
-        self.guarded = GuardedBackend(self.sick, Guard(Breaker("messaging", POLICY), self.time))  # type: ignore[arg-type]
+        self.guarded = GuardedBackend(self.sick, GuardedCircuit(CircuitBreaker("messaging", POLICY), self.time))  # type: ignore[arg-type]
 
     async def send(self) -> list[int]:
         return await self.guarded.send_messages("q", [b"{}"])

@@ -11,8 +11,8 @@ import pytest
 
 from tasker.errors import DatabaseUnavailable
 from tasker.orchestration.consuming import QueueActor
-from tasker.services.engine.exchange import Caller
-from tasker.services.engine.polling import Poll, Poller
+from tasker.services.engine.exchange import CompletingWorker
+from tasker.services.engine.polling import QueuePoll, QueuePoller
 
 
 class Announced:
@@ -22,8 +22,8 @@ class Announced:
         return None
 
     @contextmanager
-    def poll(self, *, polled: bool) -> Iterator[Poll]:
-        yield Poll()
+    def poll(self, *, polled: bool) -> Iterator[QueuePoll]:
+        yield QueuePoll()
 
 
 class Box:
@@ -42,7 +42,7 @@ class Slow(Box):
         self.looks, self.ended = 0, 0
         self.began, self.go_on = asyncio.Event(), asyncio.Event()
 
-    async def receive(self, caller: Caller, limit: int) -> int:
+    async def receive(self, caller: CompletingWorker, limit: int) -> int:
         self.looks += 1
         self.began.set()
         await self.go_on.wait()
@@ -50,8 +50,8 @@ class Slow(Box):
         return 1
 
 
-def poller() -> Poller:
-    return Poller(Announced(), random.Random(1))
+def poller() -> QueuePoller:
+    return QueuePoller(Announced(), random.Random(1))
 
 
 class Empty(Box):
@@ -61,7 +61,7 @@ class Empty(Box):
         self.looks, self.enough = 0, enough
         self.looked = asyncio.Event()
 
-    async def receive(self, caller: Caller, limit: int) -> int:
+    async def receive(self, caller: CompletingWorker, limit: int) -> int:
         self.looks += 1
         if self.looks >= self.enough:
             self.looked.set()
@@ -70,7 +70,7 @@ class Empty(Box):
 
 async def test_an_actor_that_is_drained_ends_its_look_and_begins_no_other() -> None:
     inbox = Slow()
-    actor = QueueActor(inbox, lambda: Caller("me"), poller(), random.Random(1))
+    actor = QueueActor(inbox, lambda: CompletingWorker("me"), poller(), random.Random(1))
     running = asyncio.create_task(actor.run())
     await inbox.began.wait()
 
@@ -86,7 +86,7 @@ async def test_an_actor_that_is_drained_ends_its_look_and_begins_no_other() -> N
 
 async def test_a_drain_ends_the_rest_of_an_actor_that_waits() -> None:
     inbox = Empty()
-    actor = QueueActor(inbox, lambda: Caller("me"), poller(), random.Random(1))
+    actor = QueueActor(inbox, lambda: CompletingWorker("me"), poller(), random.Random(1))
     running = asyncio.create_task(actor.run())
     await inbox.looked.wait()
 
@@ -97,7 +97,7 @@ async def test_a_drain_ends_the_rest_of_an_actor_that_waits() -> None:
 async def test_what_becomes_visible_again_is_looked_for_although_nobody_announces_it() -> None:
     inbox = Empty(enough=3)
     inbox.pause = 0.0
-    actor = QueueActor(inbox, lambda: Caller("me"), poller(), random.Random(1))
+    actor = QueueActor(inbox, lambda: CompletingWorker("me"), poller(), random.Random(1))
     running = asyncio.create_task(actor.run())
 
     async with asyncio.timeout(60):
@@ -113,7 +113,7 @@ async def test_while_looks_fail_announcements_do_not_make_them_more_frequent(mon
     enough = asyncio.Event()
 
     class Failing(Box):
-        async def receive(self, caller: Caller, limit: int) -> int:
+        async def receive(self, caller: CompletingWorker, limit: int) -> int:
             actor.wake()
             raise DatabaseUnavailable("gone")
 
@@ -123,7 +123,7 @@ async def test_while_looks_fail_announcements_do_not_make_them_more_frequent(mon
             enough.set()
             await asyncio.Event().wait()
 
-    actor = QueueActor(Failing(), lambda: Caller("me"), poller(), random.Random(1))
+    actor = QueueActor(Failing(), lambda: CompletingWorker("me"), poller(), random.Random(1))
     monkeypatch.setattr("tasker.orchestration.consuming.asyncio.sleep", sleep)
     running = asyncio.create_task(actor.run())
     async with asyncio.timeout(30):

@@ -17,17 +17,17 @@ from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseUnavailable
 from tasker.messaging.service import MessagingService
 from tasker.orchestration import results as processing
-from tasker.orchestration.finalizing import Finalizations
-from tasker.orchestration.results import Processor
-from tasker.services.engine.calls import Engine, Rules
-from tasker.services.engine.changes import Change
-from tasker.services.engine.exchange import Caller, Result
+from tasker.orchestration.finalizing import FinalizationConsumer
+from tasker.orchestration.results import ResultProcessor
+from tasker.services.engine.calls import Engine, FleetRules
+from tasker.services.engine.changes import StepChange
+from tasker.services.engine.exchange import CompletingWorker, Result
 from tasker_memory.backend import MemoryBackend
 from tests.support.random_plans import DECISION, Spec, build_plan
 from tests.unit.execution.bench import FakeClock
 
 ROW = {"step": "s", "task": "t", "name": "s", "template": 1, "ordinal": 0, "token": 1, "attempt": 1}
-CALLER = Caller(str(uuid4()), slots=10)
+CALLER = CompletingWorker(str(uuid4()), slots=10)
 
 
 class Database:
@@ -48,7 +48,7 @@ class Database:
         return []
 
 
-def engine_on(database: Database, rules: Rules | None = None) -> Engine:
+def engine_on(database: Database, rules: FleetRules | None = None) -> Engine:
     messaging = MessagingService(MemoryBackend(FakeClock()))
     return Engine(database, messaging, *([rules] if rules else []))  # type: ignore[arg-type]
 
@@ -67,7 +67,7 @@ async def test_a_write_that_is_halved_hands_over_no_more_steps_than_there_are_sl
         return {"claims": [ROW] * 4}
 
     database = Database(answer)
-    advanced = await Processor(engine_on(database), random.Random(1)).process(
+    advanced = await ResultProcessor(engine_on(database), random.Random(1)).process(
         [result_of(plan, "a"), result_of(plan, "a"), result_of(plan, "a")], CALLER
     )
 
@@ -83,12 +83,12 @@ async def test_an_expansion_whose_graph_changes_again_and_again_is_brought_again
     result = result_of(plan, "pick")
     step, task = result.claim.step_uuid, result.claim.task_uuid
 
-    async def planned(*_: Any, read: bool) -> Change:
+    async def planned(*_: Any, read: bool) -> StepChange:
         return {"s": step, "t": task, "kind": "ok", "k": 1, "r": {}}
 
     monkeypatch.setattr(processing, "plan_expansion", planned)
     database = Database(lambda args: {"verdicts": {step: "replan"}})
-    advanced = await Processor(engine_on(database), random.Random(1)).process([result], CALLER)
+    advanced = await ResultProcessor(engine_on(database), random.Random(1)).process([result], CALLER)
 
     assert advanced.comes_again(step)
     assert not advanced.refused
@@ -97,7 +97,7 @@ async def test_an_expansion_whose_graph_changes_again_and_again_is_brought_again
 async def test_the_rule_for_blocked_tasks_reaches_the_database() -> None:
     database = Database(lambda args: {})
     args: Any = {"worker": CALLER.worker, "items": []}
-    await engine_on(database, Rules(on_blocked="wait")).call("advance", args)
+    await engine_on(database, FleetRules(on_blocked="wait")).call("advance", args)
 
     assert database.calls == [{**args, "on_blocked": "wait"}]
 
@@ -109,6 +109,6 @@ async def test_finalizations_come_again_when_the_database_is_away() -> None:
     await engine.messaging.send_task_finalization({"task_uuid": str(uuid4())})
     database.error = DatabaseUnavailable("gone")
     with pytest.raises(DatabaseUnavailable):
-        await Finalizations(engine).receive(CALLER, 10)
+        await FinalizationConsumer(engine).receive(CALLER, 10)
 
     assert len(await engine.messaging.receive_task_finalizations(10, 30)) == 1, "at once"

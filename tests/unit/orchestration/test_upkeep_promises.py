@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.hook_arguments import Repaired
-from tasker.orchestration.schedule import Schedule
-from tasker.orchestration.turns import Turns
+from tasker.contracts.hook_arguments import SweepRepaired
+from tasker.orchestration.schedule import PendingWork
+from tasker.orchestration.turns import ExclusiveTurns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.answers import DueAnswer
-from tasker.services.engine.changes import Change
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.changes import StepChange
+from tasker.services.engine.exchange import CompletingWorker
 from tests.unit.execution.bench import FakeClock
 
 LOST = {"s": "00000000-0000-7000-8000-000000000001", "k": 7, "t": "00000000-0000-7000-8000-000000000002"}
@@ -34,14 +34,14 @@ class Process:
 
     def __init__(self, chance: float = 0.5) -> None:
         self.clock, self.unknown, self.repairs = FakeClock(), list[dict[str, Any]](), Counter[str]()
-        self.released: list[Change] = []
-        self.rounds, self.told = 0, list[Repaired]()
+        self.released: list[StepChange] = []
+        self.rounds, self.told = 0, list[SweepRepaired]()
         here: Any = self
-        self.schedule, luck = Schedule(self.clock), Chance(chance)
+        self.schedule, luck = PendingWork(self.clock), Chance(chance)
         self.upkeep = Upkeep(
             here,
             here,
-            Turns(here, "sweep", self.clock, luck, 5),
+            ExclusiveTurns(here, "sweep", self.clock, luck, 5),
             here,
             self.schedule,
             self.clock,
@@ -59,8 +59,8 @@ class Process:
     def provider_name(self) -> str:
         return "none"
 
-    def caller(self, slots: int = 0) -> Caller:
-        return Caller("worker", slots)
+    def caller(self, slots: int = 0) -> CompletingWorker:
+        return CompletingWorker("worker", slots)
 
     def in_hand(self) -> list[tuple[str, int]]:
         return []
@@ -75,7 +75,7 @@ class Process:
     async def sweep(self, caller: object, between: object) -> Counter[str]:
         return self.repairs
 
-    async def apply(self, changes: Sequence[Change], caller: object) -> None:
+    async def apply(self, changes: Sequence[StepChange], caller: object) -> None:
         self.released += changes
 
     async def round(self) -> None:
@@ -158,4 +158,4 @@ async def test_plugins_hear_of_sweeps_that_repaired_something_and_of_no_other() 
     for repairs in (Counter(hint_lost=0), Counter(hint_lost=2, lost_worker=0), Counter[str]()):
         process.repairs = repairs
         await process.upkeep.sweep()
-    assert process.told == [Repaired((("hint_lost", 2),))]
+    assert process.told == [SweepRepaired((("hint_lost", 2),))]

@@ -9,7 +9,7 @@ import pytest
 
 from tasker.contracts.tracing import TraceContext
 from tasker.plugins.choice import PluginChoice
-from tasker.plugins.process import Plugins, plugins_of
+from tasker.plugins.process import PluginHost, plugins_of
 from tasker.plugins.tracing import HOOK, trace_of
 from tasker_otel.identity import attempt_span
 from tasker_otel.table import OtelTable
@@ -21,11 +21,11 @@ SUBMITTED = TraceContext("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0
 
 def asked(answer: Any) -> Any:
     """What comes of this answer of a plugin's hook."""
-    return trace_of(Plugins({"tracer": {HOOK: lambda: answer}}))
+    return trace_of(PluginHost({"tracer": {HOOK: lambda: answer}}))
 
 
 def test_where_no_plugin_has_the_hook_nothing_is_called() -> None:
-    assert trace_of(Plugins()) is None
+    assert trace_of(PluginHost()) is None
     assert asked(None) is None
 
 
@@ -48,7 +48,7 @@ def test_a_function_that_raises_or_says_what_is_no_place_changes_nothing_and_is_
         trace = asked(wrong)
         assert [trace(TASK, STEP, 7, SUBMITTED) for _ in range(20)] == [SUBMITTED] * 20
         told = [record.getMessage().split()[0] for record in caplog.records]
-        assert told == ["plugin_failed", "plugin_switched_off"]
+        assert told == ["plugin_failed", "plugin_disabled"]
     assert asked(lambda *given: None)(TASK, STEP, 7, SUBMITTED) == SUBMITTED
 
 

@@ -9,17 +9,17 @@ from itertools import pairwise
 
 import pytest
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.errors import BackendUnavailable, DatabaseBreakerOpen, DatabaseUnavailable, PoolExhausted, StatementTimeout
 from tasker.plugins import background
-from tasker.plugins.background import Backgrounds
-from tasker.plugins.plugin_thread import Limits, PluginThread
-from tasker.plugins.process import Plugins
+from tasker.plugins.background import BackgroundJobs
+from tasker.plugins.plugin_thread import PluginQueueLimits, PluginThread
+from tasker.plugins.process import PluginHost
 from tests.support.waiting import until
 
-HOOK = "tasker_repaired"
+HOOK = "tasker_sweep_repaired"
 ASKED = "tasker_metrics"
-LIMITS = Limits(failures=2, pauses=Backoff(60.0, 240.0))
+LIMITS = PluginQueueLimits(failures=2, pauses=BackoffPolicy(60.0, 240.0))
 
 
 class SetClock:
@@ -59,13 +59,13 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-async def tell(plugins: Plugins, *values: int) -> None:
+async def tell(plugins: PluginHost, *values: int) -> None:
     for value in values:
         plugins.tell(HOOK, value)
         await plugins.settle()
 
 
-def off(plugins: Plugins) -> str:
+def off(plugins: PluginHost) -> str:
     (state,) = plugins.states()
     return state.off
 
@@ -81,7 +81,7 @@ async def test_paused_plugin_is_tried_again_after_growing_pauses(
     clock: SetClock, log: pytest.LogCaptureFixture
 ) -> None:
     function = Recovering()
-    plugins = Plugins({"one": {HOOK: function}}, LIMITS, clock.monotonic)
+    plugins = PluginHost({"one": {HOOK: function}}, LIMITS, clock.monotonic)
     await tell(plugins, 1, 2)
     assert off(plugins) == f"{HOOK} has failed 2 times in a row"
     for pause in (60, 120, 240, 240):
@@ -98,7 +98,7 @@ async def test_paused_plugin_is_tried_again_after_growing_pauses(
     await tell(plugins, 5, 6)
     assert (off(plugins), function.heard) == ("", [5, 6])
     _, first, again, *_, last = log.messages
-    paused = f"plugin_switched_off plugin=one reason={HOOK} has failed 2 times in a row; it is tried again in 60 s"
+    paused = f"plugin_disabled plugin=one reason={HOOK} has failed 2 times in a row; it is tried again in 60 s"
     assert (first, again) == (paused, "plugin_switched_on plugin=one; its pause is over")
     assert last == "plugin_switched_on plugin=one; its pause is over"
 
@@ -134,7 +134,7 @@ async def test_plugin_whose_call_returns_late_is_told_again_after_its_pause(cloc
 
 def test_plugin_that_is_asked_answers_again_after_its_pause(clock: SetClock) -> None:
     function = Recovering()
-    plugins = Plugins({"one": {ASKED: function}}, LIMITS, clock.monotonic)
+    plugins = PluginHost({"one": {ASKED: function}}, LIMITS, clock.monotonic)
     for _ in range(3):
         assert plugins.answers(ASKED) == []
     function.error = None
@@ -160,7 +160,7 @@ async def test_failures_because_of_the_database_pause_no_plugin(
     clock: SetClock, log: pytest.LogCaptureFixture, error: BaseException
 ) -> None:
     function = Recovering(error)
-    plugins = Plugins({"one": {HOOK: function, ASKED: function}}, LIMITS, clock.monotonic)
+    plugins = PluginHost({"one": {HOOK: function, ASKED: function}}, LIMITS, clock.monotonic)
     await tell(plugins, *range(20))
     for _ in range(20):
         assert plugins.answers(ASKED) == []
@@ -176,13 +176,13 @@ async def test_failures_because_of_the_database_pause_no_plugin(
 
 async def test_group_with_a_failure_of_its_own_counts_against_a_plugin(clock: SetClock) -> None:
     group = ExceptionGroup("parts", [DatabaseUnavailable("away"), ValueError("a defect")])
-    plugins = Plugins({"one": {HOOK: Recovering(group)}}, LIMITS, clock.monotonic)
+    plugins = PluginHost({"one": {HOOK: Recovering(group)}}, LIMITS, clock.monotonic)
     await tell(plugins, 1, 2)
     assert off(plugins)
 
 
 async def test_background_part_outlives_outages_and_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "AGAIN", Backoff(0.001, 0.001))
+    monkeypatch.setattr(background, "AGAIN", BackoffPolicy(0.001, 0.001))
     errors: list[BaseException] = [DatabaseUnavailable("away")] * 25 + [ValueError("a defect")] * 25
     done = threading.Event()
 
@@ -192,8 +192,8 @@ async def test_background_part_outlives_outages_and_pauses(monkeypatch: pytest.M
         done.set()
         await asyncio.Event().wait()
 
-    plugins = Plugins({"one": {background.HOOK: lambda url: run}}, Limits(failures=10, pauses=Backoff(0.001, 0.001)))
-    parts = Backgrounds(plugins)
+    plugins = PluginHost({"one": {background.HOOK: lambda url: run}}, PluginQueueLimits(failures=10, pauses=BackoffPolicy(0.001, 0.001)))
+    parts = BackgroundJobs(plugins)
     parts.start("")
     until(done.is_set, "it works again")
     assert plugins.states()[0].failures == {background.HOOK: 25}

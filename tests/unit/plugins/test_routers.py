@@ -20,7 +20,7 @@ from tasker.api.extending.offering import offered_routers
 from tasker.api.gate import ClosedGate
 from tasker.app.configured import UNCONFIGURED
 from tasker.app.http_serving import options_of
-from tasker.plugins.process import Plugins
+from tasker.plugins.process import PluginHost
 from tasker.services.authentication.authenticator import Authenticator
 from tasker.services.authentication.settings import ApiKey, AuthSettings
 from tasker.services.server.metrics import AccessCounts
@@ -36,8 +36,8 @@ KEYS = (
 )
 
 
-def plugins(**hooks: Callable[[], Any]) -> Plugins:
-    return Plugins({name: {"tasker_routers": hook} for name, hook in hooks.items()})
+def plugins(**hooks: Callable[[], Any]) -> PluginHost:
+    return PluginHost({name: {"tasker_routers": hook} for name, hook in hooks.items()})
 
 
 def working() -> list[APIRouter]:

@@ -11,7 +11,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.trace import SpanKind
 
-from tasker.hookspecs import RequestAnswered, SubmittedTask, TasksSubmitted, Transition
+from tasker.hookspecs import RequestAnswered, TaskSubmitted, TasksSubmitted, StateTransition
 from tasker_otel import AROUND, OpenTelemetry
 from tasker_otel.encoding import Request
 from tasker_otel.exporter import empty_span
@@ -23,9 +23,9 @@ from tests.support.servers.span_receiver import receiving
 from tests.unit.plugins.test_tasker_otel import ATTEMPT, BEGAN, CALLER, HERE, STEP, TASK, ended, ids
 
 REQUEST = RequestAnswered("POST", "/v1/tasks", 201, None, 12.5, BEGAN, CALLER, "vendor=1")
-CLAIMED = Transition(TASK, STEP, "in_progress", "worker-1", 7, asked_at=BEGAN, answered_at=BEGAN)
+CLAIMED = StateTransition(TASK, STEP, "in_progress", "worker-1", 7, asked_at=BEGAN, answered_at=BEGAN)
 TAKEN = replace(CLAIMED, to_state="complete")
-SUBMITTED = TasksSubmitted("shop", "order", 1, 2.5, (SubmittedTask(TASK, "correlation-1"),), BEGAN)
+SUBMITTED = TasksSubmitted("shop", "order", 1, 2.5, (TaskSubmitted(TASK, "correlation-1"),), BEGAN)
 
 
 def around(share: float = 1.0) -> Surroundings:

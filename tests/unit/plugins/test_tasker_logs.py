@@ -13,11 +13,11 @@ from tasker.hookspecs import (
     AttemptEnded,
     AttemptStarted,
     BreakerChanged,
-    ClaimsHeld,
+    ClaimsThrottled,
     Hooks,
     ProcessInfo,
-    Repaired,
-    SubmittedTask,
+    SweepRepaired,
+    TaskSubmitted,
     TaskFinished,
     TasksSubmitted,
 )
@@ -88,15 +88,15 @@ def test_every_event_of_a_process_is_in_the_journal_and_starts_where_they_are_as
     for starts, first in ((False, []), (True, begun)):
         plugin, file = logs(tmp_path / str(starts), starts=starts)
         plugin.tasker_process_started(process)
-        plugin.tasker_tasks_submitted(TasksSubmitted("shop", "order", 1, 2.0, (SubmittedTask("task", "correlation"),)))
+        plugin.tasker_tasks_submitted(TasksSubmitted("shop", "order", 1, 2.0, (TaskSubmitted("task", "correlation"),)))
         plugin.tasker_attempt_started(STARTED)
         plugin.tasker_attempt_ended(AttemptEnded(STARTED, "succeeded", 3))
         plugin.tasker_task_finished(TaskFinished("task", "complete"))
         plugin.tasker_breaker_changed(BreakerChanged("messaging", "closed", "open", ""))
-        plugin.tasker_claims_held(ClaimsHeld("breaker", 0))
-        plugin.tasker_repaired(Repaired((("hint_lost", 2),)))
+        plugin.tasker_claims_throttled(ClaimsThrottled("breaker", 0))
+        plugin.tasker_sweep_repaired(SweepRepaired((("hint_lost", 2),)))
         plugin.tasker_process_stopped(process)
-        plugin.tasker_caught_up()
+        plugin.tasker_batch_delivered()
         told = [each["message"] for each in lines(file)]
         ended = ["Step completed: step_uuid=step", "Task finalized: task_uuid=task"]
         between = ["Circuit breaker changed", "Claims held", "Repaired"]
@@ -164,10 +164,10 @@ def test_it_hears_of_everything_that_a_plugin_hears_of() -> None:
     assert {name for name in heard if not hasattr(Logs, name)} == {
         "tasker_attempts_stored",
         "tasker_event_published",
-        "tasker_looked",
+        "tasker_queue_polled",
         "tasker_process_stopping",
         "tasker_request_answered",
         "tasker_tasks_closed",
         "tasker_transitions",
-        "tasker_written",
+        "tasker_write_committed",
     }

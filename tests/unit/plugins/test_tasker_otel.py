@@ -17,7 +17,7 @@ from opentelemetry.trace import format_span_id, format_trace_id
 from pydantic import ValidationError
 
 from tasker.app.configured import from_environment
-from tasker.hookspecs import AttemptEnded, AttemptStarted, ClosedTask, TaskFinished
+from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskClosed, TaskFinished
 from tasker.settings.redaction import redacted
 from tasker_otel.encoding import Request
 from tasker_otel.exporter import empty_span
@@ -59,7 +59,7 @@ class Kept:
     def task(self, finished: TaskFinished, now: datetime = BEGAN) -> ReadableSpan | None:
         return self._kept(self.spans.task(finished, now))
 
-    def closed(self, closed: ClosedTask) -> ReadableSpan | None:
+    def closed(self, closed: TaskClosed) -> ReadableSpan | None:
         return self._kept(self.spans.closed(closed))
 
     def _kept(self, span: bytes | None) -> ReadableSpan | None:
@@ -69,9 +69,9 @@ class Kept:
         return self.exporter.get_finished_spans()[-1]
 
 
-def closed(task: str = TASK, **more: object) -> ClosedTask:
+def closed(task: str = TASK, **more: object) -> TaskClosed:
     moment = BEGAN + timedelta(seconds=3)
-    return ClosedTask(task, "cancelled", "shop", "order", "correlation-1", moment, **more)  # type: ignore[arg-type]
+    return TaskClosed(task, "cancelled", "shop", "order", "correlation-1", moment, **more)  # type: ignore[arg-type]
 
 
 def kept(share: float = 1.0, *, messages: bool = False) -> Kept:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tasker.hookspecs import Looked, StoredAttempt, TasksSubmitted, Written
+from tasker.hookspecs import QueuePolled, StoredAttempt, TasksSubmitted, WriteCommitted
 from tasker.services.server.exposition import families
 from tasker_prometheus import Prometheus
 from tasker_prometheus.other_names import SAME
@@ -51,7 +51,7 @@ def test_tasks_are_counted_where_they_are_created_and_where_they_end() -> None:
     plugin = Prometheus()
     plugin.tasker_tasks_submitted(TasksSubmitted("shop", "order", 3, 7.5))
     ended, lasted = (("complete", 2), ("error", 1), ("cancelled", 1)), (("complete", 30.0), ("complete", 12.0))
-    plugin.tasker_written(Written("advance", 4, ended=ended, lasted=lasted))
+    plugin.tasker_write_committed(WriteCommitted("advance", 4, ended=ended, lasted=lasted))
     found = told(plugin)
     assert found["tasker_tasks_requests_total/shop/order"] == 3
     assert found["tasker_task_initialization_duration_milliseconds_sum/order"] == 7.5
@@ -65,17 +65,17 @@ def test_tasks_are_counted_where_they_are_created_and_where_they_end() -> None:
 @pytest.mark.parametrize(
     ("written", "counted"),
     [
-        (Written("claim", 2, claimed=3), {"tasker_steps_claimed_total/queue": 3}),
-        (Written("advance", 2, claimed=3), {"tasker_steps_claimed_total/handed_over": 3}),
-        (Written("advance", 2, queued=(("shop", 2),)), {"tasker_steps_enqueued_total/shop": 2}),
-        (Written("hinted", 2, queued=(("shop", 2),)), {"tasker_queue_retry_attempts_total/shop": 2}),
-        (Written("park", 2, results=(("success", 2),), own=2), {"tasker_steps_results_submitted_total/completion": 2}),
-        (Written("advance", 2, results=(("error", 2),)), {"tasker_step_results_processed_total/error": 2}),
+        (WriteCommitted("claim", 2, claimed=3), {"tasker_steps_claimed_total/queue": 3}),
+        (WriteCommitted("advance", 2, claimed=3), {"tasker_steps_claimed_total/handed_over": 3}),
+        (WriteCommitted("advance", 2, queued=(("shop", 2),)), {"tasker_steps_enqueued_total/shop": 2}),
+        (WriteCommitted("hinted", 2, queued=(("shop", 2),)), {"tasker_queue_retry_attempts_total/shop": 2}),
+        (WriteCommitted("park", 2, results=(("success", 2),), own=2), {"tasker_steps_results_submitted_total/completion": 2}),
+        (WriteCommitted("advance", 2, results=(("error", 2),)), {"tasker_step_results_processed_total/error": 2}),
     ],
 )
-def test_a_write_is_counted_by_what_it_did(written: Written, counted: dict[str, int]) -> None:
+def test_a_write_is_counted_by_what_it_did(written: WriteCommitted, counted: dict[str, int]) -> None:
     plugin = Prometheus()
-    plugin.tasker_written(written)
+    plugin.tasker_write_committed(written)
     found = told(plugin)
     assert {name: value for name, value in found.items() if "_total" in name} == counted
     assert found[f"tasker_sql_query_duration_milliseconds_count/{written.function}"] == 1
@@ -84,16 +84,16 @@ def test_a_write_is_counted_by_what_it_did(written: Written, counted: dict[str, 
 @pytest.mark.parametrize(
     ("looked", "timed"),
     [
-        (Looked(0, announced=False, failed=False, duration_ms=20), "tasker_polling_duration_seconds"),
-        (Looked(0, announced=False, failed=True, duration_ms=20), "tasker_polling_duration_seconds"),
-        (Looked(2, announced=True, failed=False, duration_ms=20), "tasker_event_processing_duration_seconds"),
-        (Looked(0, announced=True, failed=False, duration_ms=20), None),
-        (Looked(0, announced=True, failed=True, duration_ms=20), None),
+        (QueuePolled(0, announced=False, failed=False, duration_ms=20), "tasker_polling_duration_seconds"),
+        (QueuePolled(0, announced=False, failed=True, duration_ms=20), "tasker_polling_duration_seconds"),
+        (QueuePolled(2, announced=True, failed=False, duration_ms=20), "tasker_event_processing_duration_seconds"),
+        (QueuePolled(0, announced=True, failed=False, duration_ms=20), None),
+        (QueuePolled(0, announced=True, failed=True, duration_ms=20), None),
     ],
 )
-def test_a_look_at_a_queue_is_timed_by_what_led_to_it(looked: Looked, timed: str | None) -> None:
+def test_a_look_at_a_queue_is_timed_by_what_led_to_it(looked: QueuePolled, timed: str | None) -> None:
     plugin = Prometheus()
-    plugin.tasker_looked(looked)
+    plugin.tasker_queue_polled(looked)
     failed = {"tasker_queue_errors_total": 1} if looked.failed else {}
     assert told(plugin) == failed | ({f"{timed}_count": 1, f"{timed}_sum": 0.02} if timed else {})
 
@@ -101,14 +101,14 @@ def test_a_look_at_a_queue_is_timed_by_what_led_to_it(looked: Looked, timed: str
 @pytest.mark.parametrize("function", ["due", "backlog"])
 def test_writes_that_look_for_ready_steps_are_timed_as_discovery(function: str) -> None:
     plugin = Prometheus()
-    plugin.tasker_written(Written(function, 5))
+    plugin.tasker_write_committed(WriteCommitted(function, 5))
     assert told(plugin)["tasker_step_discovery_duration_seconds_sum"] == 0.005
 
 
 def test_what_is_told_under_another_name_too_is_the_sum_of_what_it_is_made_of() -> None:
     plugin = Prometheus()
     for function, duration_ms, claimed in (("claim", 3, 2), ("advance", 20, 4), ("advance", 700, 0)):
-        plugin.tasker_written(Written(function, duration_ms, claimed=claimed, own=claimed))
+        plugin.tasker_write_committed(WriteCommitted(function, duration_ms, claimed=claimed, own=claimed))
     found = all_told(plugin)
     assert (found["tasker_db_transactions_total"], found["tasker_sql_queries_total/advance"]) == (3, 2)
     assert found["tasker_db_transaction_duration_milliseconds_sum"] == 723

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from tasker.cli.main import cli
 from tasker.contracts.plan import Plan
 from tasker.errors import TemplateError
-from tasker.hookspecs import Finding
+from tasker.hookspecs import RuleFinding
 from tasker.plugins.offers import rules_of
-from tasker.plugins.plugin_thread import Limits
-from tasker.plugins.process import Plugins
+from tasker.plugins.plugin_thread import PluginQueueLimits
+from tasker.plugins.process import PluginHost
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.template.compile import CompileResult, compile_text
 from tests.docs.snippets import snippets
@@ -43,8 +43,8 @@ def tasker_template_rules(plan):
 """
 
 
-def compiled(hook: Any, limits: Limits | None = None, text: str = TEXT) -> CompileResult:
-    return compile_text(text, rules=rules_of(Plugins({"shop": {"tasker_template_rules": hook}}, limits)))
+def compiled(hook: Any, limits: PluginQueueLimits | None = None, text: str = TEXT) -> CompileResult:
+    return compile_text(text, rules=rules_of(PluginHost({"shop": {"tasker_template_rules": hook}}, limits)))
 
 
 def test_findings_of_plugins_are_reported_with_place_and_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,8 +70,8 @@ def test_findings_of_plugins_are_reported_with_place_and_hint(tmp_path: Path, mo
 
 def test_a_text_with_an_error_that_a_plugin_finds_is_not_registered_and_a_warning_is_told() -> None:
     severity: list[Any] = ["error"]
-    hooks = {"tasker_template_rules": lambda plan: [Finding("owner", "nobody owns it", severity=severity[0])]}
-    texts = TemplateTexts(None, rules_of(Plugins({"shop": hooks})))  # type: ignore[arg-type]
+    hooks = {"tasker_template_rules": lambda plan: [RuleFinding("owner", "nobody owns it", severity=severity[0])]}
+    texts = TemplateTexts(None, rules_of(PluginHost({"shop": hooks})))  # type: ignore[arg-type]
     with pytest.raises(TemplateError, match="nobody owns it") as raised:
         asyncio.run(texts.compiled(TEXT))
     assert raised.value.diagnostics[0].code == "shop.owner"
@@ -82,7 +82,7 @@ def test_a_text_with_an_error_that_a_plugin_finds_is_not_registered_and_a_warnin
 
 
 def test_two_findings_of_one_rule_at_one_place_are_both_told() -> None:
-    found = compiled(lambda plan: [Finding("a", "one"), Finding("a", "two"), Finding("a", "two")])
+    found = compiled(lambda plan: [RuleFinding("a", "one"), RuleFinding("a", "two"), RuleFinding("a", "two")])
     assert [(each.message, each.line, each.column) for each in found.diagnostics] == [("one", 1, 7), ("two", 1, 7)]
 
 
@@ -96,7 +96,7 @@ def test_plugins_are_not_asked_about_a_template_with_an_error_of_ours() -> None:
     ("answer", "reason"),
     [
         (lambda plan: 1 / 0, "ZeroDivisionError('division by zero')"),
-        (lambda plan: [Finding("a", "b"), 7], "tasker_template_rules() gives 7, and must give a list of"),
+        (lambda plan: [RuleFinding("a", "b"), 7], "tasker_template_rules() gives 7, and must give a list of"),
         (lambda plan: exit(3), "SystemExit(3)"),
     ],
 )
@@ -114,7 +114,7 @@ def test_a_rule_that_does_not_return_is_waited_for_once() -> None:
         asked.append(plan)
         stuck.wait()
 
-    rules = rules_of(Plugins({"shop": {"tasker_template_rules": block}}, Limits(answer_seconds=0.01)))
+    rules = rules_of(PluginHost({"shop": {"tasker_template_rules": block}}, PluginQueueLimits(answer_seconds=0.01)))
     for reason in ("it has not answered within 0.01 seconds", "the plugin is switched off: tasker_template_rules"):
         found = compile_text(TEXT, rules=rules)
         assert len(found.plans) == 1
@@ -132,4 +132,4 @@ def test_the_rules_of_the_page_find_what_it_says() -> None:
 
 
 def test_a_plugin_without_rules_is_not_asked() -> None:
-    assert rules_of(Plugins({"shop": {"tasker_repaired": print}})) == []
+    assert rules_of(PluginHost({"shop": {"tasker_sweep_repaired": print}})) == []

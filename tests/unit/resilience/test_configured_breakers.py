@@ -9,7 +9,7 @@ import pytest
 from tasker.app.configured import configured
 from tasker.app.configured.resilience import storm_settings
 from tasker.contracts.plan import BreakerPolicy
-from tasker.orchestration.sweeping.storms import StormSettings
+from tasker.orchestration.sweeping.storms import FailureBurstSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.settings.check import check
 from tasker.settings.layering import nested
@@ -75,6 +75,6 @@ def test_a_component_s_own_threshold_wins() -> None:
 
 
 def test_storms_are_off_until_a_number_is_set() -> None:
-    assert storm_settings(Settings()) == StormSettings(failures=0)
+    assert storm_settings(Settings()) == FailureBurstSettings(failures=0)
     found = settings(common__failure_storm__failures=9, common__failure_storm__pauses="step")
-    assert storm_settings(found) == StormSettings(9, 600, "step", 0)
+    assert storm_settings(found) == FailureBurstSettings(9, 600, "step", 0)

@@ -8,8 +8,8 @@ import logging
 import pytest
 
 from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import Breaker, BreakerState, Permit
-from tasker.resilience.guard import Guard, SlowCalls
+from tasker.lifecycle.breaker import CircuitBreaker, BreakerState, Permit
+from tasker.resilience.guard import GuardedCircuit, SlowCalls
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tests.unit.execution.bench import FakeClock
 
@@ -30,11 +30,11 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def guard(clock: FakeClock) -> Guard:
-    return Guard(Breaker("payments", POLICY), clock)
+def guard(clock: FakeClock) -> GuardedCircuit:
+    return GuardedCircuit(CircuitBreaker("payments", POLICY), clock)
 
 
-def begin(guard: Guard) -> Permit:
+def begin(guard: GuardedCircuit) -> Permit:
     """A call that begins."""
     permit = guard.should_allow()
     assert permit is not None
@@ -49,19 +49,19 @@ async def fail(error: BaseException) -> str:
     raise error
 
 
-async def ask(guard: Guard, error: BaseException | None = None) -> str:
+async def ask(guard: GuardedCircuit, error: BaseException | None = None) -> str:
     return await guard.call(
         lambda: fail(error) if error else answer(), Refused, lambda error: isinstance(error, Outage)
     )
 
 
-async def break_down(guard: Guard, times: int = 2) -> None:
+async def break_down(guard: GuardedCircuit, times: int = 2) -> None:
     for _ in range(times):
         with pytest.raises(Outage):
             await ask(guard, Outage("no answer\nand a second line"))
 
 
-async def test_open_it_refuses_at_once_and_says_for_how_long(guard: Guard, clock: FakeClock) -> None:
+async def test_open_it_refuses_at_once_and_says_for_how_long(guard: GuardedCircuit, clock: FakeClock) -> None:
     await break_down(guard)
     clock.seconds += 10
 
@@ -70,7 +70,7 @@ async def test_open_it_refuses_at_once_and_says_for_how_long(guard: Guard, clock
     assert caught.value.args == (20,)
 
 
-async def test_after_its_time_a_call_closes_it(guard: Guard, clock: FakeClock) -> None:
+async def test_after_its_time_a_call_closes_it(guard: GuardedCircuit, clock: FakeClock) -> None:
     await break_down(guard)
     clock.seconds += 30
 
@@ -78,14 +78,14 @@ async def test_after_its_time_a_call_closes_it(guard: Guard, clock: FakeClock) -
     assert guard.is_healthy()
 
 
-async def test_what_says_nothing_about_the_guarded_does_not_count(guard: Guard, clock: FakeClock) -> None:
+async def test_what_says_nothing_about_the_guarded_does_not_count(guard: GuardedCircuit, clock: FakeClock) -> None:
     for error in (ValueError("a mistake of the caller"), asyncio.CancelledError()) * 3:
         with pytest.raises(type(error)):
             await ask(guard, error)
     assert guard.is_healthy()
 
 
-async def test_a_cancelled_trial_makes_room_for_another(guard: Guard, clock: FakeClock) -> None:
+async def test_a_cancelled_trial_makes_room_for_another(guard: GuardedCircuit, clock: FakeClock) -> None:
     await break_down(guard)
     clock.seconds += 30
     with pytest.raises(asyncio.CancelledError):
@@ -94,7 +94,7 @@ async def test_a_cancelled_trial_makes_room_for_another(guard: Guard, clock: Fak
     assert await ask(guard) == "here"
 
 
-async def test_calls_in_flight_when_it_opened_close_nothing_and_are_no_trial(guard: Guard, clock: FakeClock) -> None:
+async def test_calls_in_flight_when_it_opened_close_nothing_and_are_no_trial(guard: GuardedCircuit, clock: FakeClock) -> None:
     """Six in flight, two fail: after the timeout the others' ends neither close it nor let two trials pass."""
     go = asyncio.Event()
 
@@ -116,7 +116,7 @@ async def test_calls_in_flight_when_it_opened_close_nothing_and_are_no_trial(gua
 
 
 async def test_every_change_of_state_is_named_once_in_the_log_and_told(
-    guard: Guard, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    guard: GuardedCircuit, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     told: list[BreakerState] = []
     guard.listeners.append(lambda: told.append(guard.state))
@@ -136,7 +136,7 @@ async def test_every_change_of_state_is_named_once_in_the_log_and_told(
     assert told == [BreakerState.OPEN, BreakerState.HALF_OPEN, BreakerState.CLOSED]
 
 
-def test_slow_calls_that_succeed_open_it_and_quick_ones_do_not(guard: Guard, clock: FakeClock) -> None:
+def test_slow_calls_that_succeed_open_it_and_quick_ones_do_not(guard: GuardedCircuit, clock: FakeClock) -> None:
     calls = SlowCalls(guard, clock, slow_seconds=0.1)
     for seconds in (0.2, 0.1, 0.2, 0.05):
         calls.record_success(begin(guard), seconds)

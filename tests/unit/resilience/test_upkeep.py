@@ -11,8 +11,8 @@ from typing import Any
 
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseError, DatabaseUnavailable
-from tasker.orchestration.schedule import Schedule
-from tasker.orchestration.turns import Turns
+from tasker.orchestration.schedule import PendingWork
+from tasker.orchestration.turns import ExclusiveTurns
 from tasker.orchestration.upkeep import FIRST_SECONDS, Upkeep
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tasker.services.engine.answers import DueAnswer
@@ -34,11 +34,11 @@ class Rig:
         policy = BreakerPolicy(failure_threshold=2, timeout_seconds=30, success_threshold=1)
         self.breaker = Breakers(self.clock, BreakerPolicies(task_readiness=policy, settle_seconds=0)).task_readiness
         here: Any = self
-        self.schedule = Schedule(self.clock)
+        self.schedule = PendingWork(self.clock)
         self.upkeep = Upkeep(
             here,
             here,
-            Turns(here, "sweep", self.clock, random, 3600),
+            ExclusiveTurns(here, "sweep", self.clock, random, 3600),
             here,
             self.schedule,
             self.clock,

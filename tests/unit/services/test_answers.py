@@ -9,7 +9,7 @@ import pytest
 from tasker.contracts.execution import Verdict
 from tasker.services.engine.answers import ClaimAnswer, DueAnswer, SubmitAnswer
 from tasker.services.engine.claims import ClaimRow
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker
 
 ROW = {"step": "s", "task": "t", "name": "pay", "template": 7, "ordinal": 2, "token": 3, "attempt": 1}
 
@@ -66,5 +66,5 @@ def test_a_submission_of_duplicates_alone_creates_nothing() -> None:
 
 
 def test_a_caller_never_offers_less_than_nothing() -> None:
-    assert Caller("w", 3).args()["slots"] == 3
-    assert Caller("w", 3).args(-1)["slots"] == 0
+    assert CompletingWorker("w", 3).args()["slots"] == 3
+    assert CompletingWorker("w", 3).args(-1)["slots"] == 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tasker.contracts.execution import Verdict
-from tasker.services.engine.changes import Change, completed, soonest_retry
+from tasker.services.engine.changes import StepChange, completed, soonest_retry
 
 
-def change(step: str, kind: str, token: int = 1) -> Change:
+def change(step: str, kind: str, token: int = 1) -> StepChange:
     return {"s": step, "t": "task", "kind": kind, "k": token}
 
 
@@ -25,8 +25,8 @@ def test_of_two_results_of_one_step_the_one_under_the_newer_token_counts_in_what
 
 
 def test_the_first_of_the_retries_is_told_and_what_is_put_off_is_none() -> None:
-    retries: list[Change] = [{**change(f"s{delay}", "retry"), "d": delay} for delay in (300, 20, None)]
-    put_off: Change = {**change("s", "defer"), "d": 1}
+    retries: list[StepChange] = [{**change(f"s{delay}", "retry"), "d": delay} for delay in (300, 20, None)]
+    put_off: StepChange = {**change("s", "defer"), "d": 1}
 
     assert soonest_retry([*retries, put_off]) == 20
     assert soonest_retry([put_off, change("s", "ok")]) is None

@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.services.domain_events.window import Window
+from tasker.services.domain_events.window import InFlightWindow
 
 
 @given(st.sets(st.integers(1, 100), min_size=1).flatmap(lambda each: st.permutations(sorted(each))), st.data())
@@ -20,7 +20,7 @@ def test_what_is_settled_is_dealt_with_and_so_is_all_before_it(order: list[int],
         settled.append(position)
 
     async def run() -> None:
-        window = Window(0, len(order), settle)
+        window = InFlightWindow(0, len(order), settle)
         for position in sorted(order):
             await window.open(position)
         calls = []
@@ -40,7 +40,7 @@ async def test_behind_one_that_is_not_dealt_with_there_is_room_for_so_many_only(
     async def settle(_: int) -> None:
         """Nothing to do."""
 
-    window = Window(0, 2, settle)
+    window = InFlightWindow(0, 2, settle)
     await window.open(1)
     await window.open(2)
     await window.close(2)

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from tasker.settings import check as checking
 from tasker.settings.layering import nested
-from tasker.settings.problems import Problem, render
+from tasker.settings.problems import SettingProblem, render
 from tasker.settings.redaction import PATTERNS, REDACTED, redacted, without_password
 from tasker.settings.substitution import Substitution
 
 check = partial(checking.check, reserved={})  # what is reserved has its form already
 
 
-def problems_of(values: dict[str, Any]) -> dict[str, Problem]:
+def problems_of(values: dict[str, Any]) -> dict[str, SettingProblem]:
     return {problem.path: problem for problem in check(nested(values)).problems}
 
 

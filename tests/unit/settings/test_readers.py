@@ -19,18 +19,18 @@ from tasker.contracts.plan import RetryPolicy
 from tasker.contracts.rules.limits import MAX_COUNT
 from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.execution.settings import WorkerSettings
-from tasker.lifecycle.choices import Limits
+from tasker.lifecycle.choices import ExpansionLimits
 from tasker.lifecycle.deployment import EventSettings
 from tasker.lifecycle.pressure import BufferLimits, DepthLimits
 from tasker.messaging.queues import QueueNames
 from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
 from tasker.orchestration.pruning.retention import RetentionSettings
-from tasker.orchestration.sweeping.storms import StormSettings
+from tasker.orchestration.sweeping.storms import FailureBurstSettings
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.process.http import HttpPool, HttpSettings, PortSettings
 from tasker.resilience.registry import BreakerPolicies
 from tasker.services.authentication.settings import ApiKey, AuthSettings
-from tasker.services.engine.calls import Rules
+from tasker.services.engine.calls import FleetRules
 from tasker.settings.catalogue import Parameter, by_path, parameters
 from tasker.settings.check import check
 from tasker.settings.installed import plugin_tables, settings_model
@@ -73,8 +73,8 @@ READERS: dict[Any, set[str]] = {
     Configured: {"configuration", "_configuration", "chosen", "limits", "found"},
     WorkerSettings: {"settings", "_settings"},
     SweepSettings: {"limits", "settings", "_settings", "sweeps"},
-    Rules: {"rules"},
-    Limits: {"limits"},
+    FleetRules: {"rules"},
+    ExpansionLimits: {"limits"},
     QueueNames: {"names", "self"},
     EventSettings: {"settings", "_settings"},
     BreakerPolicies: {"policies", "_policies"},
@@ -90,7 +90,7 @@ READERS: dict[Any, set[str]] = {
     RetentionSettings: {"settings", "_settings"},
     StalenessLimits: {"limits"},
     StalenessSettings: {"settings", "_settings"},
-    StormSettings: {"settings"},
+    FailureBurstSettings: {"settings"},
 }
 """What the seam makes, and what it is called where it is read: another thing with a field of that name is no reader."""
 

@@ -14,14 +14,14 @@ from tasker.template.compile import compile_text
 from tasker.template.mapping import Mapping
 from tasker.template.model import TEMPLATE
 from tasker.template.output.render import render_text
-from tasker.template.shapes import Choice, ListOf, MapOf, Shape
+from tasker.template.shapes import Choice, ListOf, MapOf, ValueKind
 from tests.unit.template.support import steps
 
 PAGE = (Path(__file__).parents[3] / "docs" / "templates.md").read_text()
 SNIPPETS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
-def words_of(shape: Shape) -> Iterator[str]:
+def words_of(shape: ValueKind) -> Iterator[str]:
     if isinstance(shape, (ListOf, MapOf)):
         yield from words_of(shape.item)
     elif isinstance(shape, Choice):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tasker.template.schema.check import Problem, check_input, check_result, prepared
+from tasker.template.schema.check import SchemaMismatch, check_input, check_result, prepared
 from tests.unit.template.support import plan_of, step, top
 
 ORDER = {
@@ -62,7 +62,7 @@ def test_every_problem_is_named_with_its_path(value: object, problems: list[tupl
 def test_the_input_of_a_plan_is_checked_against_its_schema() -> None:
     plan = plan_of(top("input_schema: {type: object, required: [id]}"))
     assert check_input(plan, {"id": 1}) == []
-    assert check_input(plan, {}) == [Problem("$.id", "is required and missing")]
+    assert check_input(plan, {}) == [SchemaMismatch("$.id", "is required and missing")]
 
 
 def test_a_plan_without_schema_accepts_everything() -> None:
@@ -70,7 +70,7 @@ def test_a_plan_without_schema_accepts_everything() -> None:
 
 
 def test_a_problem_reads_as_path_and_message() -> None:
-    problem = Problem("$.id", "is required and missing")
+    problem = SchemaMismatch("$.id", "is required and missing")
     assert str(problem) == "$.id: is required and missing"
     assert problem.to_dict() == {"path": "$.id", "message": "is required and missing"}
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.backoff import Backoff
+from tasker.contracts.backoff import BackoffPolicy
 from tasker.errors import DatabaseError
 from tasker.process.connections.engines import Engines
 from tasker.process.presence import heartbeat
-from tasker.services.engine.calls import Rules
-from tasker.services.submitting.submission import Submitted
+from tasker.services.engine.calls import FleetRules
+from tasker.services.submitting.submission import SubmissionResult
 from tasker.services.waiting import waiters
-from tasker.services.waiting.waiters import REGISTER, Telling, Waiters
+from tasker.services.waiting.waiters import REGISTER, WaiterRegistration, Waiters
 from tests.support.servers.silent import silent_server
 
 PATIENCE = 30
@@ -69,14 +69,14 @@ class Listener:
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Still much longer than the time between two notices, or two that begin to wait."""
-    monkeypatch.setattr(waiters, "LOOKS", Backoff(OFTEN * 10, OFTEN * 10))
-    monkeypatch.setattr(waiters, "TOLD", Backoff(OFTEN * 10, OFTEN * 10))
+    monkeypatch.setattr(waiters, "LOOKS", BackoffPolicy(OFTEN * 10, OFTEN * 10))
+    monkeypatch.setattr(waiters, "NOTIFIED", BackoffPolicy(OFTEN * 10, OFTEN * 10))
 
 
 async def test_a_lost_notice_is_made_up_for_while_others_arrive_all_the_time() -> None:
     database, others = Database(), [f"other {number}" for number in range(1000)]
     waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
-    waiting.submitted(Telling("me"), [Submitted(name, 1) for name in ["lost", *others]])
+    waiting.submitted(WaiterRegistration("me"), [SubmissionResult(name, 1) for name in ["lost", *others]])
     lost = asyncio.create_task(waiting.wait("lost"))
     await asyncio.sleep(0)
     async with asyncio.timeout(PATIENCE):
@@ -98,10 +98,10 @@ async def test_a_lost_notice_is_made_up_for_while_others_arrive_all_the_time() -
 async def test_who_reads_a_task_at_its_end_asks_for_nothing_else_and_believes_no_notice_that_came_too_soon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiters, "TOLD", Backoff(PATIENCE * 10, PATIENCE * 10))
+    monkeypatch.setattr(waiters, "NOTIFIED", BackoffPolicy(PATIENCE * 10, PATIENCE * 10))
     database, task = Database(), Task()
     waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
-    waiting.submitted(Telling("me"), [Submitted("task", 1)])
+    waiting.submitted(WaiterRegistration("me"), [SubmissionResult("task", 1)])
     reading = asyncio.create_task(waiting.read("task", task.read, shows_end=lambda ended: ended))
     async with asyncio.timeout(PATIENCE):
         await asyncio.sleep(0)
@@ -122,7 +122,7 @@ async def test_who_only_waits_is_told_of_an_end_by_who_reads_it() -> None:
     task = Task()
     task.ended = True
     waiting = Waiters(Database().ask, "me", lambda heard: Listener(True), watches=False)
-    waiting.submitted(Telling("me"), [Submitted("task", 1)])
+    waiting.submitted(WaiterRegistration("me"), [SubmissionResult("task", 1)])
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         group.create_task(waiting.read("task", task.read, shows_end=lambda ended: ended))
         group.create_task(waiting.wait("task"))
@@ -152,7 +152,7 @@ async def test_of_many_that_begin_to_wait_one_after_another_each_is_looked_at_on
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for pauses in ("TOLD", "LOOKS"):
-        monkeypatch.setattr(waiters, pauses, Backoff(PATIENCE * 10, PATIENCE * 10))
+        monkeypatch.setattr(waiters, pauses, BackoffPolicy(PATIENCE * 10, PATIENCE * 10))
     database, tasks = Database(), [f"task {number}" for number in range(30)]
     waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
     joined = []
@@ -173,7 +173,7 @@ async def test_of_many_that_begin_to_wait_one_after_another_each_is_looked_at_on
 async def test_a_task_that_could_not_be_looked_at_when_it_was_new_is_looked_at_soon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiters, "TOLD", Backoff(OFTEN, PATIENCE * 10))
+    monkeypatch.setattr(waiters, "NOTIFIED", BackoffPolicy(OFTEN, PATIENCE * 10))
     database, fails = Database("task"), ["first look"]
 
     async def ask(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -182,7 +182,7 @@ async def test_a_task_that_could_not_be_looked_at_when_it_was_new_is_looked_at_s
         return await database.ask(statement, params)
 
     waiting = Waiters(ask, "me", lambda heard: Listener(True), watches=False)
-    waiting.submitted(Telling("me"), [Submitted("other", 1)])
+    waiting.submitted(WaiterRegistration("me"), [SubmissionResult("other", 1)])
     other = asyncio.create_task(waiting.wait("other"))
     for _ in range(20):  # the pauses have become long
         waiting._due = 0.0
@@ -206,7 +206,7 @@ async def test_a_program_that_may_not_register_looks_all_the_same() -> None:
 async def test_a_task_whose_end_was_missed_while_it_was_submitted_is_looked_at_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiters, "TOLD", Backoff(PATIENCE * 10, PATIENCE * 10))
+    monkeypatch.setattr(waiters, "NOTIFIED", BackoffPolicy(PATIENCE * 10, PATIENCE * 10))
     database = Database("task")
     waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
     other = asyncio.create_task(waiting.wait("another"))
@@ -215,7 +215,7 @@ async def test_a_task_whose_end_was_missed_while_it_was_submitted_is_looked_at_a
     waiting.look_again()  # the notifications begin, or begin again: this one's end came before
     async with asyncio.timeout(PATIENCE):
         await database.looked.wait()
-        waiting.submitted(submission, [Submitted("task", 1)])
+        waiting.submitted(submission, [SubmissionResult("task", 1)])
         await waiting.wait("task")
     other.cancel()
     await waiting.close()
@@ -228,7 +228,7 @@ async def test_a_process_that_ends_does_not_wait_for_a_silent_database_to_tell_o
     messaging: Any = SimpleNamespace(backend=SimpleNamespace())
     async with silent_server() as silent:
         url = f"postgresql://nobody@127.0.0.1:{silent.port}/none?connect_timeout=600"
-        engines = Engines(url, messaging, Rules())
+        engines = Engines(url, messaging, FleetRules())
         engines.notices.note({"task": "somebody"})
         await asyncio.wait_for(engines.close(), PATIENCE)
 

@@ -8,16 +8,16 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.services.listings import Transition
+from tasker.services.listings import TransitionDetail
 from tasker.web.views.timeline import WIDE, timeline
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WAYS = ("pending", "enqueued", "in_progress", "waiting_for_retry")
 
 
-def move(step: str | None, state: str, seconds: float, attempt: int = 1, sort_key: int = 1) -> Transition:
+def move(step: str | None, state: str, seconds: float, attempt: int = 1, sort_key: int = 1) -> TransitionDetail:
     at = START + timedelta(seconds=seconds)
-    return Transition("step" if step else "task", step, None, state, at, sort_key, None, attempt, None, None)
+    return TransitionDetail("step" if step else "task", step, None, state, at, sort_key, None, attempt, None, None)
 
 
 RETRIED = [

@@ -22,17 +22,17 @@ from typing import Any
 
 from tasker.errors import HandlerLoadError
 from tasker.execution.attempt.call import call_blocking
-from tasker.execution.attempt.cancel import CancelFlag
-from tasker.execution.attempt.modes.kept_values import ReceivedValues
-from tasker.execution.attempt.modes.wire import HEADER, STOP, answer, attempt_from, frame, said
-from tasker.execution.attempt.outcome import not_in_process, raised
+from tasker.execution.attempt.cancel import AttemptCancelFlag
+from tasker.execution.attempt.modes.kept_values import SharedValueReceiver
+from tasker.execution.attempt.modes.wire import HEADER, STOP, answer, attempt_from, frame, parse_output
+from tasker.execution.attempt.outcome import not_in_process, settle_exception
 from tasker.execution.attempt.values import Ending
 from tasker.execution.reporting.from_child import ChildReporter
 from tasker.log_format import log_as_parent
 from tasker.registry.handler_object import to_handler
 from tasker.registry.invocation import HandlerSource, ResolvedHandler
 from tasker.registry.method_dispatch_wrapper import entry_point
-from tasker.step_output import keep_output
+from tasker.step_output import capture_logs
 from tasker.types.context import StepContext
 
 PR_SET_PDEATHSIG = 1
@@ -43,14 +43,14 @@ HEARD = 0.05
 """Seconds in which a thread that a signal has woken knows of it."""
 
 
-class Child:
+class SubprocessMain:
     """Serves the parent at the other end of `connection` until that end is closed."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        self._flag = CancelFlag()
-        self._received = ReceivedValues()
+        self._flag = AttemptCancelFlag()
+        self._received = SharedValueReceiver()
         self._sending = threading.RLock()  # a signal may come while it is held
 
     def serve(self) -> None:
@@ -106,11 +106,11 @@ class Child:
 
 
 def _run(
-    message: Mapping[str, Any], flag: CancelFlag, send: Callable[[Mapping[str, Any]], None], received: ReceivedValues
+    message: Mapping[str, Any], flag: AttemptCancelFlag, send: Callable[[Mapping[str, Any]], None], received: SharedValueReceiver
 ) -> Ending:
     sys.path[:] = message["sys_path"]
     level = message["kept_log_level"]
-    reporter = ChildReporter(level, lambda report: _tell(send, said(message["call"], report)))
+    reporter = ChildReporter(level, lambda report: _tell(send, parse_output(message["call"], report)))
     attempt = attempt_from(message, flag, reporter, received)  # first: what was sent is not sent again
     source = HandlerSource(**message["source"])
     try:
@@ -118,8 +118,8 @@ def _run(
     except HandlerLoadError as error:
         return not_in_process(message["name"], str(error))
     except Exception as error:  # the code has changed since the worker read it
-        return raised(error, message["name"])
-    keep_output(level)
+        return settle_exception(error, message["name"])
+    capture_logs(level)
     return call_blocking(attempt, ResolvedHandler(message["kind"], call, message["name"], source))
 
 
@@ -144,7 +144,7 @@ def _entry(source: HandlerSource) -> Callable[[StepContext], Any]:
 def _end_with_parent(parent: int) -> None:
     """Have the kernel kill this process when its parent ends: no handler that keeps the interpreter's lock delays it.
 
-    Where the kernel cannot (it is Linux's), `Child` notices by itself, as soon as it gets the lock.
+    Where the kernel cannot (it is Linux's), `SubprocessMain` notices by itself, as soon as it gets the lock.
     """
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes
@@ -161,4 +161,4 @@ def main() -> None:
     connection.set_inheritable(False)
     connection.settimeout(None)  # whatever the default is here
     log_as_parent()
-    Child(connection).serve()
+    SubprocessMain(connection).serve()

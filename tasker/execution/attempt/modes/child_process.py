@@ -15,7 +15,7 @@ from typing import Any
 
 from tasker.contracts.reporting import LogLine, ProgressReport, Reporter
 from tasker.execution.attempt import log
-from tasker.execution.attempt.modes.kept_values import SentValues
+from tasker.execution.attempt.modes.kept_values import SharedValueSender
 from tasker.execution.attempt.modes.wire import (
     HEADER,
     STOP,
@@ -40,13 +40,13 @@ LAST_WORDS = 0.2
 NO_ANSWER = "wrote something else than an answer to the connection to its worker"
 
 
-class ChildProcess:
+class Subprocess:
     """One running child, which works on one request at a time. `exited` is done when it has gone."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        self.sent = SentValues()
+        self.sent = SharedValueSender()
         self._process = process
         self._reader = reader
         self._writer = writer
@@ -60,7 +60,7 @@ class ChildProcess:
         self.exited.add_done_callback(self._hang_up)
 
     @classmethod
-    async def start(cls) -> ChildProcess:
+    async def start(cls) -> Subprocess:
         """Start a child in a session of its own, so that a Ctrl-C at the terminal does not reach it."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -137,7 +137,7 @@ class ChildProcess:
                 self._answer.set_result(answer)
             else:
                 self._strange = True
-                log.warning("child_process_distrusted", None, pid=self._process.pid, answered=call, asked=self._call)
+                log.warning("subprocess_replaced", None, pid=self._process.pid, answered=call, asked=self._call)
 
     def _keep(self, call: CallId, report: LogLine | ProgressReport) -> None:
         """Nothing of a call that is over, which a thread that was left behind may say."""

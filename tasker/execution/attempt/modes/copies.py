@@ -12,13 +12,13 @@ from typing import NoReturn
 _loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
 
 
-def guard_loop() -> None:
+def guard_forked_loop() -> None:
     """From now on no copy of this process runs the loop that runs here: it would write to the worker's connections."""
     _loops.add(asyncio.get_running_loop())
     _register()
 
 
-def end_copy(of: int, handler: str) -> None:
+def exit_forked_copy(of: int, handler: str) -> None:
     """End this process at once when it is not the one with the process id `of`: only the original answers."""
     if os.getpid() != of:
         _end(f"{handler} has forked, and the copy came back from it; end it with os._exit() in the handler")

@@ -7,11 +7,11 @@ import itertools
 from typing import Any
 
 from tasker.contracts.execution import Failure
-from tasker.execution.attempt.modes.child_process import ChildProcess
+from tasker.execution.attempt.modes.child_process import Subprocess
 from tasker.execution.attempt.modes.memory import exceeded, resident_mb
 from tasker.execution.attempt.modes.wire import CallId, NotAFrame, call_id, ending_from, frame, request
 from tasker.execution.attempt.outcome import crashed, not_in_process, over_memory, timed_out
-from tasker.execution.attempt.placing import Places, Waits
+from tasker.execution.attempt.placing import HandlerCapacity, CapacityWaits
 from tasker.execution.attempt.values import Attempt, Ending
 from tasker.registry.invocation import ResolvedHandler
 
@@ -26,16 +26,16 @@ FOR_UNNAMED = (
 )
 
 
-class ProcessMode:
+class SubprocessExecutor:
     """Runs handlers in at most `size` child processes, started when needed and used again.
 
     Parameters: `kill_grace` is how many seconds a child has between SIGTERM and SIGKILL; `waits` says how steps wait
     for a child.
     """
 
-    def __init__(self, size: int, kill_grace: float, waits: Waits) -> None:
-        self.places = Places(size, "process", HINT, waits)
-        self._idle: list[ChildProcess] = []
+    def __init__(self, size: int, kill_grace: float, waits: CapacityWaits) -> None:
+        self.places = HandlerCapacity(size, "process", HINT, waits)
+        self._idle: list[Subprocess] = []
         self._numbers = itertools.count(1)
         self._going: set[asyncio.Task[None]] = set()
         self._kill_grace = kill_grace
@@ -84,7 +84,7 @@ class ProcessMode:
             return over_memory(attempt.step.memory_mb or 0, peak, handler.name)
         return timed_out(limit, handler.name, "; its process was stopped")
 
-    def _request(self, call: CallId, attempt: Attempt, handler: ResolvedHandler, child: ChildProcess) -> bytes:
+    def _request(self, call: CallId, attempt: Attempt, handler: ResolvedHandler, child: Subprocess) -> bytes:
         try:
             return frame(request(call, attempt, handler, child.sent))
         except BaseException:  # else the child would be lost, or asked about values that it has not been sent
@@ -92,7 +92,7 @@ class ProcessMode:
             raise
 
     async def _answered(
-        self, attempt: Attempt, handler: ResolvedHandler, child: ChildProcess, asking: asyncio.Future[dict[str, Any]]
+        self, attempt: Attempt, handler: ResolvedHandler, child: Subprocess, asking: asyncio.Future[dict[str, Any]]
     ) -> Ending:
         try:
             answer = asking.result()
@@ -101,20 +101,20 @@ class ProcessMode:
         self._idle.append(child)
         return ending_from(answer)
 
-    def _abandon(self, child: ChildProcess) -> None:
+    def _abandon(self, child: Subprocess) -> None:
         """Kill a child that nobody can wait for here."""
         going = asyncio.ensure_future(child.stop(0))
         self._going.add(going)
         going.add_done_callback(self._going.discard)
 
-    async def _child(self, memory_mb: int | None) -> ChildProcess:
+    async def _child(self, memory_mb: int | None) -> Subprocess:
         """An idle child, or a new one; one that holds much of the limit already from earlier calls is not used."""
         while self._idle:
             child = self._idle.pop()
             if child.sound and (memory_mb is None or resident_mb(child.pid) < memory_mb / 2):
                 return child
             self._abandon(child)
-        return await ChildProcess.start()
+        return await Subprocess.start()
 
 
 def _unreachable(handler: ResolvedHandler) -> Failure:
@@ -123,6 +123,6 @@ def _unreachable(handler: ResolvedHandler) -> Failure:
     return not_in_process(handler.name, UNNAMED, FOR_UNNAMED)
 
 
-def _watched(child: ChildProcess, memory_mb: int | None) -> list[asyncio.Task[int]]:
+def _watched(child: Subprocess, memory_mb: int | None) -> list[asyncio.Task[int]]:
     """Done once the child holds more than it may."""
     return [] if memory_mb is None else [asyncio.ensure_future(exceeded(child.pid, memory_mb))]

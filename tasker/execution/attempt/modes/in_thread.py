@@ -10,15 +10,15 @@ from tasker.contracts.execution import Claim
 from tasker.execution.attempt import log
 from tasker.execution.attempt.call import call_blocking
 from tasker.execution.attempt.modes.threads import Job, Threads
-from tasker.execution.attempt.outcome import left_running
-from tasker.execution.attempt.placing import Places, Waits
-from tasker.execution.attempt.values import Attempt, Cancelled, Ending, Unreported
+from tasker.execution.attempt.outcome import thread_leaked
+from tasker.execution.attempt.placing import HandlerCapacity, CapacityWaits
+from tasker.execution.attempt.values import Attempt, AttemptCancelled, Ending, UnreportedEnd
 from tasker.registry.invocation import ResolvedHandler
 
 HINT = "raise worker.execution.threads, or lower max_concurrent_handlers"
 
 
-class ThreadMode:
+class ThreadExecutor:
     """Runs handlers in a bounded pool of threads.
 
     A timed-out thread goes on; the attempt ends without it, the thread is counted as leaked and replaced, and what it
@@ -29,8 +29,8 @@ class ThreadMode:
     behind.
     """
 
-    def __init__(self, size: int, stop_grace: float, waits: Waits, on_leaked_thread: Callable[[Claim], None]) -> None:
-        self.places = Places(size, "thread", HINT, waits)
+    def __init__(self, size: int, stop_grace: float, waits: CapacityWaits, on_leaked_thread: Callable[[Claim], None]) -> None:
+        self.places = HandlerCapacity(size, "thread", HINT, waits)
         self._threads: Threads[Ending] = Threads(size, self.places.release)
         self._stop_grace = stop_grace
         self._on_leaked_thread = on_leaked_thread
@@ -45,7 +45,7 @@ class ThreadMode:
     async def run(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         """Run a handler in a thread and wait for it at most `limit` seconds."""
         if not await self.places.take(attempt, limit):
-            return left_running(limit, handler.name)
+            return thread_leaked(limit, handler.name)
         job = self._start(attempt, handler)
         abandon = partial(self._abandon, attempt, job)
         attempt.cancel.wake = partial(self._stop, abandon)
@@ -53,7 +53,7 @@ class ThreadMode:
         self._running.add(abandon)
         try:
             ending = await job.done
-            return left_running(limit, handler.name) if ending is None else ending
+            return thread_leaked(limit, handler.name) if ending is None else ending
         except asyncio.CancelledError:
             abandon()
             raise
@@ -81,7 +81,7 @@ class ThreadMode:
             log.warning("handler_thread_leaked", attempt.claim, leaked=self._threads.leaked)
             self._on_leaked_thread(attempt.claim)
 
-    def _stop(self, abandon: Callable[[], None], end: type[Unreported]) -> None:
+    def _stop(self, abandon: Callable[[], None], end: type[UnreportedEnd]) -> None:
         """The thread may look at `context.cancelled`. It is waited for, but not for long when the step is not ours."""
-        if end is not Cancelled:
+        if end is not AttemptCancelled:
             asyncio.get_running_loop().call_later(self._stop_grace, abandon)

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from tasker.contracts.own_copy import CopiedWhenRead
+from tasker.contracts.own_copy import CopyOnRead
 
 KEPT_BYTES = 8 * 1024 * 1024
 """Of JSON, in one child: twice the largest result that may be stored, unless the configuration allows larger ones."""
@@ -35,7 +35,7 @@ class _Kept(NamedTuple):
     size: int
 
 
-class SentValues:
+class SharedValueSender:
     """What one child keeps, as its parent knows it. Nothing of a task of which it runs the first step.
 
     A value is the same as long as it is the same object: what the worker asks the database for anew is sent anew.
@@ -55,7 +55,7 @@ class SentValues:
         self._use([(task, kind, name) for kind, values in kinds.items() for name in values])
         found: dict[str, Any] = {}
         for kind, values in kinds.items():
-            original = CopiedWhenRead.of(values).original
+            original = CopyOnRead.of(values).original
             found[kind] = {
                 name: self._reference((task, kind, name), original(name)) if again else {"is": original(name)}
                 for name in values
@@ -110,15 +110,15 @@ class SentValues:
         self._dropped.append(dropped.number)
 
 
-class ReceivedValues:
+class SharedValueReceiver:
     """What a child has been sent and keeps: whoever reads it gets a copy."""
 
     def __init__(self) -> None:
         self._kept: dict[int, Any] = {}
 
-    def read(self, references: Mapping[str, Reference]) -> CopiedWhenRead:
+    def read(self, references: Mapping[str, Reference]) -> CopyOnRead:
         """The values that were sent in this way."""
-        return CopiedWhenRead.of({name: self._value(each) for name, each in references.items()})
+        return CopyOnRead.of({name: self._value(each) for name, each in references.items()})
 
     def drop(self, numbers: Iterable[int]) -> None:
         """Keep these no longer."""

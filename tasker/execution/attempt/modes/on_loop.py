@@ -6,12 +6,12 @@ import asyncio
 
 from tasker.contracts.execution import Failure
 from tasker.execution.attempt.call import call_async
-from tasker.execution.attempt.cancel import CancelFlag
+from tasker.execution.attempt.cancel import AttemptCancelFlag
 from tasker.execution.attempt.outcome import timed_out
-from tasker.execution.attempt.values import Attempt, Ending, Unreported
+from tasker.execution.attempt.values import Attempt, Ending, UnreportedEnd
 from tasker.registry.invocation import ResolvedHandler
 
-NAG_SECONDS = 1.0
+REPEAT_WARNING_SECONDS = 1.0
 """A handler that swallows its cancellation is cancelled again after so many seconds."""
 
 
@@ -41,7 +41,7 @@ class _Watch:
 
     __slots__ = ("_before", "_cancels", "_flag", "_loop", "_start", "_task", "_timer", "expired")
 
-    def __init__(self, flag: CancelFlag, limit: float) -> None:
+    def __init__(self, flag: AttemptCancelFlag, limit: float) -> None:
         self._flag = flag
         self._loop = asyncio.get_running_loop()
         self._task = _current_task()
@@ -50,7 +50,7 @@ class _Watch:
         self._timer = self._loop.call_later(limit, self._expire)
         self.expired = False
 
-    def stop(self, _: type[Unreported]) -> None:
+    def stop(self, _: type[UnreportedEnd]) -> None:
         """The cancel flag was set."""
         self._timer.cancel()
         self._cancel()
@@ -89,7 +89,7 @@ class _Watch:
             self._before = self._task.cancelling()
         self._cancels += 1
         self._task.cancel()
-        self._timer = self._loop.call_later(NAG_SECONDS, self._cancel)
+        self._timer = self._loop.call_later(REPEAT_WARNING_SECONDS, self._cancel)
 
 
 def _current_task() -> asyncio.Task[object]:

@@ -18,8 +18,8 @@ from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
 from tasker.contracts.reporting import LogLine, ProgressReport, Reporter
 from tasker.contracts.tracing import TraceContext
-from tasker.execution.attempt.cancel import CancelFlag
-from tasker.execution.attempt.modes.kept_values import ReceivedValues, SentValues
+from tasker.execution.attempt.cancel import AttemptCancelFlag
+from tasker.execution.attempt.modes.kept_values import SharedValueReceiver, SharedValueSender
 from tasker.execution.attempt.values import Attempt, Checkpoint, Ending, with_events
 from tasker.registry.invocation import ResolvedHandler
 
@@ -80,7 +80,7 @@ def call_id(attempt: Attempt, number: int) -> CallId:
     return [attempt.claim.step_uuid, attempt.claim.token, number]
 
 
-def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: SentValues) -> dict[str, Any]:
+def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: SharedValueSender) -> dict[str, Any]:
     """What a child that was `sent` these values needs to run the attempt: where the handler lies, and the rest of its
     context."""
     return {
@@ -99,7 +99,7 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Sent
     }
 
 
-def attempt_from(message: Mapping[str, Any], flag: CancelFlag, reporter: Reporter, received: ReceivedValues) -> Attempt:
+def attempt_from(message: Mapping[str, Any], flag: AttemptCancelFlag, reporter: Reporter, received: SharedValueReceiver) -> Attempt:
     """The attempt as the child sees it. Checkpoints are saved by the parent, which also keeps what `reporter` gets."""
     plan = Plan.from_json(message["plan"])
     context, results = received.read(message["task_context"]), received.read(message["dependency_results"])
@@ -150,14 +150,14 @@ def _ending(kind: str, fields: Mapping[str, Any]) -> Ending:
             return Checkpoint(**fields)
 
 
-def said(call: CallId, report: LogLine | ProgressReport) -> dict[str, Any]:
+def parse_output(call: CallId, report: LogLine | ProgressReport) -> dict[str, Any]:
     """What the handler says while it runs, as a message. Fields that are no JSON are told as text."""
     kind = "line" if isinstance(report, LogLine) else "progress"
     return {"call": call, "type": kind, "fields": _fields(report)}
 
 
 def report_from(message: Mapping[str, Any]) -> LogLine | ProgressReport | None:
-    """The value that `said` was given; None for an answer. Raises `NotAFrame`."""
+    """The value that `parse_output` was given; None for an answer. Raises `NotAFrame`."""
     kind = REPORTS.get(message.get("type", ""))
     try:
         return None if kind is None else kind(**message["fields"])

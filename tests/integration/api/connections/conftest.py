@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from tasker.api.connection_limits import ConnectionLimits
-from tasker.api.envelope import Envelope, Limits
+from tasker.api.envelope import Envelope, RequestLimits
 from tasker.api.http_server import HttpServer
 from tasker.api.sockets import listen
 from tests.support.waiting import LIMIT_SECONDS
@@ -102,7 +102,7 @@ async def serve() -> AsyncIterator[Serve]:
     async with AsyncExitStack() as stack:
 
         async def started(seconds: float = 30, **limits: Any) -> Served:
-            interface = Envelope(small, Limits(body_bytes=BODY_BYTES, seconds=seconds), lambda: None)
+            interface = Envelope(small, RequestLimits(body_bytes=BODY_BYTES, seconds=seconds), lambda: None)
             server = HttpServer(interface, listen("127.0.0.1", 0), grace_seconds=1, limits=ConnectionLimits(**limits))
             await server.start()
             stack.push_async_callback(server.stop)

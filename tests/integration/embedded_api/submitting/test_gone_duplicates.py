@@ -14,7 +14,7 @@ from tasker.contracts.plan import Plan
 from tasker.errors import ConnectionLost, DuplicateTask
 from tasker.handler import HandlerRegistry
 from tasker.services.engine.guarded_connection import GuardedConnection
-from tasker.services.submitting.submission import DUPLICATED, Request, Submitted
+from tasker.services.submitting.submission import DUPLICATED, Submission, SubmissionResult
 
 BeforeLook = Callable[[Callable[[], object]], None]
 PRUNE = """select tasker.prune_v1(jsonb_build_object('named_task_uuid', named_task_uuid, 'failed', troubled,
@@ -72,10 +72,10 @@ async def test_of_many_only_that_one_is_submitted_again(
     kept = await running.submit(plan, {"name": "Ada"}, idempotency_key="kept")
     before_look(lambda: prune(running.database_url, ended.task_uuid))
     keys = ("new", "ended", "kept")
-    requests = [Request({"name": key}, idempotency_key=key) for key in keys]
+    requests = [Submission({"name": key}, idempotency_key=key) for key in keys]
     new, again, old = await running.submit_many(plan, requests)
-    assert isinstance(new, Submitted)
-    assert isinstance(again, Submitted)
+    assert isinstance(new, SubmissionResult)
+    assert isinstance(again, SubmissionResult)
     assert isinstance(old, DuplicateTask)
     assert old.task_uuid == kept.task_uuid
     for task in (new, again):

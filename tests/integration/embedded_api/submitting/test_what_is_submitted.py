@@ -12,8 +12,8 @@ import pytest
 import tasker
 from tasker.contracts.plan import Plan
 from tasker.errors import InputInvalid, NotStorable, TaskerError, UsageError
-from tasker.services.server.bulk_submission import Order
-from tasker.services.submitting.submission import Request, Submitted
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tasker.template import compile_text
 
 ANYTHING = "{name: anything, namespace: caller, version: 1, steps: [{name: greet, handler: greet}]}"
@@ -32,9 +32,9 @@ def test_an_order_whose_option_does_not_fit_holds_up_no_other(
     app: tasker.SyncApp, plan: Plan, option: dict[str, Any]
 ) -> None:
     app.submit(plan, {"name": "first"})
-    requests = [Request({"name": "a"}), Request({"name": "b"}, **option), Request({"name": "c"})]
-    answers = app.submit_orders([Order(plan.namespace, plan.name, None, request) for request in requests])
-    assert [isinstance(answer, Submitted) for answer in answers] == [True, False, True]
+    requests = [Submission({"name": "a"}), Submission({"name": "b"}, **option), Submission({"name": "c"})]
+    answers = app.submit_orders([TemplateSubmission(plan.namespace, plan.name, None, request) for request in requests])
+    assert [isinstance(answer, SubmissionResult) for answer in answers] == [True, False, True]
     assert isinstance(answers[1], (NotStorable, UsageError))
     assert next(iter(option)) in answers[1].message
 
@@ -114,9 +114,9 @@ def test_a_long_target_is_refused_in_the_caller_s_transaction_too(app: tasker.Sy
 
 def test_an_order_of_a_template_that_none_can_be_holds_up_no_other(app: tasker.SyncApp, plan: Plan) -> None:
     app.submit(plan, {"name": "first"})
-    orders = [Order(plan.namespace, name, None, Request({"name": "a"})) for name in ("\ud800", "\0", plan.name)]
+    orders = [TemplateSubmission(plan.namespace, name, None, Submission({"name": "a"})) for name in ("\ud800", "\0", plan.name)]
     answers = app.submit_orders(orders)
-    assert [type(answer) for answer in answers] == [UsageError, UsageError, Submitted]
+    assert [type(answer) for answer in answers] == [UsageError, UsageError, SubmissionResult]
 
 
 def test_texts_as_long_as_an_index_takes_are_kept(app: tasker.SyncApp, plan: Plan) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tasker import App
-from tasker.services.fleet.analytics import Analytics, Bottlenecks, Slow
+from tasker.services.fleet.analytics import Analytics, Bottlenecks, SlowItem
 from tests.integration.engine.fleet.conftest import Watched, over_http
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import Lab, fail, ok
@@ -93,7 +93,7 @@ def test_answers_over_http_have_the_numbers_under_their_names(worked: Lab) -> No
 
 
 def test_a_full_pool_is_told() -> None:
-    slow = Slow("shop", "order", "1.0.0", 10, 0, 1.0, 1.0, None)
+    slow = SlowItem("shop", "order", "1.0.0", 10, 0, 1.0, 1.0, None)
 
     assert Bottlenecks([slow], [], {}, 0.9).recommendations == [
         "the pool of this process is nearly full: raise common.database.pool.max_connections"

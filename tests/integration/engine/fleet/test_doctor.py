@@ -11,7 +11,7 @@ import pytest
 
 from tasker import App
 from tasker.process.system import new_uuid
-from tasker.services.fleet.doctor import CHECKS, Diagnosis
+from tasker.services.fleet.doctor import CHECKS, DoctorFinding
 from tasker.version import __version__
 from tests.integration.engine.fleet.conftest import Watched
 from tests.support.command_line import invoke
@@ -28,15 +28,15 @@ def working(watched: Watched) -> Watched:
     return watched
 
 
-def findings(lab: Lab) -> list[Diagnosis]:
-    async def use() -> list[Diagnosis]:
+def findings(lab: Lab) -> list[DoctorFinding]:
+    async def use() -> list[DoctorFinding]:
         async with App(lab.url, work=False) as app:
             return await app.doctor.findings()
 
     return asyncio.run(use())
 
 
-def only(lab: Lab, check: str) -> Diagnosis:
+def only(lab: Lab, check: str) -> DoctorFinding:
     """What is found, which is of this check alone."""
     (found,) = findings(lab)
     assert found.check == check

@@ -14,7 +14,7 @@ import pytest
 from tasker.contracts.retention import RetentionRule
 from tasker.db.connection import Connection
 from tasker.db.queries import query
-from tasker.services.database.retention import Pruned, Retention
+from tasker.services.database.retention import Pruned, RetentionService
 from tests.integration.engine.fleet.conftest import Watched
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import FAILURE, Lab, fail, new_step, ok, retry
@@ -84,7 +84,7 @@ def prune(lab: Lab, *rules: RetentionRule, dry_run: bool = False, slice_steps: i
     async def run() -> Sequence[Pruned]:
         connection = Connection(lab.url, name="test")
         try:
-            retention = Retention(connection, slice_steps=slice_steps)
+            retention = RetentionService(connection, slice_steps=slice_steps)
             return await (retention.prunable(rules) if dry_run else retention.prune(rules))
         finally:
             await connection.close()

@@ -17,10 +17,10 @@ from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.results import Processor
+from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
 from tasker.services.engine.plans import PlanStore
 from tests.support.engine_fixture import Item, Lab
 
@@ -34,13 +34,13 @@ class Orchestra:
 
     lab: Lab
     engine: Engine
-    processor: Processor
+    processor: ResultProcessor
     sweeper: Sweeper
     advanced: list[AdvanceResult] = field(default_factory=list, kw_only=True)
     """What the engine answered to the sweeper."""
 
-    def caller(self, slots: int = 0) -> Caller:
-        return Caller(self.lab.one.worker, slots, [self.lab.namespace_id], window=self.lab.window)
+    def caller(self, slots: int = 0) -> CompletingWorker:
+        return CompletingWorker(self.lab.one.worker, slots, [self.lab.namespace_id], window=self.lab.window)
 
     async def sweep(self) -> Counter[str]:
         """The repairs of one sweep, by kind; kinds without a repair are left out."""
@@ -54,7 +54,7 @@ class Orchestra:
 async def orchestra(lab: Lab) -> AsyncIterator[Orchestra]:
     connection = Connection(lab.url)
     engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
-    processor = Processor(engine, random.Random(1))
+    processor = ResultProcessor(engine, random.Random(1))
     advanced: list[AdvanceResult] = []
     sweeper = Sweeper(engine, processor, PlanStore(connection), random.Random(2), AT_ONCE, advanced.append)
     yield Orchestra(lab, engine, processor, sweeper, advanced=advanced)

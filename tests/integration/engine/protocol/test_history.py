@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasker.services.server.task_history import HistoryLooks
+from tasker.services.server.task_history import HistoryPoller
 from tasker.services.tasks import Tasks
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import Lab, change, fail, ok, operator, retry
@@ -227,7 +227,7 @@ async def test_the_history_is_in_order_although_the_clock_went_back(orchestra: O
 
     rows = await Tasks(orchestra.engine).history(task)
 
-    looks = HistoryLooks(orchestra.engine.connection)
+    looks = HistoryPoller(orchestra.engine.connection)
     streamed = await looks.read(task)
     await looks.close()
 

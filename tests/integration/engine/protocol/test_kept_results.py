@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tasker.contracts.execution import Failure, Success
 from tasker.contracts.json_text import JsonText
-from tasker.orchestration.parking import Parking
+from tasker.orchestration.parking import ParkingProcessor
 from tasker.services.engine.exchange import AdvanceResult, Result
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import change, operator
@@ -84,7 +84,7 @@ async def test_a_parked_result_is_not_kept(orchestra: Orchestra) -> None:
     lab = orchestra.lab
     plan = lab.chain(2)
     task, claims = lab.running(plan)
-    parking = Parking(orchestra.engine, random.Random(1))
+    parking = ParkingProcessor(orchestra.engine, random.Random(1))
 
     advanced = await parking.process([result_of(plan, claims["s0"])], orchestra.caller())
 

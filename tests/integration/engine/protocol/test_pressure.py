@@ -8,8 +8,8 @@ from tasker.errors import Overloaded
 from tasker.lifecycle.pressure import DepthLimits, Level
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.pressure import Admission
-from tasker.services.submitting.submission import Request, Submitter
+from tasker.services.submitting.pressure import SubmissionAdmission
+from tasker.services.submitting.submission import Submission, Submitter
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.random_plans import Spec
 
@@ -24,8 +24,8 @@ class Time:
         raise AssertionError("rates need no calendar")
 
 
-def admission(orchestra: Orchestra, time: Time) -> Admission:
-    return Admission(orchestra.engine, time, DepthLimits(critical=10, overflow=20))  # type: ignore[arg-type]
+def admission(orchestra: Orchestra, time: Time) -> SubmissionAdmission:
+    return SubmissionAdmission(orchestra.engine, time, DepthLimits(critical=10, overflow=20))  # type: ignore[arg-type]
 
 
 async def test_enqueued_held_and_paused_steps_all_count(orchestra: Orchestra) -> None:
@@ -64,15 +64,15 @@ async def test_submitting_is_refused_above_the_limit_and_creates_nothing(orchest
         orchestra.engine, PlanStore(orchestra.engine.connection), new_task_uuid, admission=admission(orchestra, Time())
     )
     for n in range(10):
-        await submitter.submit(plan, Request({"n": n}))
+        await submitter.submit(plan, Submission({"n": n}))
 
     with pytest.raises(Overloaded, match="has 10 ready steps, the limit is 10") as caught:
-        await submitter.submit(plan, Request({"n": 10}))
+        await submitter.submit(plan, Submission({"n": 10}))
     assert caught.value.retry_after == 30
     assert lab.observer.value("select count(*) from tasker.tasks") == 10
 
     lab.one.finish(*lab.one.claim(1))
-    await submitter.submit(plan, Request({"n": 11}))
+    await submitter.submit(plan, Submission({"n": 11}))
 
 
 async def test_a_namespace_that_nobody_knows_yet_takes_work(orchestra: Orchestra) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasker.orchestration.queue_pauses import PausableInbox, QueuePauses
-from tasker.orchestration.turns import Turns
+from tasker.orchestration.turns import ExclusiveTurns
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
 from tests.integration.engine.protocol.messages.test_parked_batches import Queued, parked_tasks, queued, waiting
 from tests.integration.engine.protocol.messages.test_wakeups import heard
@@ -144,7 +144,7 @@ async def test_nothing_is_taken_before_a_process_knows_what_is_paused_and_while_
     await parked(queued)
     pauses = QueuePauses(queued.engine, lambda: news.append(1))
     inbox = PausableInbox(queued.results, RESULTS, pauses)
-    turns = Turns(queued.engine, "sweep", Time(), _Half(), 5.0, pauses.told)
+    turns = ExclusiveTurns(queued.engine, "sweep", Time(), _Half(), 5.0, pauses.told)
 
     async def take() -> int:
         return await inbox.receive(queued.caller(), 100)

@@ -8,8 +8,8 @@ import pytest
 
 from tasker.contracts.execution import Failure, Success, Verdict
 from tasker.contracts.json_text import JsonText
-from tasker.execution.claims_in_hand import GivenBack
-from tasker.process.releasing import give_back
+from tasker.execution.claims_in_hand import ReleasedClaim
+from tasker.process.releasing import release_claims
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import ok
 from tests.support.random_plans import RetryPolicy, Spec, StepType, create_steps
@@ -63,10 +63,10 @@ async def test_a_claim_whose_note_the_database_refuses_is_given_back_without_it(
     claims = lab.one.claim()
     reasons = ("closing", "cannot import \0", "closing")
     given = [
-        GivenBack(result_of(plan, claim).claim, {"reason": reason})
+        ReleasedClaim(result_of(plan, claim).claim, {"reason": reason})
         for claim, reason in zip(claims, reasons, strict=True)
     ]
-    await give_back(orchestra.processor, orchestra.caller(), given)
+    await release_claims(orchestra.processor, orchestra.caller(), given)
 
     assert [lab.steps(claim["task"])["s0"].state for claim in claims] == ["enqueued"] * 3
     assert [lab.steps(claim["task"])["s0"].attempts for claim in claims] == [0] * 3
@@ -214,12 +214,12 @@ def _run(orchestra: Orchestra, result: object) -> object:
     import random
 
     from tasker.db.connection import Connection
-    from tasker.orchestration.results import Processor
+    from tasker.orchestration.results import ResultProcessor
     from tasker.services.engine.calls import Engine
 
     async def process() -> object:
         connection = Connection(orchestra.lab.url)
-        processor = Processor(Engine(connection, orchestra.engine.messaging), random.Random(3))
+        processor = ResultProcessor(Engine(connection, orchestra.engine.messaging), random.Random(3))
         advanced = await processor.process([result], orchestra.caller())  # type: ignore[list-item]
         await connection.close()
         return advanced

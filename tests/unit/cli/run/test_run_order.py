@@ -10,8 +10,8 @@ from click.shell_completion import ShellComplete
 from click.testing import Result
 
 from tasker.cli.main import cli
-from tasker.cli.options import Database
-from tasker.cli.run.order import RunOrder, existing_path, kept_sources, prepare_order
+from tasker.cli.options import DatabaseOption
+from tasker.cli.run.order import RunRequest, existing_path, resolve_sources, prepare_order
 from tasker.errors import HandlerNotFound, InputInvalid, UsageError
 from tasker.services.authoring.targets import choose_workflow
 from tasker.services.authoring.templates import load_workflows
@@ -52,7 +52,7 @@ def refused(*arguments: str | Path) -> Result:
 def test_the_plan_the_handlers_and_the_input_are_found(folder: Path) -> None:
     (folder / "input.json").write_text('{"name": "world"}', encoding="utf-8")
 
-    prepared = prepare_order(RunOrder(str(folder)))
+    prepared = prepare_order(RunRequest(str(folder)))
 
     assert prepared.plan
     assert prepared.plan.name == "greeting"
@@ -64,28 +64,28 @@ def test_the_input_file_belongs_to_the_workflow_file_of_its_folder_alone(folder:
     (folder / "input.json").write_text('{"name": "world"}', encoding="utf-8")
     (folder / "other.yaml").write_text((folder / "workflow.yaml").read_text(encoding="utf-8"), encoding="utf-8")
 
-    assert prepare_order(RunOrder(str(folder / "workflow.yaml"))).input.values == {"name": "world"}
-    assert prepare_order(RunOrder(str(folder / "other.yaml"))).input.values == {}
+    assert prepare_order(RunRequest(str(folder / "workflow.yaml"))).input.values == {"name": "world"}
+    assert prepare_order(RunRequest(str(folder / "other.yaml"))).input.values == {}
 
 
 def test_a_task_remembers_where_its_handlers_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
 
-    tags = prepare_order(RunOrder("greeting", handlers=["greeting/handlers.py", "json"])).tags
+    tags = prepare_order(RunRequest("greeting", handlers=["greeting/handlers.py", "json"])).tags
 
-    assert kept_sources(tags) == (folder, [str(folder / "handlers.py"), "json"])
+    assert resolve_sources(tags) == (folder, [str(folder / "handlers.py"), "json"])
 
 
 def test_a_missing_handler_is_named_with_its_step(folder: Path) -> None:
     (folder / "handlers.py").write_text("", encoding="utf-8")
 
     with pytest.raises(HandlerNotFound, match=r"step 'greet': no handler 'greeting.greet'"):
-        prepare_order(RunOrder(str(folder)))
+        prepare_order(RunRequest(str(folder)))
 
 
 def test_a_wrong_input_is_refused_by_its_place_and_source(folder: Path) -> None:
     with pytest.raises(InputInvalid) as caught:
-        prepare_order(RunOrder(str(folder), settings=["nmae=world"]))
+        prepare_order(RunRequest(str(folder), settings=["nmae=world"]))
 
     assert "tutorial/greeting 1.0.0 (input: {} with nmae set)" in caught.value.message
     assert "$.nmae: is not a known key; did you mean `name`?" in caught.value.message
@@ -94,7 +94,7 @@ def test_a_wrong_input_is_refused_by_its_place_and_source(folder: Path) -> None:
 
 def test_a_number_that_was_meant_as_text_gets_a_hint(folder: Path) -> None:
     with pytest.raises(InputInvalid) as caught:
-        prepare_order(RunOrder(str(folder), settings=["name=12"]))
+        prepare_order(RunRequest(str(folder), settings=["name=12"]))
 
     assert caught.value.hint
     assert caught.value.hint.endswith("""--set 'name="12"'""")
@@ -106,11 +106,11 @@ def test_a_file_with_several_templates_needs_a_name(folder: Path) -> None:
     (folder / "two.yaml").write_text(text.replace("name: greeting", "name: farewell"), encoding="utf-8")
 
     with pytest.raises(UsageError, match="holds 2 templates; it has: greeting, farewell"):
-        prepare_order(RunOrder(str(folder)))
+        prepare_order(RunRequest(str(folder)))
     with pytest.raises(UsageError, match="has no template 'hello'"):
-        prepare_order(RunOrder(str(folder), template="hello"))
+        prepare_order(RunRequest(str(folder), template="hello"))
 
-    chosen = prepare_order(RunOrder(str(folder), template="farewell")).plan
+    chosen = prepare_order(RunRequest(str(folder), template="farewell")).plan
     assert chosen
     assert chosen.name == "farewell"
 
@@ -122,7 +122,7 @@ def test_two_versions_of_a_template_in_a_folder_are_told_apart_by_their_files(fo
 
     for template in (None, "greeting"):
         with pytest.raises(UsageError, match="holds 2 templates called 'greeting'") as caught:
-            prepare_order(RunOrder(str(folder), template=template))
+            prepare_order(RunRequest(str(folder), template=template))
         assert caught.value.hint == "name the file of one"
     with pytest.raises(UsageError, match="holds 2 templates called 'greeting'"):
         choose_workflow(load_workflows(folder), "greeting", str(folder))
@@ -215,11 +215,11 @@ def test_in_json_mode_even_an_option_that_cannot_be_read_is_an_object(form: list
 
 
 def test_the_command_to_go_on_names_the_same_database_without_its_password() -> None:
-    given = Database("postgresql://me:secret@host/db", "memory", url_given=True)
+    given = DatabaseOption("postgresql://me:secret@host/db", "memory", url_given=True)
 
     assert given.arguments() == " --database-url 'postgresql://me:***@host/db' --backend memory"
-    assert Database("postgresql://me:secret@host/db").arguments() == ""
-    assert Database(data_dir=Path("a b")).arguments() == " --data-dir 'a b'"
+    assert DatabaseOption("postgresql://me:secret@host/db").arguments() == ""
+    assert DatabaseOption(data_dir=Path("a b")).arguments() == " --data-dir 'a b'"
 
 
 @pytest.mark.parametrize(

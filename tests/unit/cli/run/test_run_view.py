@@ -11,11 +11,11 @@ import click
 import pytest
 
 from tasker.cli.live import Feed, view_on
-from tasker.cli.live.plain import PlainView
-from tasker.cli.live.rows import ABSENT, Row, Tree, bar, fitted
+from tasker.cli.live.plain import TextView
+from tasker.cli.live.rows import ABSENT, LiveRow, Tree, bar, fitted
 from tasker.cli.live.screen import Screen, picture
 from tasker.contracts.plan import Plan
-from tasker.services.progress import Reported, StepProgress, TaskProgress
+from tasker.services.progress import ReportedProgress, StepProgress, TaskProgress
 from tasker.template.compile import compile_text
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -58,7 +58,7 @@ def plan() -> Plan:
     return found
 
 
-def rows(plan: Plan, *steps: StepProgress, finished: bool = False, height: int = 100) -> dict[str, Row]:
+def rows(plan: Plan, *steps: StepProgress, finished: bool = False, height: int = 100) -> dict[str, LiveRow]:
     found = Tree(plan).rows({step.name: step for step in steps}, after(10), finished=finished, height=height)
     return {row.name: row for row in found}
 
@@ -66,14 +66,14 @@ def rows(plan: Plan, *steps: StepProgress, finished: bool = False, height: int =
 def lines(*looks: list[StepProgress]) -> list[str]:
     """What the plain view writes, without colours and times of day."""
     written: list[str] = []
-    view = PlainView(written.append)
+    view = TextView(written.append)
     for look in looks:
         view.show(Known(*look), look)
     return [click.unstyle(line).partition("  ")[2] for line in written]
 
 
-def reported(percent: float | None, at: float, **more: Any) -> Reported:
-    return Reported(percent, more.get("done"), more.get("total"), more.get("message"), after(at), more.get("eta"))
+def reported(percent: float | None, at: float, **more: Any) -> ReportedProgress:
+    return ReportedProgress(percent, more.get("done"), more.get("total"), more.get("message"), after(at), more.get("eta"))
 
 
 def test_what_a_handler_reports_is_shown_with_what_is_left(plan: Plan) -> None:
@@ -156,7 +156,7 @@ def test_a_step_that_was_never_created_is_said_at_the_end_only(plan: Plan) -> No
 
 
 def test_what_does_not_fit_is_counted_and_what_is_urgent_stays(plan: Plan) -> None:
-    many = [Row("", f"s{n}", "complete") for n in range(8)] + [Row("", "bad", "error"), Row("", "run", "in_progress")]
+    many = [LiveRow("", f"s{n}", "complete") for n in range(8)] + [LiveRow("", "bad", "error"), LiveRow("", "run", "in_progress")]
 
     found = fitted(many, 4)
 
@@ -172,8 +172,8 @@ def test_no_line_is_wider_than_the_screen(width: int) -> None:
     from rich.console import Console
 
     out = StringIO()
-    many = [Row("└─ ", "a_step_with_a_very_long_name", "waiting_for_retry", "1/3", "in 1.0 s", "x" * 200)]
-    Console(file=out, width=width).print(picture([*many, Row("", "and 3 steps more: 3 complete", "")], width))
+    many = [LiveRow("└─ ", "a_step_with_a_very_long_name", "waiting_for_retry", "1/3", "in 1.0 s", "x" * 200)]
+    Console(file=out, width=width).print(picture([*many, LiveRow("", "and 3 steps more: 3 complete", "")], width))
 
     assert all(len(line) <= width for line in out.getvalue().splitlines())
     assert "and 3 steps more" in out.getvalue()
@@ -185,7 +185,7 @@ def test_why_a_step_failed_gets_a_line_of_its_own_where_there_is_little_room(wid
 
     out = StringIO()
     note = "network_error: the provider did not answer in time"
-    rows = [Row("├─ ", "charge_the_customer", "error", "attempt 3/3", "1.2 s", note), Row("└─ ", "end", "pending")]
+    rows = [LiveRow("├─ ", "charge_the_customer", "error", "attempt 3/3", "1.2 s", note), LiveRow("└─ ", "end", "pending")]
     Console(file=out, width=width).print(picture(rows, width, spare))
 
     assert (f"     {note}" in out.getvalue().splitlines()) == own
@@ -246,7 +246,7 @@ def test_both_views_say_what_pause_holds_the_task_and_how_it_ends(
 ) -> None:
     held = Known(step("begin", "enqueued"), pauses=[paused(**target)])
     written: list[str] = []
-    view = PlainView(written.append)
+    view = TextView(written.append)
     for feed in (held, held, Known(step("begin", "enqueued"))):
         view.show(feed, [])
     out = StringIO()
@@ -263,7 +263,7 @@ def test_both_views_say_what_pause_holds_the_task_and_how_it_ends(
 
 
 @pytest.mark.parametrize(
-    ("terminal", "term", "kind"), [(True, "xterm", Screen), (True, "dumb", PlainView), (False, "xterm", PlainView)]
+    ("terminal", "term", "kind"), [(True, "xterm", Screen), (True, "dumb", TextView), (False, "xterm", TextView)]
 )
 def test_a_terminal_gets_a_tree_and_everything_else_gets_lines(
     terminal: bool, term: str, kind: type, plan: Plan, monkeypatch: pytest.MonkeyPatch

@@ -14,16 +14,16 @@ from tasker.cli.dead_letters import text as dead_letters
 from tasker.cli.render.task import history_text
 from tasker.cli.render.task_list import list_text
 from tasker.services.dead_letters.records import DeadLetter
-from tasker.services.listings import ListedTask, Transition
+from tasker.services.listings import TaskSummary, TransitionDetail
 from tests.support.command_line import invoke
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def transition(to: str, origin: str | None, at: float, **fields: Any) -> Transition:
+def transition(to: str, origin: str | None, at: float, **fields: Any) -> TransitionDetail:
     given = {"kind": "step", "step": "pay", "worker": None, "attempt": 1, "metadata": None, "execution_time_ms": None}
     told = {"from_state": origin, "to_state": to, "at": NOON + timedelta(seconds=at), "sort_key": 1}
-    return Transition(**given | told | fields)
+    return TransitionDetail(**given | told | fields)
 
 
 @pytest.mark.parametrize("command", [("task", "list"), ("task", "show", "01a1fad7"), ("template", "list")])
@@ -48,7 +48,7 @@ def test_a_state_that_does_not_exist_is_refused_with_those_that_do() -> None:
 
 
 def test_a_list_says_how_far_each_task_is() -> None:
-    row = ListedTask(
+    row = TaskSummary(
         "01a1fad7", "shop", "checkout", "1.0.0", "error", 0, total=4, done=2, failed=1, created_at=NOON,
         completed_at=NOON + timedelta(seconds=2), unserved=None, paused=None,
     )  # fmt: skip
@@ -60,7 +60,7 @@ def test_a_list_says_how_far_each_task_is() -> None:
     assert list_text([]) == "no tasks"
 
 
-LISTED = ListedTask(
+LISTED = TaskSummary(
     "019aabcd-1234-7abc-8def-000000000000", "fulfillment", "order_fulfillment_with_returns", "12.10.3",
     "waiting_for_dependencies", priority=0, total=1200, done=1150, failed=12, created_at=NOON, completed_at=None,
     unserved="shop.charge", paused={

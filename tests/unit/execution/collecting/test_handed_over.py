@@ -12,7 +12,7 @@ import pytest
 from tasker.contracts.execution import Claim, Success
 from tasker.contracts.json_text import JsonText
 from tasker.errors import DatabaseUnavailable
-from tasker.execution.collecting import Collector
+from tasker.execution.collecting import Completer
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.reporting.buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
@@ -22,7 +22,7 @@ from tasker.lifecycle.pressure import BufferLimits
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.claims import ClaimRow
-from tasker.services.engine.exchange import AdvanceResult, Caller, Result
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
 from tasker.services.engine.plans import PlanStore
 from tests.unit.execution.bench import PATIENCE
 
@@ -59,7 +59,7 @@ class Rig:
             reports=ReportBuffer(None, 1),
         )
         self.worker.accept = self._accept  # type: ignore[method-assign]
-        self.collector = Collector(
+        self.collector = Completer(
             self.buffer,
             self.worker,
             self,
@@ -73,7 +73,7 @@ class Rig:
     def _on_lost(self) -> None:
         self.lost += 1
 
-    async def process(self, results: Sequence[Result], caller: Caller, *, wait: bool = True) -> AdvanceResult:
+    async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
         steps = [result.claim.step_uuid for result in results]
         self.events.append(f"write {' '.join(steps)}")
         await asyncio.sleep(0)  # the answer of a database takes longer than a turn

@@ -7,9 +7,9 @@ from typing import Any
 from tasker.contracts.execution import Claim, Success
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan
-from tasker.execution.whole_runs import WholeRun, WholeRuns
+from tasker.execution.whole_runs import LocalTask, LocalTaskTracker
 from tasker.services.engine.answers import SubmitAnswer
-from tasker.services.engine.changes import Growth
+from tasker.services.engine.changes import ExpansionRecord
 from tasker.services.engine.exchange import Result
 from tasker.services.reports import TaskReport
 from tests.support.random_plans import BESIDE_EACH_OTHER
@@ -29,10 +29,10 @@ def new(plan: Plan, name: str, *parents: str) -> dict[str, Any]:
     return {"name": name, "ordinal": plan.by_name[name].ordinal, "parents": parents}
 
 
-async def report(plan: Plan, growths: dict[str, Growth], *more: str) -> TaskReport | None:
+async def report(plan: Plan, growths: dict[str, ExpansionRecord], *more: str) -> TaskReport | None:
     """Of a task whose steps complete in this order."""
     submits: Any = Submits()
-    run = WholeRun(submits, WholeRuns())
+    run = LocalTask(submits, LocalTaskTracker())
     item = {"id": TASK, "context": JsonText("{}"), "tags": [], "initiator": "me", "priority": 0}
     await run.start(lambda *_: submits.start(), 1, {"tasks": [item]})
     for name in (*(step.name for step in plan.steps if step.static), *more):
@@ -44,8 +44,8 @@ async def report(plan: Plan, growths: dict[str, Growth], *more: str) -> TaskRepo
 
 async def test_steps_are_listed_in_the_order_of_their_creation() -> None:
     plan = BESIDE_EACH_OTHER
-    later = Growth(1, [new(plan, "a", "left"), new(plan, "join", "a", "b")])
-    known = await report(plan, {"left": later, "right": Growth(0, [new(plan, "b", "right")])}, "a", "b", "join")
+    later = ExpansionRecord(1, [new(plan, "a", "left"), new(plan, "join", "a", "b")])
+    known = await report(plan, {"left": later, "right": ExpansionRecord(0, [new(plan, "b", "right")])}, "a", "b", "join")
     assert known is not None
     assert {name: [*step.depends_on] for name, step in known.steps.items()} == {
         "left": [],
@@ -57,20 +57,20 @@ async def test_steps_are_listed_in_the_order_of_their_creation() -> None:
 
 
 async def test_what_a_task_consists_of_is_not_known_where_a_decision_was_not_seen() -> None:
-    assert await report(BESIDE_EACH_OTHER, {"left": Growth(0, ())}) is None
-    known = await report(BESIDE_EACH_OTHER, {"left": Growth(0, ()), "right": Growth(1, ())})
+    assert await report(BESIDE_EACH_OTHER, {"left": ExpansionRecord(0, ())}) is None
+    known = await report(BESIDE_EACH_OTHER, {"left": ExpansionRecord(0, ()), "right": ExpansionRecord(1, ())})
     assert known is not None
     assert [*known.steps] == ["left", "right"]
 
 
 async def test_a_task_of_which_a_new_step_ran_elsewhere_is_not_known() -> None:
-    growths = {"left": Growth(0, [new(BESIDE_EACH_OTHER, "a", "left")]), "right": Growth(1, ())}
+    growths = {"left": ExpansionRecord(0, [new(BESIDE_EACH_OTHER, "a", "left")]), "right": ExpansionRecord(1, ())}
     assert await report(BESIDE_EACH_OTHER, growths) is None
     assert await report(BESIDE_EACH_OTHER, growths, "a") is not None
 
 
 async def test_a_task_whose_decision_was_lost_and_came_out_otherwise_elsewhere_is_not_known() -> None:
     """What the former one had created does not count for what there is now."""
-    growths = {"left": Growth(0, [new(BESIDE_EACH_OTHER, "b", "left")]), "right": Growth(1, ())}
+    growths = {"left": ExpansionRecord(0, [new(BESIDE_EACH_OTHER, "b", "left")]), "right": ExpansionRecord(1, ())}
     assert await report(BESIDE_EACH_OTHER, growths, "a") is None
     assert await report(BESIDE_EACH_OTHER, growths, "a", "b") is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Cancelled, Lost, Released
+from tasker.execution.attempt import AttemptCancelled, ClaimLost, ClaimReleased
 from tasker.execution.attempt.modes import on_loop as async_mode
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
@@ -125,9 +125,9 @@ async def test_the_flag_stops_a_handler_that_has_left_a_cancel_uncounted(bench: 
     await asyncio.sleep(0)
     await asyncio.sleep(0)
 
-    attempt.cancel.set(Released)
+    attempt.cancel.set(ClaimReleased)
 
-    assert isinstance(await running, Released)
+    assert isinstance(await running, ClaimReleased)
 
 
 async def test_a_cancel_of_the_handlers_last_step_is_not_raised_in_the_attempt(bench: Bench) -> None:
@@ -163,7 +163,7 @@ async def test_what_a_handler_returns_after_its_time_is_discarded(bench: Bench) 
 async def test_a_handler_that_swallows_its_cancellation_is_cancelled_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(async_mode, "NAG_SECONDS", 0.001)
+    monkeypatch.setattr(async_mode, "REPEAT_WARNING_SECONDS", 0.001)
     swallowed: list[int] = []
 
     class Handler(StepHandler):
@@ -181,8 +181,8 @@ async def test_a_handler_that_swallows_its_cancellation_is_cancelled_again(
     assert len(swallowed) == 3
 
 
-@pytest.mark.parametrize("end", [Cancelled, Lost])
-async def test_the_flag_cancels_the_handler_and_nothing_is_reported(bench: Bench, end: type[Cancelled]) -> None:
+@pytest.mark.parametrize("end", [AttemptCancelled, ClaimLost])
+async def test_the_flag_cancels_the_handler_and_nothing_is_reported(bench: Bench, end: type[AttemptCancelled]) -> None:
     handler = Waits()
     attempt = bench.attempt(handler)
     running = asyncio.ensure_future(bench.end(attempt))
@@ -199,7 +199,7 @@ async def test_an_attempt_that_was_stopped_before_it_began_never_reaches_the_han
     attempt = bench.attempt(handler)
     attempt.cancel.set()
 
-    assert isinstance(await bench.end(attempt), Cancelled)
+    assert isinstance(await bench.end(attempt), AttemptCancelled)
     assert not handler.started.is_set()
 
 
@@ -249,9 +249,9 @@ async def test_two_attempts_run_side_by_side(bench: Bench) -> None:
     await handler.started.wait()
 
     first.cancel.set()
-    second.cancel.set(Lost)
+    second.cancel.set(ClaimLost)
 
-    assert [type(end) for end in await asyncio.gather(*running)] == [Cancelled, Lost]
+    assert [type(end) for end in await asyncio.gather(*running)] == [AttemptCancelled, ClaimLost]
 
 
 async def test_async_mode_never_runs_a_plain_function_on_the_loop(bench: Bench) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from tasker.contracts.execution import Success
 from tasker.contracts.reporting import LogLine, ProgressReport
-from tasker.execution.attempt.modes.child_process import ChildProcess
-from tasker.execution.attempt.modes.wire import CallId, answer, frame, said
+from tasker.execution.attempt.modes.child_process import Subprocess
+from tasker.execution.attempt.modes.wire import CallId, answer, frame, parse_output
 from tasker.lifecycle.storable import encode
 from tests.unit.execution.bench import PATIENCE
 
@@ -82,7 +82,7 @@ CALL: CallId = ["step", 1, 1]
 
 
 def line(message: str) -> bytes:
-    return frame(said(CALL, LogLine(1.0, logging.INFO, "shop", message)))
+    return frame(parse_output(CALL, LogLine(1.0, logging.INFO, "shop", message)))
 
 
 class Heard:
@@ -107,7 +107,7 @@ async def test_what_is_said_after_the_answer_is_nobodys() -> None:
     """A thread that the handler has left behind may say it."""
     ours, theirs = socket.socketpair()
     process = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    child, heard = ChildProcess(process, *await asyncio.open_connection(sock=ours)), Heard()
+    child, heard = Subprocess(process, *await asyncio.open_connection(sock=ours)), Heard()
     asking = asyncio.ensure_future(child.ask(CALL, b"", heard))
     await asyncio.sleep(0)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import CancelFlag
+from tasker.execution.attempt import AttemptCancelFlag
 from tasker.lifecycle.storable import as_stored
 from tasker.registry.discovery import handlers_in_path
 from tasker.registry.handler_definition import HandlerDefinition
@@ -65,7 +65,7 @@ async def test_a_handler_that_cannot_be_made_again_says_why_as_it_does_in_a_thre
 ) -> None:
     attempt = bench.attempt(child_handlers.ConnectsOnce, execution="process")
     await bench.end(attempt)
-    failure = failure_of(await bench.end(replace(attempt, cancel=CancelFlag())))
+    failure = failure_of(await bench.end(replace(attempt, cancel=AttemptCancelFlag())))
     monkeypatch.setattr(child_handlers.ConnectsOnce, "made", 1)
     here = failure_of(await bench.run(child_handlers.ConnectsOnce, execution="thread"))
 

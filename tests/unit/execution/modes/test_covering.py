@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.own_copy import CopiedWhenRead
+from tasker.contracts.own_copy import CopyOnRead
 from tasker.contracts.plan import Plan
 from tasker.execution.attempt import Attempt
-from tasker.execution.attempt.covering import MOST_SECRETS, Cover
+from tasker.execution.attempt.covering import MOST_SECRETS, OutcomeRedactor
 from tasker.log_format import JsonFormatter, TextFormatter
 from tasker.settings.redaction import REDACTED
 from tasker.step_handler import StepHandler
@@ -55,8 +55,8 @@ def marked(attempt: Attempt, context: dict[str, Any] | None = None) -> Attempt:
     above = replace(attempt.step, name="above", result_schema={"properties": {"pin": SENSITIVE}})
     schema = {"properties": {"card": SENSITIVE}}
     plan = Plan("shop", "orders", "1.0.0", (above, attempt.step), input_schema=schema)
-    read = CopiedWhenRead.of(context or {"card": CARD})  # as a worker has them
-    results = CopiedWhenRead.of({"above": {"pin": PIN}})
+    read = CopyOnRead.of(context or {"card": CARD})  # as a worker has them
+    results = CopyOnRead.of({"above": {"pin": PIN}})
     return replace(attempt, plan=plan, task_context=read, dependency_results=results)
 
 
@@ -87,9 +87,9 @@ async def test_results_without_a_mark_are_not_read_to_cover_what_is_told(bench: 
 
     attempt = marked(bench.attempt(Tells))
     plan = replace(attempt.plan, steps=(*attempt.plan.steps, replace(attempt.step, name="other")))
-    results = CopiedWhenRead({"above": None, "other": None}, kept)
+    results = CopyOnRead({"above": None, "other": None}, kept)
 
-    assert Cover(replace(attempt, plan=plan, dependency_results=results)).over(f"it is {PIN}") == f"it is {REDACTED}"
+    assert OutcomeRedactor(replace(attempt, plan=plan, dependency_results=results)).over(f"it is {PIN}") == f"it is {REDACTED}"
     assert read == ["above"]
 
 
@@ -149,6 +149,6 @@ async def test_a_line_that_a_handler_logs_says_nothing_sensitive(
 
 def test_where_there_are_too_many_values_to_look_for_nothing_of_a_failure_is_kept(bench: Bench) -> None:
     many = {"card": [f"card {number}" for number in range(MOST_SECRETS + 1)]}
-    failure = Cover(marked(bench.attempt(Tells), many)).over({"message": "card 7", "metadata": {"a": "card 8"}})
+    failure = OutcomeRedactor(marked(bench.attempt(Tells), many)).over({"message": "card 7", "metadata": {"a": "card 8"}})
 
     assert failure == {"message": REDACTED, "metadata": {"a": REDACTED}}

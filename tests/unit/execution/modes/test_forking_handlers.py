@@ -58,7 +58,7 @@ async def test_an_answer_to_another_call_is_dropped_and_its_child_not_used_again
 ) -> None:
     pid = (await in_child(bench, child_handlers.Writes))["pid"]
 
-    assert "child_process_distrusted" in caplog.text
+    assert "subprocess_replaced" in caplog.text
     assert (await in_child(bench, child_handlers.ShowsItself))["pid"] != pid
     async with asyncio.timeout(PATIENCE):
         while not gone(pid):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.execution.attempt import Attempt
-from tasker.execution.attempt.modes.kept_values import REMEMBERED_TASKS, WORTH_KEEPING, ReceivedValues, SentValues
+from tasker.execution.attempt.modes.kept_values import REMEMBERED_TASKS, WORTH_KEEPING, SharedValueReceiver, SharedValueSender
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tests.unit.execution.bench import Bench, failure_of
@@ -24,7 +24,7 @@ LARGE = {"text": "x" * WORTH_KEEPING, "changed": []}
 
 
 def crossed(
-    sent: SentValues, received: ReceivedValues, task: str, values: dict[str, Any]
+    sent: SharedValueSender, received: SharedValueReceiver, task: str, values: dict[str, Any]
 ) -> tuple[dict[str, Any], int]:
     """What the child reads, and how many bytes it was sent."""
     text = json.dumps(sent.fields(task, results=values))
@@ -35,7 +35,7 @@ def crossed(
 
 
 def test_what_several_steps_of_a_task_read_is_sent_once() -> None:
-    sent, received, sizes = SentValues(), ReceivedValues(), []
+    sent, received, sizes = SharedValueSender(), SharedValueReceiver(), []
     for _ in range(5):
         read, size = crossed(sent, received, "task", {"cut": LARGE, "n": 1})
         assert read == {"cut": LARGE, "n": 1}
@@ -44,21 +44,21 @@ def test_what_several_steps_of_a_task_read_is_sent_once() -> None:
 
 
 def test_nothing_is_kept_of_tasks_of_which_one_step_runs_here() -> None:
-    sent, received = SentValues(), ReceivedValues()
+    sent, received = SharedValueSender(), SharedValueReceiver()
     for n in range(300):
         crossed(sent, received, f"task {n}", {"cut": LARGE})
     assert not received._kept
 
 
 def test_a_value_that_was_asked_for_anew_is_sent_anew() -> None:
-    sent, received = SentValues(), ReceivedValues()
+    sent, received = SharedValueSender(), SharedValueReceiver()
     for n in range(4):
         assert crossed(sent, received, "task", {"cut": {**LARGE, "n": n}})[0] == {"cut": {**LARGE, "n": n}}
     assert len(received._kept) == 1
 
 
 def test_a_result_as_large_as_may_be_stored_is_kept_whatever_its_letters() -> None:
-    sent, received = SentValues(), ReceivedValues()
+    sent, received = SharedValueSender(), SharedValueReceiver()
     largest = {"text": "я" * (VALUE_LIMIT_BYTES // 2 - 20)}
     sizes = [crossed(sent, received, "task", {"cut": largest})[1] for _ in range(3)]
 
@@ -66,7 +66,7 @@ def test_a_result_as_large_as_may_be_stored_is_kept_whatever_its_letters() -> No
 
 
 def test_values_of_one_step_do_not_take_the_place_of_each_other() -> None:
-    sent, received, other = SentValues(10_000), ReceivedValues(), {"text": "x" * 3_000}
+    sent, received, other = SharedValueSender(10_000), SharedValueReceiver(), {"text": "x" * 3_000}
     together = {name: {"text": name * 3_000} for name in "abcd"}
     for task in ("other", "task", "other", "task"):
         crossed(sent, received, task, {"x": other} if task == "other" else together)
@@ -78,7 +78,7 @@ def test_values_of_one_step_do_not_take_the_place_of_each_other() -> None:
 
 
 def test_nothing_is_dropped_for_a_value_that_has_no_room_beside_those_of_its_own_step() -> None:
-    sent, received, other = SentValues(10_000), ReceivedValues(), {"text": "x" * 2_000}
+    sent, received, other = SharedValueSender(10_000), SharedValueReceiver(), {"text": "x" * 2_000}
     together = {name: {"text": name * 3_500} for name in "abc"}
     for _ in range(2):
         crossed(sent, received, "other", {"x": other})
@@ -93,7 +93,7 @@ class Watched(dict[str, str]):
 
 
 def test_values_of_a_task_that_is_over_are_let_go() -> None:
-    sent, received, value = SentValues(), ReceivedValues(), Watched(text="x" * WORTH_KEEPING)
+    sent, received, value = SharedValueSender(), SharedValueReceiver(), Watched(text="x" * WORTH_KEEPING)
     for _ in range(2):
         crossed(sent, received, "task", {"cut": value})
     held = weakref.ref(value)
@@ -123,7 +123,7 @@ def test_whatever_is_kept_and_dropped_the_child_reads_what_its_parent_has(
     values: Values = {
         task: {str(n): {"x": "x" * size} for n, size in enumerate(sizes)} for task, sizes in pools.items()
     }
-    sent, received = SentValues(limit), ReceivedValues()
+    sent, received = SharedValueSender(limit), SharedValueReceiver()
     for number, (task, which, anew) in enumerate(steps):
         if anew:
             values[task] = {name: {**value, "n": number} for name, value in values[task].items()}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Attempt, Cancelled, Released
+from tasker.execution.attempt import Attempt, AttemptCancelled, ClaimReleased
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
@@ -218,13 +218,13 @@ async def test_a_child_that_ignores_sigterm_is_killed(bench: Bench, tmp_path: Pa
 
     running.attempt.cancel.set()
 
-    assert isinstance(await running.end, Cancelled)
+    assert isinstance(await running.end, AttemptCancelled)
     assert gone(pid)
 
 
-@pytest.mark.parametrize("end", [Cancelled, Released])
+@pytest.mark.parametrize("end", [AttemptCancelled, ClaimReleased])
 async def test_the_flag_stops_the_child_and_nothing_is_reported(
-    bench: Bench, tmp_path: Path, end: type[Cancelled]
+    bench: Bench, tmp_path: Path, end: type[AttemptCancelled]
 ) -> None:
     running, pid = await sleeping(bench, tmp_path, {})
 
@@ -243,7 +243,7 @@ async def test_an_attempt_that_is_stopped_while_its_child_starts_never_reaches_t
 
     stopped.cancel.set()
 
-    assert isinstance(await running, Cancelled)
+    assert isinstance(await running, AttemptCancelled)
     assert "amount" in await result(bench, child_handlers.ShowsItself, callable="next")
     assert not (tmp_path / "pid").exists()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Cancelled, Lost, Released, Waits
+from tasker.execution.attempt import AttemptCancelled, ClaimLost, ClaimReleased, CapacityWaits
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
@@ -161,7 +161,7 @@ async def test_leaked_threads_are_bounded_and_then_keep_their_place(bench: Bench
     await until(lambda: stopped.cancel.wake is not None)
 
     stopped.cancel.set()
-    assert isinstance(await stopping, Cancelled)
+    assert isinstance(await stopping, AttemptCancelled)
     assert not waiting.done()
 
     blocks.let_go.set()
@@ -177,7 +177,7 @@ async def test_a_cancelled_thread_sees_it_and_is_waited_for(bench: Bench, blocks
     assert blocks.contexts[0].cancelled
     blocks.let_go.set()
 
-    assert isinstance(await running, Cancelled)
+    assert isinstance(await running, AttemptCancelled)
     assert blocks.seen == [True]
     assert bench.leaked == []
 
@@ -191,7 +191,7 @@ async def test_a_cancelled_thread_that_does_not_come_back_is_left_behind_at_its_
 
     attempt.cancel.set()
 
-    assert isinstance(await running, Cancelled)
+    assert isinstance(await running, AttemptCancelled)
     assert bench.leaked == [attempt.claim]
 
 
@@ -202,9 +202,9 @@ async def test_a_thread_that_runs_a_step_of_somebody_else_is_left_behind_after_a
     running = asyncio.ensure_future(bench.end(attempt))
     await started(blocks)
 
-    attempt.cancel.set(Lost)
+    attempt.cancel.set(ClaimLost)
 
-    assert isinstance(await running, Lost)
+    assert isinstance(await running, ClaimLost)
     assert bench.leaked == [attempt.claim]
 
 
@@ -240,10 +240,10 @@ async def test_what_a_thread_returns_after_it_was_told_to_stop_is_discarded(benc
     running = asyncio.ensure_future(bench.end(attempt))
     await started(blocks)
 
-    attempt.cancel.set(Released)
+    attempt.cancel.set(ClaimReleased)
     blocks.let_go.set()
 
-    assert isinstance(await running, Released)
+    assert isinstance(await running, ClaimReleased)
     assert blocks.seen == [True]
 
 
@@ -258,7 +258,7 @@ def _raise(error: BaseException) -> None:
 async def test_a_step_that_waits_too_long_for_a_thread_is_warned_of_and_runs_all_the_same(
     blocks: Blocks, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = make_bench(waits=Waits(starvation=0.01))
+    bench = make_bench(waits=CapacityWaits(starvation=0.01))
     first = asyncio.create_task(bench.run(blocks, callable="blocks"))
     await started(blocks)
     second = asyncio.create_task(bench.run(Quick, callable="quick"))

@@ -22,7 +22,7 @@ from tasker.execution.attempt.modes.wire import (
     length_of_answer,
     parsed,
     report_from,
-    said,
+    parse_output,
 )
 from tasker.lifecycle.storable import encode
 
@@ -43,8 +43,8 @@ def crossed(message: dict[str, Any]) -> dict[str, Any]:
 def test_what_a_handler_says_arrives_also_with_dictionaries_of_other_classes() -> None:
     line = LogLine(1.5, logging.INFO, "shop", "counted", {"letters": Counter("aab")})
 
-    assert report_from(crossed(said(CALL, line))) == line
-    assert report_from(crossed(said(CALL, progress := ProgressReport(0.5)))) == progress
+    assert report_from(crossed(parse_output(CALL, line))) == line
+    assert report_from(crossed(parse_output(CALL, progress := ProgressReport(0.5)))) == progress
 
 
 @pytest.mark.parametrize("letters", ["я", "\N{GRINNING FACE}", '"', "\\", "\n", "\x1f"])
@@ -63,4 +63,4 @@ def test_an_answer_with_the_largest_result_and_metadata_that_may_be_stored_is_no
 def test_text_that_is_no_text_arrives_as_it_is() -> None:
     line = LogLine(1.5, logging.INFO, "shop", "the file \udcff", None)
 
-    assert report_from(crossed(said(CALL, line))) == line
+    assert report_from(crossed(parse_output(CALL, line))) == line

@@ -17,9 +17,9 @@ from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
 from tasker.domain_events import BasePublisher, BaseSubscriber, PublisherRegistry, StepEventContext, SubscriberRegistry
 from tasker.domain_events.channel import InProcessChannel
-from tasker.execution.publishing.bus import Bus
+from tasker.execution.publishing.bus import AcceptedEventBus
 from tasker.execution.publishing.custom import MOST_STUCK, CustomPublishers
-from tasker.execution.publishing.making import EventMaker
+from tasker.execution.publishing.making import EventFactory
 from tasker.services.engine.exchange import Result
 from tasker.testing.contexts import step_context
 from tests.support.random_plans import Spec, build_plan
@@ -70,7 +70,7 @@ async def made(*events: dict[str, Any], outcome: Any = None, attempt: int = 1, l
     claim = Claim("s", "t", "charge", 1, 0, "shop", 1, attempt, 2, "c", worker="w")
     result = Result(claim, plan, 5, outcome or Success(JsonText('{"order":7,"card":"4111"}')))
     ids = (f"id{number}" for number in itertools.count())
-    return await EventMaker(CustomPublishers(limit), lambda: next(ids)).with_events(result, step)
+    return await EventFactory(CustomPublishers(limit), lambda: next(ids)).with_events(result, step)
 
 
 def stored(result: Result) -> dict[str, Any]:
@@ -142,7 +142,7 @@ async def test_a_publisher_finds_what_its_event_declares_what_came_of_the_step_a
     claim = Claim("s", "t", "charge", 1, 0, "shop", 1, 1, 2, "c", worker="w")
     outcome = Success(JsonText('{"order":7}'), {"payment_provider": "x"})
     context = step_context({"amount": 5})
-    maker = EventMaker(CustomPublishers(60), lambda: "id")
+    maker = EventFactory(CustomPublishers(60), lambda: "id")
 
     await maker.with_events(Result(claim, plan, 5, outcome), step, lambda: context)
     await maker.with_events(Result(claim, plan, 5, FAILURE), step)
@@ -211,14 +211,14 @@ async def test_an_event_that_a_defect_prevents_is_a_line_of_its_step_with_the_tr
 ) -> None:
     plan, step = planned({"name": "paid"})
     claim = Claim("s", "t", "charge", 1, 0, "shop", 1, 1, 2, "c", worker="w")
-    maker = EventMaker(CustomPublishers(1), [].pop)  # type: ignore[arg-type]
+    maker = EventFactory(CustomPublishers(1), [].pop)  # type: ignore[arg-type]
 
     result = await maker.with_events(Result(claim, plan, 5, success(own("mine"))), step)
 
     assert [entry["w"] for entry in stored(result).values()] == ["IndexError('pop from empty list')"] * 2
     why = "error=\"IndexError('pop from empty list')\" error_type=IndexError"
     ids, named = WHOSE.split(" step_name=")
-    line = f"event_not_made {ids} {why} step_name={named} event_name="
+    line = f"event_payload_failed {ids} {why} step_name={named} event_name="
     assert caplog.messages == [f"{line}paid", f"{line}mine"]
     assert all(record.levelname == "ERROR" and record.exc_info for record in caplog.records)
 
@@ -235,14 +235,14 @@ async def test_subscribers_hear_of_accepted_results_and_a_full_channel_drops(cap
             heard.append(event["event_name"])
 
     SubscriberRegistry.instance().register(Heard)
-    bus = Bus(CustomPublishers(1), channel=InProcessChannel())
+    bus = AcceptedEventBus(CustomPublishers(1), channel=InProcessChannel())
     bus.accepted([await made({"name": "here", "delivery_mode": "fast"}, {"name": "kept"})])
     bus.close()
     assert heard == ["here"]
 
     full = InProcessChannel()
     full.pollers = 1  # the program's own, which does not come
-    small = Bus(CustomPublishers(1), channel=full, capacity=1)
+    small = AcceptedEventBus(CustomPublishers(1), channel=full, capacity=1)
     small.accepted([await made({"name": "here", "delivery_mode": "fast"}, {"name": "more", "delivery_mode": "fast"})])
     assert (len(full), full.dropped) == (1, 1)
     text = "Domain event dispatch failed - channel full (events dropped)"
@@ -252,7 +252,7 @@ async def test_subscribers_hear_of_accepted_results_and_a_full_channel_drops(cap
 async def test_an_event_that_is_told_again_reaches_subscribers_once_as_long_as_it_is_remembered() -> None:
     channel = InProcessChannel()
     channel.pollers = 1  # the program's own, which looks later
-    bus = Bus(CustomPublishers(1), channel=channel, remembered=2)
+    bus = AcceptedEventBus(CustomPublishers(1), channel=channel, remembered=2)
     result = await made({"name": "here", "delivery_mode": "fast"}, {"name": "all", "delivery_mode": "broadcast"})
     bus.accepted([result, result])
     assert (len(channel), bus.sent, bus.routed) == (2, 2, {"fast": 2, "broadcast": 2})
@@ -266,7 +266,7 @@ async def test_a_publisher_is_told_once_its_event_is_accepted() -> None:
     PublisherRegistry.instance().register(publisher)
     result = await made({"name": "paid", "publisher": "pay"})
     assert not publisher.accepted.is_set()
-    Bus(CustomPublishers(1), channel=InProcessChannel()).accepted([result])
+    AcceptedEventBus(CustomPublishers(1), channel=InProcessChannel()).accepted([result])
     assert await asyncio.to_thread(publisher.accepted.wait, 60)
 
 
@@ -325,7 +325,7 @@ async def test_what_the_template_says_of_a_name_counts_for_handlers_too(caplog: 
     plan = replace(plan, domain_events=({"name": "listed", "schema": {"type": "object", "required": ["nope"]}},))
     claim = Claim("s", "t", "charge", 1, 0, "shop", 1, 1, 2, "c", worker="w")
     events = own("paid"), own("paid", "{}"), own("listed"), own("unknown", "{}"), own("bad", None, withheld="no JSON")
-    maker = EventMaker(CustomPublishers(1), lambda: "id")
+    maker = EventFactory(CustomPublishers(1), lambda: "id")
 
     result = await maker.with_events(Result(claim, plan, 5, success(*events)), step)
 

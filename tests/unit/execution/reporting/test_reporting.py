@@ -22,7 +22,7 @@ from tasker.execution.reporting.buffer import CAPACITY, AttemptReporter, ReportB
 from tasker.execution.reporting.lines import LARGEST_FIELDS, LEFT_OUT, LONGEST_MESSAGE, storable
 from tasker.execution.reporting.writer import ReportWriter
 from tasker.step_handler.step_log import StepLog
-from tasker.step_output import KeptPrints, StepLogHandler, keep_output
+from tasker.step_output import CapturedPrints, StepLogHandler, capture_logs
 from tasker.types import StepContext
 from tasker.types.progress import LONGEST, progress_report
 from tests.unit.execution.bench import PATIENCE, make_bench
@@ -250,7 +250,7 @@ def logging_as_it_was() -> Iterator[logging.Logger]:
 
 
 async def test_in_each_mode_a_handler_s_lines_prints_and_progress_are_kept(logging_as_it_was: logging.Logger) -> None:
-    keep_output()
+    capture_logs()
     bench, buffer = make_bench(), ReportBuffer(logging.INFO, 100)
     for mode in ("async", "thread", "process"):
         handler = child_handlers.SpeaksOnTheLoop if mode == "async" else child_handlers.Speaks
@@ -274,8 +274,8 @@ def test_what_is_shown_stays_as_it_is(logging_as_it_was: logging.Logger) -> None
     stream.emit = lambda record: shown.append(record.getMessage())  # type: ignore[method-assign]
     logging_as_it_was.handlers[:] = [stream]
     logging_as_it_was.setLevel(logging.WARNING)
-    keep_output()
-    keep_output()
+    capture_logs()
+    capture_logs()
 
     logging.getLogger("somebody").info("quiet")
     logging.getLogger("somebody").warning("loud")
@@ -283,15 +283,15 @@ def test_what_is_shown_stays_as_it_is(logging_as_it_was: logging.Logger) -> None
     assert shown == ["loud"]
     assert not logging.getLogger("tasker.execution").isEnabledFor(logging.INFO), "nothing is made of it"
     assert sum(isinstance(each, StepLogHandler) for each in logging_as_it_was.handlers) == 1
-    assert isinstance(sys.stdout, KeptPrints)
-    assert not isinstance(sys.stdout._stream, KeptPrints)
+    assert isinstance(sys.stdout, CapturedPrints)
+    assert not isinstance(sys.stdout._stream, CapturedPrints)
 
 
 def test_where_nobody_shows_a_log_a_warning_is_still_shown(
     logging_as_it_was: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     logging_as_it_was.handlers[:] = []
-    keep_output()
+    capture_logs()
 
     logging.getLogger("somebody").info("quiet")
     logging.getLogger("somebody").warning("loud")

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from tasker.contracts.execution import Failure, Success
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.tracing import TraceContext
-from tasker.execution.attempt.told import AttemptTeller
-from tasker.execution.attempt.values import Attempt, Released
+from tasker.execution.attempt.told import AttemptListener
+from tasker.execution.attempt.values import Attempt, ClaimReleased
 from tasker.hookspecs import AttemptEnded, AttemptStarted
 from tasker.services.engine.exchange import Result
 from tests.unit.execution.bench import Bench
@@ -27,7 +27,7 @@ def attempt(bench: Bench) -> Attempt:
 
 def test_a_start_is_told_with_all_that_was_claimed(bench: Bench) -> None:
     heard: list[AttemptStarted] = []
-    assert AttemptTeller(heard.append, None, lambda: NOW).started(attempt(bench)) == heard[0]
+    assert AttemptListener(heard.append, None, lambda: NOW).started(attempt(bench)) == heard[0]
     assert asdict(heard[0]) == {
         "task_uuid": "01900000-0000-7000-8000-000000000002",
         "step_uuid": "01900000-0000-7000-8000-000000000001",
@@ -49,11 +49,11 @@ def test_a_start_is_told_with_all_that_was_claimed(bench: Bench) -> None:
 def test_an_end_is_told_with_what_the_attempt_came_to(bench: Bench) -> None:
     heard: list[AttemptEnded] = []
     of, times = attempt(bench), iter([NOW, LATER, LATER, LATER])
-    teller = AttemptTeller(None, heard.append, lambda: next(times))
+    teller = AttemptListener(None, heard.append, lambda: next(times))
     started = teller.started(of)
     teller.ended(started, Result(of.claim, of.plan, 12, Success(JsonText("{}"))))
     teller.ended(started, Result(of.claim, of.plan, 9, Failure("no answer", "timeout", retryable=True)))
-    teller.ended(started, Released(of.claim))
+    teller.ended(started, ClaimReleased(of.claim))
     assert heard == [
         AttemptEnded(started, "succeeded", 12, ended_at=LATER),
         AttemptEnded(started, "failed", 9, "timeout", "no answer", True, LATER),

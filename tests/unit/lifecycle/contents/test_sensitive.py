@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.lifecycle.sensitive import MOST_SECRETS, Veil, has_sensitive, without_secrets
+from tasker.lifecycle.sensitive import MOST_SECRETS, Redactor, has_sensitive, without_secrets
 from tasker.settings.redaction import REDACTED
 from tasker.template import compile_text
 
@@ -49,12 +49,12 @@ def test_what_is_marked_is_hidden_and_nothing_else(schema: dict[str, Any], value
     (plan,) = compile_text(TEMPLATE).plans
     object.__setattr__(plan, "input_schema", schema)
 
-    assert Veil(plan).context(value) == expected
+    assert Redactor(plan).context(value) == expected
 
 
 def test_a_message_says_nothing_that_is_hidden_however_it_came_there() -> None:
     (plan,) = compile_text(TEMPLATE).plans
-    veil = Veil(plan, {"a": "open"}, {"own": {"pin": 987654, "a": "open"}, "plain": {"pin": 7777}})
+    veil = Redactor(plan, {"a": "open"}, {"own": {"pin": 987654, "a": "open"}, "plain": {"pin": 7777}})
 
     failure = {"name": "own", "result": {"pin": 987654}, "failures": [{"message": "PIN 987654 is open to 7777"}]}
     assert veil.over(failure) == {
@@ -69,7 +69,7 @@ def test_a_message_says_nothing_that_is_hidden_however_it_came_there() -> None:
 
 def test_error_codes_are_shown_unless_they_are_a_sensitive_value() -> None:
     (plan,) = compile_text(TEMPLATE).plans
-    veil = Veil(plan, {}, {"own": {"pin": 1001}})
+    veil = Redactor(plan, {}, {"own": {"pin": 1001}})
     failure = {"error_code": "CARD_1001_REFUSED", "error_type": "refused_1001", "message": "1001 was refused"}
 
     assert veil.over([failure]) == [{**failure, "message": f"{REDACTED} was refused"}]
@@ -82,7 +82,7 @@ def test_where_very_many_values_are_hidden_nothing_is_said_of_failures_at_all() 
     context = {f"key {number}": f"secret {number}" for number in range(MOST_SECRETS + 1)}
     failure = {"message": "secret 7", "attempt": 1, "metadata": {"card": ["secret 8"]}}
 
-    told = Veil(plan, context).over({"name": "plain", "state": "error", "failures": [failure], "error": failure})
+    told = Redactor(plan, context).over({"name": "plain", "state": "error", "failures": [failure], "error": failure})
 
     hidden = {"message": REDACTED, "attempt": 1, "metadata": {"card": [REDACTED]}}
     assert told == {"name": "plain", "state": "error", "failures": [hidden], "error": hidden}
@@ -92,8 +92,8 @@ def test_an_instance_is_covered_as_any_step_that_is_made_while_the_task_runs() -
     (plan,) = compile_text(TEMPLATE).plans
     object.__setattr__(plan.steps[1], "static", False)
 
-    assert Veil(plan).result("own_0001", {"pin": 1, "a": 2}) == {"pin": REDACTED, "a": 2}
-    assert Veil(plan).result("plain", {"pin": 1}) == {"pin": 1}
+    assert Redactor(plan).result("own_0001", {"pin": 1, "a": 2}) == {"pin": REDACTED, "a": 2}
+    assert Redactor(plan).result("plain", {"pin": 1}) == {"pin": 1}
 
 
 def test_a_template_without_marks_needs_no_veil() -> None:

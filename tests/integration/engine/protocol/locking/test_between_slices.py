@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tasker.orchestration.executor import NoExecutor
-from tasker.orchestration.results import Processor
-from tasker.orchestration.schedule import Schedule
+from tasker.orchestration.executor import NoStepExecutor
+from tasker.orchestration.results import ResultProcessor
+from tasker.orchestration.schedule import PendingWork
 from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.orchestration.turns import Turns
+from tasker.orchestration.turns import ExclusiveTurns
 from tasker.orchestration.upkeep import Upkeep
 from tasker.process.system import SystemClock
 from tasker.resilience.registry import Breakers
@@ -54,17 +54,17 @@ class Standing(SystemClock):
         return 100.0
 
 
-def upkeep(orchestra: Orchestra, engine: Engine, schedule: Schedule) -> Upkeep:
+def upkeep(orchestra: Orchestra, engine: Engine, schedule: PendingWork) -> Upkeep:
     clock, chance = Standing(), random.Random(1)
     sweeper = Sweeper(
-        engine, Processor(engine, chance), PlanStore(engine.connection), chance, replace(AT_ONCE, slice=1)
+        engine, ResultProcessor(engine, chance), PlanStore(engine.connection), chance, replace(AT_ONCE, slice=1)
     )
     breaker = Breakers(clock).task_readiness
     return Upkeep(
         engine,
         sweeper,
-        Turns(engine, "sweep", clock, chance, 5.0),
-        NoExecutor(orchestra.caller()),
+        ExclusiveTurns(engine, "sweep", clock, chance, 5.0),
+        NoStepExecutor(orchestra.caller()),
         schedule,
         clock,
         chance,
@@ -79,7 +79,7 @@ async def test_between_two_slices_sleepers_are_woken_and_then_what_is_due_is_pro
     lab.two.start_worker()
     mark(lab.two, "sleep")
     engine = Watched(orchestra)
-    schedule = Schedule(Standing())
+    schedule = PendingWork(Standing())
     under_test = upkeep(orchestra, engine, schedule)
     await under_test.promote()  # as at the start, when everything may be due
     engine.noted.clear()

@@ -9,10 +9,10 @@ from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.results import Processor
+from tasker.orchestration.results import ResultProcessor
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.exchange import CompletingWorker
 from tests.integration.engine.protocol.conftest import result_of
 from tests.support.engine_fixture import Lab, Session
 from tests.support.random_plans import Spec, StepType, create_steps
@@ -64,7 +64,7 @@ def test_a_task_that_is_submitted_and_not_committed_holds_up_no_other_task(lab: 
 async def test_a_task_that_somebody_keeps_locked_does_not_hold_up_the_results_of_others(lab: Lab) -> None:
     connection = Connection(lab.url, settings="-c lock_timeout=100")
     engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
-    processor, caller = Processor(engine, random.Random(1)), Caller(lab.one.worker)
+    processor, caller = ResultProcessor(engine, random.Random(1)), CompletingWorker(lab.one.worker)
     plan = lab.plan(Spec("a"), Spec("pick", StepType.DECISION), Spec("b", depends_on=("pick",)))
     kept, other = lab.submit(plan, {}, {})
     results = [

@@ -14,7 +14,7 @@ from tasker.db.connection import Connection
 from tasker.db.session import Params, Rows
 from tasker.process.system import new_uuid
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.end_notices import MOST, EndNotices
+from tasker.services.engine.end_notices import MOST, WaiterNotifications
 from tasker.services.engine.plans import PlanStore
 from tasker.services.operators.steps import Steps
 from tasker.services.tasks import Tasks
@@ -203,7 +203,7 @@ class _Away(Connection):
 
 async def test_what_could_not_be_told_is_told_the_next_time(lab: Lab) -> None:
     ears, connection = ears_of(lab), _Away(lab.url)
-    notices, task = EndNotices(connection), str(uuid4())
+    notices, task = WaiterNotifications(connection), str(uuid4())
     notices.note({task: WAITER})
 
     await notices.tell()
@@ -218,7 +218,7 @@ async def test_what_could_not_be_told_is_told_the_next_time(lab: Lab) -> None:
 async def test_notices_that_cannot_be_told_are_bounded_and_the_program_in_the_process_gets_none(lab: Lab) -> None:
     ears, connection = ears_of(lab), Connection(lab.url)
     mine, last = new_uuid(), str(uuid4())
-    notices = EndNotices(connection, own=mine)
+    notices = WaiterNotifications(connection, own=mine)
     notices.note({str(uuid4()): mine, **{str(uuid4()): WAITER for _ in range(MOST)}})
     notices.note({last: WAITER})
 

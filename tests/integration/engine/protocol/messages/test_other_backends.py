@@ -12,7 +12,7 @@ from tasker.db.connection import Connection
 from tasker.errors import DatabaseError, MessagingError
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.results import Processor
+from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.process.system import new_task_uuid
 from tasker.services.engine.calls import Engine
@@ -38,7 +38,7 @@ async def outside(lab: Lab) -> AsyncIterator[Orchestra]:
     messaging = Flaky(load_backend("memory", {}))
     await messaging.open()
     engine = Engine(connection, messaging)
-    processor = Processor(engine, random.Random(1))
+    processor = ResultProcessor(engine, random.Random(1))
     yield Orchestra(
         lab, engine, processor, Sweeper(engine, processor, PlanStore(connection), random.Random(1), AT_ONCE)
     )

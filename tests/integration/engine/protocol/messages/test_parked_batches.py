@@ -16,10 +16,10 @@ from tasker.db.connection import Connection
 from tasker.messaging.pointers import POINTED_AT
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.parking import ParkedResults, Parking
-from tasker.orchestration.results import Processor
+from tasker.orchestration.parking import ParkedResultConsumer, ParkingProcessor
+from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.services.engine.calls import Engine, Rules
+from tasker.services.engine.calls import Engine, FleetRules
 from tasker.services.engine.exchange import AdvanceResult
 from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
@@ -41,10 +41,10 @@ def whom(line: str) -> tuple[str | None, ...]:
 class Queued(Orchestra):
     """The path `queued`: a worker that parks, and an orchestrator that ends what it finds in its queue."""
 
-    results: ParkedResults
+    results: ParkedResultConsumer
 
     async def park(self, *results: object) -> object:
-        return await Parking(self.engine, random.Random(1)).process(results, self.caller())  # type: ignore[arg-type]
+        return await ParkingProcessor(self.engine, random.Random(1)).process(results, self.caller())  # type: ignore[arg-type]
 
     async def receive(self) -> int:
         return await self.results.receive(self.caller(), 100)
@@ -70,11 +70,11 @@ async def queued(lab: Lab) -> AsyncIterator[Queued]:
     messaging = MessagingService(load_backend("pgmq", {"channel": DatabaseChannel(lab.url)}))
     await messaging.open()
     await messaging.ensure_orchestration_queues()
-    engine = Engine(connection, messaging, Rules(hidden_seconds=36_000))
-    processor, plans = Processor(engine, random.Random(1)), PlanStore(connection)
+    engine = Engine(connection, messaging, FleetRules(hidden_seconds=36_000))
+    processor, plans = ResultProcessor(engine, random.Random(1)), PlanStore(connection)
     sweeper = Sweeper(engine, processor, plans, random.Random(2), AT_ONCE)
     advanced: list[AdvanceResult] = []
-    results = ParkedResults(engine, processor, plans, advanced.append)
+    results = ParkedResultConsumer(engine, processor, plans, advanced.append)
     yield Queued(lab, engine, processor, sweeper, results, advanced=advanced)
     await messaging.close()
     await connection.close()

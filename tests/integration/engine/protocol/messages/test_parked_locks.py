@@ -140,7 +140,7 @@ async def test_one_wait_in_vain_is_enough_for_all_decisions_of_a_batch(
         await queued.receive()
         assert lab.states(free["task"]) == {"choice": "complete", "a": "enqueued"}
         assert {lab.states(claim["task"])["choice"] for claim in held} == {"enqueued_for_orchestration"}
-    assert [line.split()[:2] for line in caplog.messages] == [["parked_results_put_off", "tasks=1"]]
+    assert [line.split()[:2] for line in caplog.messages] == [["parked_results_deferred", "tasks=1"]]
 
 
 @pytest.mark.parametrize("row", ["the step", "a step behind it"])
@@ -165,7 +165,7 @@ async def test_a_step_that_somebody_locks_holds_up_no_other_result(
                 queued.due("0 seconds")
                 assert await queued.receive() == 1
         assert lab.states(held["task"])["s0"] == "enqueued_for_orchestration"
-    assert [line.split()[:2] for line in caplog.messages] == [["parked_results_put_off", "tasks=1"]]
+    assert [line.split()[:2] for line in caplog.messages] == [["parked_results_deferred", "tasks=1"]]
 
     queued.due("0 seconds")
     await queued.receive()
@@ -228,7 +228,7 @@ async def test_where_nobody_knows_which_result_waits_each_comes_again_alone(
     keep_for_long(queued, held["step"], "complete")
 
     await queued.receive()
-    assert caplog.messages[0].startswith("parked_results_put_off steps=4 reason=")
+    assert caplog.messages[0].startswith("parked_results_deferred steps=4 reason=")
     queued.due("0 seconds")
     await all_ended(queued, free)
 
@@ -267,7 +267,7 @@ async def test_a_sweep_goes_on_beside_a_slice_that_takes_too_long(
     assert await one_by_one(queued).sweep() == {"lost_worker": 1}
 
     assert lab.states(free["task"])["s0"] == "waiting_for_retry"
-    assert any(line.startswith("sweep_passed_over steps=1") for line in caplog.messages)
+    assert any(line.startswith("sweep_skipped steps=1") for line in caplog.messages)
     lab.observer.execute("drop trigger kept_for_long on tasker.workflow_steps")
     assert await one_by_one(queued).sweep() == {"lost_worker": 1}
 

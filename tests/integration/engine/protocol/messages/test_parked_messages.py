@@ -20,15 +20,15 @@ from tasker.errors import BackendUnavailable, DatabaseError, DatabaseUnavailable
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration import ending, receptions
-from tasker.orchestration.parking import ParkedResults
-from tasker.orchestration.results import Processor
-from tasker.services.engine.calls import Engine, Rules
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.orchestration.parking import ParkedResultConsumer
+from tasker.orchestration.results import ResultProcessor
+from tasker.services.engine.calls import Engine, FleetRules
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker
 from tasker.services.engine.plans import PlanStore
 from tests.support.engine_fixture import Lab, ok
 from tests.support.random_plans import DECISION, Spec
 
-RULES = Rules(hidden_seconds=36_000)
+RULES = FleetRules(hidden_seconds=36_000)
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Tray:
         connection = Connection(url or self.lab.url)
         engine = Engine(connection, self.messaging, RULES)
         plans, told = PlanStore(connection), self.advanced.append
-        results = ParkedResults(engine, Processor(engine, random.Random(1)), plans, told)
+        results = ParkedResultConsumer(engine, ResultProcessor(engine, random.Random(1)), plans, told)
         try:
-            return await results.receive(Caller(self.lab.one.worker), 100)
+            return await results.receive(CompletingWorker(self.lab.one.worker), 100)
         finally:
             await connection.close()
 

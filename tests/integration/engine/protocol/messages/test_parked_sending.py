@@ -15,9 +15,9 @@ from tasker.errors import BackendUnavailable, MessagingError
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration import results
-from tasker.orchestration.parking import ParkedResults
-from tasker.orchestration.results import Processor
-from tasker.services.engine.calls import Engine, Rules
+from tasker.orchestration.parking import ParkedResultConsumer
+from tasker.orchestration.results import ResultProcessor
+from tasker.services.engine.calls import Engine, FleetRules
 from tasker.services.engine.plans import PlanStore
 from tests.contract.rabbitmq_rig import alarm
 from tests.integration.engine.protocol.conftest import result_of
@@ -116,8 +116,8 @@ async def brokered(queued: Queued, broker: brokers.PrivateServer) -> AsyncIterat
     await messaging.open()
     await messaging.ensure_orchestration_queues()
     connection = Connection(queued.lab.url)
-    engine = Engine(connection, messaging, Rules(hidden_seconds=36_000))
-    parked = ParkedResults(engine, Processor(engine, random.Random(1)), PlanStore(connection))
+    engine = Engine(connection, messaging, FleetRules(hidden_seconds=36_000))
+    parked = ParkedResultConsumer(engine, ResultProcessor(engine, random.Random(1)), PlanStore(connection))
     yield replace(queued, engine=engine, results=parked)
     await messaging.delete_queue(messaging.names.step_results)
     await messaging.close()

@@ -11,7 +11,7 @@ import pytest
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.results import Processor
+from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore
@@ -111,7 +111,7 @@ def test_an_expansion_is_written_in_a_wiped_session(pooled: Lab) -> None:
 async def test_the_processor_and_the_sweeps_work_behind_a_pooler(pooled: Lab) -> None:
     connection = PooledConnection(pooled.url, prepare=False)
     engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
-    processor = Processor(engine, random.Random(1))
+    processor = ResultProcessor(engine, random.Random(1))
     sweeper = Sweeper(engine, processor, PlanStore(connection), random.Random(1), AT_ONCE)
     orchestra = Orchestra(pooled, engine, processor, sweeper)
     plan = pooled.plan(

@@ -17,14 +17,14 @@ from tasker.db.connection import Connection
 from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.finalizing import Finalizations
-from tasker.orchestration.requests import PUT_OFF_SECONDS, TaskRequests
+from tasker.orchestration.finalizing import FinalizationConsumer
+from tasker.orchestration.requests import PUT_OFF_SECONDS, TaskRequestConsumer
 from tasker.process.system import new_task_uuid
-from tasker.services.engine.calls import Engine, Rules
-from tasker.services.engine.exchange import Caller
+from tasker.services.engine.calls import Engine, FleetRules
+from tasker.services.engine.exchange import CompletingWorker
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.pressure import Admission
-from tasker.services.submitting.submission import Draft, Drafts
+from tasker.services.submitting.pressure import SubmissionAdmission
+from tasker.services.submitting.submission import Draft, DraftFactory
 from tests.support.engine_fixture import Lab
 
 
@@ -36,15 +36,15 @@ class Desk:
     engine: Engine
     plans: PlanStore
 
-    def requests(self, admission: Admission | None = None, clock: Clock | None = None) -> TaskRequests:
-        drafts = Drafts(new_task_uuid, context_limit_bytes=10_000)
-        return TaskRequests(self.engine, self.plans, drafts, clock or _Settable(), admission)
+    def requests(self, admission: SubmissionAdmission | None = None, clock: Clock | None = None) -> TaskRequestConsumer:
+        drafts = DraftFactory(new_task_uuid, context_limit_bytes=10_000)
+        return TaskRequestConsumer(self.engine, self.plans, drafts, clock or _Settable(), admission)
 
-    async def receive(self, inbox: TaskRequests | None = None) -> int:
-        return await (inbox or self.requests()).receive(Caller(self.lab.one.worker), 100)
+    async def receive(self, inbox: TaskRequestConsumer | None = None) -> int:
+        return await (inbox or self.requests()).receive(CompletingWorker(self.lab.one.worker), 100)
 
     async def finalize(self) -> int:
-        return await Finalizations(self.engine).receive(Caller(self.lab.one.worker), 100)
+        return await FinalizationConsumer(self.engine).receive(CompletingWorker(self.lab.one.worker), 100)
 
     async def send(self, *messages: Any) -> None:
         queue = self.engine.messaging.names.task_requests
@@ -73,7 +73,7 @@ async def desk(lab: Lab) -> AsyncIterator[Desk]:
     await messaging.open()
     await messaging.ensure_orchestration_queues()
     plans = PlanStore(connection)
-    yield Desk(lab, Engine(connection, messaging, Rules(hidden_seconds=36_000)), plans)
+    yield Desk(lab, Engine(connection, messaging, FleetRules(hidden_seconds=36_000)), plans)
     await messaging.close()
     await connection.close()
 
@@ -161,7 +161,7 @@ async def test_two_orchestrators_that_get_the_same_request_make_one_task(desk: D
     connection = Connection(desk.lab.url)
     rival = Desk(desk.lab, Engine(connection, desk.engine.messaging), PlanStore(connection))
 
-    each = [one.requests().receive(Caller(one.lab.one.worker), 1) for one in (desk, rival)]
+    each = [one.requests().receive(CompletingWorker(one.lab.one.worker), 1) for one in (desk, rival)]
     assert sorted(await asyncio.gather(*each)) == [1, 1]
 
     assert desk.tasks() == [message["request_id"]]
@@ -236,20 +236,20 @@ async def test_requests_wait_while_the_database_is_away(desk: Desk) -> None:
     plan = await registered(desk)
     message = asking(plan)
     await desk.send(message)
-    broken = TaskRequests(
+    broken = TaskRequestConsumer(
         Engine(Connection("postgresql://127.0.0.1:1/none"), desk.engine.messaging),
         PlanStore(Connection("postgresql://127.0.0.1:1/none")),
-        Drafts(new_task_uuid),
+        DraftFactory(new_task_uuid),
         _Settable(),
     )
     with pytest.raises(Exception, match="cannot connect"):
-        await broken.receive(Caller(desk.lab.one.worker), 10)
+        await broken.receive(CompletingWorker(desk.lab.one.worker), 10)
 
     assert await desk.receive() == 1, "it was given back at once"
     assert desk.tasks() == [message["request_id"]]
 
 
-class _Trusts(Drafts):
+class _Trusts(DraftFactory):
     """As a check that lets a text through that the database refuses."""
 
     def draft(self, plan: Plan, request: Any, task_uuid: str | None = None) -> Draft:
@@ -262,7 +262,7 @@ async def test_what_only_the_database_refuses_holds_nobody_up_either(desk: Desk)
     good = [asking(plan), asking(plan)]
     await desk.send(good[0], asking(plan, context={"passes": True}), good[1])
 
-    assert await desk.receive(TaskRequests(desk.engine, desk.plans, _Trusts(new_task_uuid), _Settable())) == 3
+    assert await desk.receive(TaskRequestConsumer(desk.engine, desk.plans, _Trusts(new_task_uuid), _Settable())) == 3
 
     assert sorted(desk.tasks()) == sorted(message["request_id"] for message in good)
     (kept,) = desk.refused()
@@ -274,7 +274,7 @@ class _Killed(BaseException):
     """The process ends here."""
 
 
-class _Kills(Drafts):
+class _Kills(DraftFactory):
     """Meets requests, and ends the process over one whose context holds `kills`."""
 
     def draft(self, plan: Plan, request: Any, task_uuid: str | None = None) -> Draft:
@@ -289,7 +289,7 @@ async def test_a_request_that_ends_every_process_is_set_aside_and_those_beside_i
     await desk.send(*good[:3], asking(plan, context={"kills": True}), *good[3:])
     deaths = 0
     for _ in range(30):
-        inbox = TaskRequests(desk.engine, desk.plans, _Kills(new_task_uuid), _Settable())
+        inbox = TaskRequestConsumer(desk.engine, desk.plans, _Kills(new_task_uuid), _Settable())
         try:
             while await desk.receive(inbox):
                 pass
@@ -310,9 +310,9 @@ async def test_an_outage_counts_against_no_request(desk: Desk) -> None:
     await desk.send(*messages)
     for _ in range(12):
         away = Connection("postgresql://127.0.0.1:1/none")  # each a new one, which has not yet learnt to wait
-        broken = TaskRequests(Engine(away, desk.engine.messaging), PlanStore(away), Drafts(new_task_uuid), _Settable())
+        broken = TaskRequestConsumer(Engine(away, desk.engine.messaging), PlanStore(away), DraftFactory(new_task_uuid), _Settable())
         with pytest.raises(Exception, match="cannot connect"):
-            await broken.receive(Caller(desk.lab.one.worker), 10)
+            await broken.receive(CompletingWorker(desk.lab.one.worker), 10)
 
     for _ in range(2):
         await desk.receive()
@@ -327,7 +327,7 @@ async def test_requests_for_a_full_namespace_wait_however_long_it_takes_and_are_
     await desk.receive()
     await desk.send(asking(plan), asking(plan))
     clock = _Settable()
-    inbox = desk.requests(Admission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
+    inbox = desk.requests(SubmissionAdmission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
 
     for _ in range(5):
         assert await desk.receive(inbox) == 2
@@ -350,7 +350,7 @@ async def test_of_the_requests_for_a_full_namespace_the_urgent_ones_are_met(desk
     usual, urgent = asking(plan), asking(plan, options={"priority": 1})
     await desk.send(usual, urgent)
     clock = _Settable()
-    inbox = desk.requests(Admission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
+    inbox = desk.requests(SubmissionAdmission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
 
     assert await desk.receive(inbox) == 2
 
@@ -382,7 +382,7 @@ async def test_requests_for_other_namespaces_are_met_beside_those_that_are_put_o
     wanted = asking(free)
     await desk.send(asking(full), wanted)
     clock = _Settable()
-    inbox = desk.requests(Admission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
+    inbox = desk.requests(SubmissionAdmission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
 
     assert await desk.receive(inbox) == 2
 

@@ -15,12 +15,12 @@ from tasker.execution.claiming import Claimer
 from tasker.execution.slots import Slots
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.results import Processor
+from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult, Caller
+from tasker.services.engine.exchange import AdvanceResult, CompletingWorker
 from tasker.services.engine.plans import PlanStore
-from tasker.services.engine.polling import Poll, Poller
+from tasker.services.engine.polling import QueuePoll, QueuePoller
 from tests.integration.engine.protocol.conftest import AT_ONCE
 from tests.support.engine_fixture import Lab, Session
 from tests.support.random_plans import Spec
@@ -163,12 +163,12 @@ async def test_a_sweep_wakes_whoever_sleeps_while_hints_lie_in_the_queue(lab: La
     """The announcement was lost, the hints were not: nothing is repaired, the sleepers are woken."""
     connection = Connection(lab.url)
     engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
-    processor = Processor(engine, random.Random(1))
+    processor = ResultProcessor(engine, random.Random(1))
     advanced: list[AdvanceResult] = []
     sweeper = Sweeper(engine, processor, PlanStore(connection), random.Random(1), AT_ONCE, advanced.append)
     lab.submit(lab.chain(1))
     try:
-        repairs = await sweeper.sweep(Caller(lab.two.worker))
+        repairs = await sweeper.sweep(CompletingWorker(lab.two.worker))
     finally:
         await connection.close()
 
@@ -182,8 +182,8 @@ class Ears:
     def longest_pause(self) -> None:
         return None
 
-    def poll(self, *, polled: bool) -> AbstractContextManager[Poll]:
-        return nullcontext(Poll())
+    def poll(self, *, polled: bool) -> AbstractContextManager[QueuePoll]:
+        return nullcontext(QueuePoll())
 
 
 async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
@@ -206,7 +206,7 @@ async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
         identity=lab.two.worker,
         slots=Slots(5),
         namespace_ids=[lab.namespace_id],
-        caller=lambda slots: Caller(lab.two.worker, slots, [lab.namespace_id], (), 100, 1000, 1000),
+        caller=lambda slots: CompletingWorker(lab.two.worker, slots, [lab.namespace_id], (), 100, 1000, 1000),
         offer=offer,
         inputs=SimpleNamespace(often=[]),
         settings=SimpleNamespace(drowse_ms=0),
@@ -219,7 +219,7 @@ async def test_the_claimer_looks_again_after_its_mark(lab: Lab) -> None:
         engine,
         worker,  # type: ignore[arg-type]
         [lab.namespace],
-        Poller(Ears(), random.Random(1)),
+        QueuePoller(Ears(), random.Random(1)),
         random.Random(1),
         never,
         on_lost=lambda: None,

@@ -10,7 +10,7 @@ import pytest
 from tasker.db.connection import Connection, SyncConnection
 from tasker.services.engine.process_registry import ProcessRegistry, Registration, Renewal, renew_lease
 from tasker.services.fleet.workers import Workers
-from tasker.services.listings import RegisteredProcess
+from tasker.services.listings import ProcessRow
 from tests.support.engine_fixture import Lab
 
 
@@ -21,7 +21,7 @@ async def connection(lab: Lab) -> AsyncIterator[Connection]:
     await made.close()
 
 
-async def entry_of(connection: Connection, worker: str) -> RegisteredProcess:
+async def entry_of(connection: Connection, worker: str) -> ProcessRow:
     (row,) = [row for row in await Workers(connection).list(stopped=True) if row.worker == worker]
     return row
 

@@ -10,7 +10,7 @@ import pytest
 
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.plans import PlanStore
-from tasker.services.pauses import Pauses, Target
+from tasker.services.pauses import Pauses, PauseTarget
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.support.engine_fixture import Lab
 
@@ -139,7 +139,7 @@ def marked(lab: Lab) -> int:
 async def test_a_pause_of_more_than_a_slice_marks_all_of_it_and_its_end_frees_all_of_it(orchestra: Orchestra) -> None:
     lab, pauses = orchestra.lab, Pauses(orchestra.engine)
     quick = large(lab, SLICE + 50)
-    target = Target.of(template=f"{lab.namespace}/slow")
+    target = PauseTarget.of(template=f"{lab.namespace}/slow")
 
     assert await pauses.pause(target, actor="ops", reason="")
     assert marked(lab) == SLICE + 50

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasker.orchestration.sweeping.storms import StormSettings, StormWatch
+from tasker.orchestration.sweeping.storms import FailureBurstSettings, FailureBurstMonitor
 from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import Orchestra
@@ -21,8 +21,8 @@ def fail_once(lab: Lab, name: str, times: int) -> None:
         lab.one.advance({"s": claim["step"], "t": claim["task"], "k": claim["token"], "kind": "fail", "e": FAILURE})
 
 
-def watch(orchestra: Orchestra, **settings: Any) -> StormWatch:
-    return StormWatch(orchestra.engine, StormSettings(**{"failures": 3, **settings}))
+def watch(orchestra: Orchestra, **settings: Any) -> FailureBurstMonitor:
+    return FailureBurstMonitor(orchestra.engine, FailureBurstSettings(**{"failures": 3, **settings}))
 
 
 def pauses(lab: Lab) -> list[tuple[Any, ...]]:
@@ -53,7 +53,7 @@ async def test_beyond_the_limit_the_namespace_is_paused_by_tasker_who_says_why(
 
 
 async def test_every_sweep_looks_for_storms(orchestra: Orchestra) -> None:
-    settings = SweepSettings(storms=StormSettings(failures=3))
+    settings = SweepSettings(storms=FailureBurstSettings(failures=3))
     engine, processor = orchestra.engine, orchestra.processor
     sweeper = Sweeper(engine, processor, PlanStore(engine.connection), Random(1), settings)
     fail_once(orchestra.lab, "order", 4)

@@ -28,7 +28,7 @@ async def test_a_sweep_that_takes_steps_away_says_from_whom_how_many_and_why(
     assert " host=" in lost
     assert " pid=" in lost
     assert " steps=3 reason='silent for " in lost
-    assert kinds == "sweep_repaired lost_worker=3"
+    assert kinds == "repairs_made lost_worker=3"
 
 
 async def test_a_sweep_that_takes_an_overdue_step_says_so(

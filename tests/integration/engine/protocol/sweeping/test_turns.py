@@ -12,7 +12,7 @@ from tasker.contracts.clock import Clock
 from tasker.db.connection import Connection
 from tasker.messaging.registry import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.turns import KEPT_TURNS, Turns
+from tasker.orchestration.turns import KEPT_TURNS, ExclusiveTurns
 from tasker.services.engine.calls import Engine
 from tests.support.engine_fixture import Lab
 
@@ -34,7 +34,7 @@ class Process:
 
     def __init__(self, engine: Engine, time: Time, seed: int) -> None:
         self.engine, self.time = engine, time
-        self.turns = Turns(engine, "sweep", time, random.Random(seed), SECONDS)
+        self.turns = ExclusiveTurns(engine, "sweep", time, random.Random(seed), SECONDS)
         self.next, self.asked = 0.0, 0
         self.had: list[float] = []
 
