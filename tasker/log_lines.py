@@ -52,7 +52,7 @@ def ids_of(claim: Claim) -> dict[str, Any]:
         "step_name": claim.name,
         "attempt": claim.attempt,
     }
-    return ids | of_trace(claim.carried)
+    return ids | of_trace(claim.propagated_trace)
 
 
 def ids_of_task(task_uuid: str, correlation_id: str, namespace: str, trace: TraceContext | None) -> dict[str, Any]:

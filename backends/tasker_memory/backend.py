@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Protocol
 
-from tasker.contracts.messaging import MessageAvailable, Capabilities, QueuedMessage, QueueStats, check_queue_name
+from tasker.contracts.messaging import Capabilities, MessageAvailable, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
 from tasker_memory.queue import MemoryQueue
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from nats.aio.msg import Msg
 
-from tasker.contracts.messaging import MessageAvailable, Capabilities, QueuedMessage, QueueStats, check_queue_name
+from tasker.contracts.messaging import Capabilities, MessageAvailable, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
 from tasker_nats.link import Link
 from tasker_nats.settings import NatsSettings

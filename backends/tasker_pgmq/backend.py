@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from tasker.contracts.messaging import (
-    MessageAvailable,
     Capabilities,
+    MessageAvailable,
     QueuedMessage,
     QueueStats,
     SqlChannel,

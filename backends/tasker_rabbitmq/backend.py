@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 
-from tasker.contracts.messaging import MessageAvailable, Capabilities, QueuedMessage, QueueStats, check_queue_name
+from tasker.contracts.messaging import Capabilities, MessageAvailable, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
 from tasker_rabbitmq.link import REPLY_SECONDS, Link
 from tasker_rabbitmq.polling import poll

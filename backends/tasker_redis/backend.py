@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
-from tasker.contracts.messaging import MessageAvailable, Capabilities, QueuedMessage, QueueStats, check_queue_name
+from tasker.contracts.messaging import Capabilities, MessageAvailable, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
 from tasker_redis.link import Link, interruptible
 from tasker_redis.settings import RedisSettings

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.hookspecs import (
     AttemptEnded,
-    TaskClosed,
     RequestAnswered,
+    StateTransition,
+    TaskClosed,
     TaskFinished,
     TasksSubmitted,
-    StateTransition,
     hookimpl,
 )
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TypeAlias, TypeVar
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.hookspecs import AttemptEnded, RequestAnswered, TasksSubmitted, StateTransition
+from tasker.hookspecs import AttemptEnded, RequestAnswered, StateTransition, TasksSubmitted
 from tasker_otel.encoding import Common, Shape
 from tasker_otel.identity import caller_of, part_span
 from tasker_otel.spans import KnownTask, Spans, nanoseconds, state_of

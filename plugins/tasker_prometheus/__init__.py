@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasker.contracts.metrics import Metric
-from tasker.hookspecs import EventPublished, QueuePolled, RequestAnswered, StoredAttempt, TasksSubmitted, WriteCommitted, hookimpl
+from tasker.hookspecs import (
+    EventPublished,
+    QueuePolled,
+    RequestAnswered,
+    StoredAttempt,
+    TasksSubmitted,
+    WriteCommitted,
+    hookimpl,
+)
 from tasker_prometheus.numbers import Numbers
 
 __all__ = ["Prometheus"]

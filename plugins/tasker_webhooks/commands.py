@@ -85,7 +85,9 @@ def test(settings: WebhooksTable | None, endpoint: str, form: str, place: FleetT
 @FORMAT
 @fleet_options
 @click.pass_obj
-def replay(settings: WebhooksTable | None, endpoint: str, events: tuple[str, ...], form: str, place: FleetTarget) -> None:
+def replay(
+    settings: WebhooksTable | None, endpoint: str, events: tuple[str, ...], form: str, place: FleetTarget
+) -> None:
     """Post events again that were given up: all, or these.
 
     What was taken before is posted again by `tasker events replay webhook:ENDPOINT --since 2h`.
@@ -130,12 +132,18 @@ def _configured(settings: WebhooksTable | None) -> WebhooksTable:
     if settings is None:
         from tasker.cli.switched_off import describe_disabled_command
 
-        raise UsageError(describe_disabled_command("webhook") or "the plugin webhooks is not on", hint="see `tasker plugin list`")
+        raise UsageError(
+            describe_disabled_command("webhook") or "the plugin webhooks is not on", hint="see `tasker plugin list`"
+        )
     return settings
 
 
 def _asked(
-    settings: WebhooksTable | None, place: FleetTarget, use: Callable[[Endpoints], Awaitable[T]], *, operates: bool = False
+    settings: WebhooksTable | None,
+    place: FleetTarget,
+    use: Callable[[Endpoints], Awaitable[T]],
+    *,
+    operates: bool = False,
 ) -> T:
     table = _configured(settings)
     return run_on_fleet(place, lambda fleet: use(_endpoints_of(fleet, table)), operates=operates)

@@ -78,8 +78,8 @@ class Acceptor:
         except OSError as error:
             self._pause()
             self._loop.call_later(AGAIN_SECONDS, self.listen)
-            if self._failures.happened():
-                open_now, count = len(self._clients), self._failures.told()
+            if self._failures.hit():
+                open_now, count = len(self._clients), self._failures.flush()
                 _log.warning("accept_failed count=%d open_connections=%d: %s", count, open_now, error)
             return
         client = client_of(address[0])
@@ -119,8 +119,8 @@ class Acceptor:
                 connection.setblocking(False)
                 connection.send(OVER_LIMIT.encoded())
                 connection.shutdown(socket.SHUT_WR)
-        if self._refusals.happened():
-            limit, count = self._limits.of_one_client(), self._refusals.told()
+        if self._refusals.hit():
+            limit, count = self._limits.of_one_client(), self._refusals.flush()
             _log.warning("connections_refused count=%d from=%s limit_per_client=%d", count, client, limit)
 
     def _close_an_idle_one(self) -> None:

@@ -13,7 +13,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
 from tasker.api.description.openapi import description_of
-from tasker.api.envelope import Envelope, KnownHosts, RequestLimits, OnAnswered
+from tasker.api.envelope import Envelope, KnownHosts, OnAnswered, RequestLimits
 from tasker.api.extending.offering import OfferedRouters
 from tasker.api.failures import answer_failures
 from tasker.api.permissions import Gate, open_gate

@@ -22,7 +22,7 @@ async def redact_answer(request: Request, task_uuid: str, answer: Any) -> Any:
     if permitted is None:
         return answer
     veil = await program_of(request).sensitive_values.veil(task_uuid, permitted)
-    return answer if veil is None else veil.over(_plain(answer))
+    return answer if veil is None else veil.redact(_plain(answer))
 
 
 async def redact_tasks(request: Request, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
@@ -31,7 +31,7 @@ async def redact_tasks(request: Request, tasks: Sequence[Mapping[str, Any]]) -> 
     if permitted is None or not tasks:
         return tasks
     veils = await program_of(request).sensitive_values.veils([task["task_uuid"] for task in tasks], permitted)
-    return [veils[task["task_uuid"]].over(task) if task["task_uuid"] in veils else task for task in tasks]
+    return [veils[task["task_uuid"]].redact(task) if task["task_uuid"] in veils else task for task in tasks]
 
 
 async def redact_failures(

@@ -32,7 +32,7 @@ async def audit_request(
             await asking.begin()
         return await handle(request)
 
-    return await asking.kept(use, lambda answer: answer.status_code, lambda error: _status(request, error))
+    return await asking.record(use, lambda answer: answer.status_code, lambda error: _status(request, error))
 
 
 def _status(request: Request, error: Exception) -> int:

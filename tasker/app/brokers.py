@@ -44,7 +44,9 @@ async def provider(
 
 
 @asynccontextmanager
-async def migration(configuration: Configured, to: str, data_dir: Path | None = None) -> AsyncGenerator[BrokerMigration]:
+async def migration(
+    configuration: Configured, to: str, data_dir: Path | None = None
+) -> AsyncGenerator[BrokerMigration]:
     """A migration to that provider. Raises like `provider`."""
     async with provider(configuration, to, data_dir) as (resources, connection):
         yield BrokerMigration(Engine(connection, resources.messaging))

@@ -13,7 +13,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from tasker.api.application import Options, DescribedRoute, application, paths
+from tasker.api.application import DescribedRoute, Options, application, paths
 from tasker.api.connection_limits import ConnectionLimits
 from tasker.api.envelope import RequestLimits
 from tasker.api.extending.offering import offered_routers
@@ -32,7 +32,7 @@ from tasker.db.awaited import with_servers
 from tasker.errors import TaskerError, UsageError
 from tasker.plugins.offers import metrics_of
 from tasker.plugins.process import plugins_of
-from tasker.process.connections.capacity import PROCESSES_VARIABLE, purposes_of, log_capacity
+from tasker.process.connections.capacity import PROCESSES_VARIABLE, log_capacity, purposes_of
 from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, HttpSettings, PortSettings, host_and_port
 from tasker.process.supervision.reloading import Reloading

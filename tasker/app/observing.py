@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from time import monotonic
 
-from tasker.api.process.observed import Buffer, EventCounts, WorkerLoad, ProcessSnapshot
+from tasker.api.process.observed import Buffer, EventCounts, ProcessSnapshot, WorkerLoad
 from tasker.contracts.plan import Plan
 from tasker.execution.completion_buffer import BUFFER
 from tasker.handler import HandlerRegistry
@@ -24,7 +24,7 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
         runner, slots, buffers = runtime.execution.runner, runtime.settings.concurrency, _buffers(runtime)
         waiting = runner.waiting_since.values()
         waits_ms = (monotonic() - min(waiting)) * 1000 if waiting else 0.0
-        busy, given_back = worker.busy, worker.given_back
+        busy, given_back = worker.busy, worker.released_count
         counts = len(waiting), waits_ms, runner.waits(), buffers, _busy_in(runtime), runner.leaked_threads
         return WorkerLoad(slots, busy, given_back, held_by, refusals, *counts)
 

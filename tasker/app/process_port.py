@@ -60,7 +60,11 @@ class WithPort:
 
 
 def with_port(
-    server: ServedProcess, observed: ProcessSnapshot, port: PortSettings, configuration: Configured, connections: Sequence[str]
+    server: ServedProcess,
+    observed: ProcessSnapshot,
+    port: PortSettings,
+    configuration: Configured,
+    connections: Sequence[str],
 ) -> tuple[WithPort, str]:
     """The server with its port, and where that is.
 

@@ -89,7 +89,11 @@ def _doctor(engine: Engine, settings: WorkerSettings, configuration: Configured)
 
 
 def _submitter(
-    engine: Engine, plans: PlanStore, settings: WorkerSettings, configuration: Configured, admission: SubmissionAdmission
+    engine: Engine,
+    plans: PlanStore,
+    settings: WorkerSettings,
+    configuration: Configured,
+    admission: SubmissionAdmission,
 ) -> Submitter:
     limit, window = configuration.context_limit_bytes, settings.window
     return Submitter(engine, plans, new_task_uuid, window=window, context_limit_bytes=limit, admission=admission)

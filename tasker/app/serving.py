@@ -24,9 +24,9 @@ from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, plugin_con
 from tasker.process.connections.resources import Resources
 from tasker.process.http import DEFAULT_ADDRESS, PortSettings
 from tasker.process.runtime import Runtime
-from tasker.process.serving import GracefulWorker, StopLimits, ServedProcess, Title, serve
+from tasker.process.serving import GracefulWorker, ServedProcess, StopLimits, Title, serve
 from tasker.process.supervision.own_tasks import run_guarded
-from tasker.process.supervision.reloading import ReloadSignals, Reloading
+from tasker.process.supervision.reloading import Reloading, ReloadSignals
 from tasker.process.supervision.status import StatusSignal
 from tasker.process.supervision.stopping import interrupted_at_once, warn_short_grace
 from tasker.resilience.registry import Breakers
@@ -133,7 +133,12 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
 
 
 def _with_port(
-    server: ServedProcess, title: Title, service: Service, observed: ProcessSnapshot, port: PortSettings, connections: Sequence[str]
+    server: ServedProcess,
+    title: Title,
+    service: Service,
+    observed: ProcessSnapshot,
+    port: PortSettings,
+    connections: Sequence[str],
 ) -> tuple[ServedProcess, Title, Callable[[AuthSettings], None]]:
     """The server, and what it is called; with a port of its own where one is asked for or configured.
 

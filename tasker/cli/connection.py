@@ -45,7 +45,11 @@ FORMAT = format_option("text", "json")
 
 
 def configured_for(
-    database: DatabaseOption, context: str = "complete", *, no_config: bool = False, environ: Mapping[str, str] = os.environ
+    database: DatabaseOption,
+    context: str = "complete",
+    *,
+    no_config: bool = False,
+    environ: Mapping[str, str] = os.environ,
 ) -> Configured:
     """What a command is made with: options count above `DATABASE_URL`, that above the configuration file.
 

@@ -21,7 +21,9 @@ def server_at(url: str) -> ServerAddress:
 
     token = next(filter(None, map(os.environ.get, TOKENS)), None)
     api_key, header, ca_file = (os.environ.get(name) or None for name in (API_KEY, API_KEY_HEADER, CA_FILE))
-    return ServerAddress(url, token, None if token else api_key, Path(ca_file) if ca_file else None, header or KEY_HEADER)
+    return ServerAddress(
+        url, token, None if token else api_key, Path(ca_file) if ca_file else None, header or KEY_HEADER
+    )
 
 
 def server_of_environment() -> ServerAddress | None:

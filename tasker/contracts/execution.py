@@ -35,7 +35,7 @@ class Claim:
     checkpoint: Mapping[str, Any] | None = field(default=None, repr=False)
     worker: str = ""
     """The incarnation that has the claim; what it could not store before it was fenced, its successor brings."""
-    apart: bool = False
+    isolated: bool = False
     """True when the step has lost its worker twice: it runs in a child process, where it can."""
     trace: TraceContext | None = None
     """The place in a trace that its task was submitted at."""
@@ -48,12 +48,12 @@ class Claim:
         return f"{self.template}:{self.ordinal}"
 
     @property
-    def position(self) -> dict[str, Any] | None:
+    def checkpoint_data(self) -> dict[str, Any] | None:
         """The checkpoint as its handler sees it: without the events that are kept with it. None: there is none."""
         return {name: value for name, value in (self.checkpoint or {}).items() if name != KEPT_EVENTS} or None
 
     @property
-    def carried(self) -> TraceContext | None:
+    def propagated_trace(self) -> TraceContext | None:
         """The place in a trace that its handler carries on: where its task was submitted, or what a plugin says."""
         if self.trace_of is None:
             return self.trace
@@ -104,11 +104,11 @@ class Verdict(StrEnum):
     """The step is paused, and waits until it is resumed."""
 
     @property
-    def comes_again(self) -> bool:
+    def is_retryable(self) -> bool:
         """The same change may be accepted another time: somebody kept the task, or its graph had changed."""
         return self in (Verdict.BUSY, Verdict.REPLAN)
 
     @property
-    def refuses(self) -> bool:
+    def is_refusal(self) -> bool:
         """It will never be accepted, and what it says does not count."""
         return self in (Verdict.STALE, Verdict.CANCELLED, Verdict.NOT_STORABLE)

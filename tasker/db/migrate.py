@@ -19,7 +19,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import LOCKED, is_lost
 from tasker.db.database import connect, conninfo, lost
 from tasker.db.limits import MIGRATION
-from tasker.db.schema import APPLIED, HERE, SchemaDifference, RecordedScript, Schema, Script, read_schema
+from tasker.db.schema import APPLIED, HERE, RecordedScript, Schema, SchemaDifference, Script, read_schema
 from tasker.errors import DatabaseError, DatabaseUnavailable
 from tasker.version import __version__
 

@@ -20,11 +20,11 @@ class SlowWaits:
     def note(self, seconds: float, sizes: Callable[[], dict[str, int]]) -> None:
         """Somebody has waited for so long; `sizes` says how full the pool is."""
         self._longest = max(self._longest, seconds)
-        if self._seldom.happened():
+        if self._seldom.hit():
             self.tell(sizes)
 
     def tell(self, sizes: Callable[[], dict[str, int]]) -> None:
         """Write a line about those that none was written about."""
-        if count := self._seldom.told():
+        if count := self._seldom.flush():
             _log.warning("pool_slow_acquire count=%d longest_ms=%.0f %s", count, self._longest * 1000, sizes())
         self._longest = 0.0

@@ -132,7 +132,7 @@ class Claimer:
             return await self._engine.claim(self._args(slots))
 
         if self._engine.transactional:
-            answer = await self._worker.offer(claim, self._worker.slots.claimable)
+            answer = await self._worker.offer(claim, self._worker.slots.claimable_slots)
             return answer, len(answer.claims) == answer.popped < asked
         hints = await self._engine.receive(self._namespaces, self._worker.slots.free)
         answer = await self._worker.offer(

@@ -80,7 +80,9 @@ class InFlightClaims:
             if (running := self._in_hand.get(claim.step_uuid)) and running.claim.token == claim.token:
                 del self._in_hand[claim.step_uuid]
 
-    def stop_steps(self, steps: Sequence[str], end: type[ClaimLost] | type[AttemptCancelled] | type[ClaimReleased] = ClaimLost) -> None:
+    def stop_steps(
+        self, steps: Sequence[str], end: type[ClaimLost] | type[AttemptCancelled] | type[ClaimReleased] = ClaimLost
+    ) -> None:
         """Stop the handlers of these steps; their results no longer count."""
         for step in steps:
             if (running := self._in_hand.get(step)) and not running.ended:
@@ -104,7 +106,7 @@ class InFlightClaims:
         self._end = end
         self.stop_steps(list(self._in_hand), end)
 
-    def go_on(self) -> None:
+    def wait_until_idle(self) -> None:
         """Claims that come from now on are to run."""
         self._end = None
 

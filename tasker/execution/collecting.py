@@ -86,31 +86,31 @@ class Completer:
         self._buffer.settle()
         await asyncio.sleep(0)  # a turn for claims between two writes, which else set aside every slot that is free
 
-    def obey_breaker(self) -> None:
+    def apply_breaker(self) -> None:
         """Open: claim nothing. Half-open: one step more than now, so that there is a result to try with soon."""
         guard, slots = self._breaker.guard, self._worker.slots
         level = logging.DEBUG if guard.sees_outage else logging.WARNING
         if guard.state is BreakerState.OPEN:
-            slots.hold(BREAKER, level=level)
+            slots.throttle(BREAKER, level=level)
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = asyncio.get_running_loop().call_later(guard.retry_after + 0.001, self.obey_breaker)
+            self._timer = asyncio.get_running_loop().call_later(guard.retry_after + 0.001, self.apply_breaker)
         elif guard.state is BreakerState.HALF_OPEN:
-            slots.hold(BREAKER, at_most=slots.running + 1, level=level)
+            slots.throttle(BREAKER, at_most=slots.running + 1, level=level)
         else:
-            slots.lift(BREAKER)
+            slots.unthrottle(BREAKER)
 
     async def _flush(self) -> None:
         self._handed_over.raise_failure()
-        if self._buffer.has_given_back:
+        if self._buffer.has_releases:
             await self._release_claims()
         if not self._buffer.has_results:
             return
         with (
             self._buffer.write(self._worker.settings.batch) as (new, again),
-            self._worker.slots.bringing(len(new) + len(again), waits=bool(again)) as reservation,
+            self._worker.slots.reserve_for_flush(len(new) + len(again), waits=bool(again)) as reservation,
         ):
-            advanced = await self._bring(new, again, reservation.slots)
+            advanced = await self._flush_batch(new, again, reservation.slots)
             reservation.used = len(advanced.claims)
         try:
             self._finish(new + again, advanced)
@@ -121,13 +121,13 @@ class Completer:
     async def _start(self, advanced: AdvanceResult) -> None:
         """Start what was handed over: behind the next write where enough waits for one, and beside writes where it
         takes long. Few results wait for those that are started now, and go in one write with them."""
-        together = self._worker.together
+        together = self._worker.start_batch_size
         if self._buffer.waiting * 2 >= together or len(advanced.claims) > together:
             self._handed_over.begin(advanced)
         else:
             await self._worker.accept(advanced)
 
-    async def _bring(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:
+    async def _flush_batch(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:
         """Store, whatever the breaker says, and tell it how that went: what each result took of a write's time.
 
         New results skip tasks that others hold; those that had to wait once now wait in the queue for the lock.
@@ -191,7 +191,7 @@ def _accepted(results: list[Result], advanced: AdvanceResult) -> list[Result]:
 def _stored(results: list[Result], advanced: AdvanceResult) -> tuple[StoredAttempt, ...]:
     """What the write said of these attempts; those that are brought again are left out."""
     said = [(each, advanced.verdicts.get(each.claim.step_uuid)) for each in results]
-    return tuple([_attempt(each, verdict) for each, verdict in said if verdict is None or not verdict.comes_again])
+    return tuple([_attempt(each, verdict) for each, verdict in said if verdict is None or not verdict.is_retryable])
 
 
 def _attempt(result: Result, verdict: Verdict | None) -> StoredAttempt:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from tasker.contracts.execution import Success
 from tasker.execution.claims_in_hand import ReleasedClaim
 from tasker.execution.slots import Slots
-from tasker.lifecycle.pressure import BufferLimits, BufferLevel
+from tasker.lifecycle.pressure import BufferLevel, BufferLimits
 from tasker.services.engine.exchange import Result
 
 BATCH_BYTES = 16_000_000
@@ -54,7 +54,7 @@ class CompletionBuffer:
         return bool(self._results or self._again)
 
     @property
-    def has_given_back(self) -> bool:
+    def has_releases(self) -> bool:
         """True when there is something to release."""
         return bool(self._given_back)
 
@@ -70,7 +70,7 @@ class CompletionBuffer:
         """A result that was brought and could not be stored yet, because others held its task."""
         self._again.append(result)
 
-    def give_back(self, given_back: ReleasedClaim) -> None:
+    def add_release(self, given_back: ReleasedClaim) -> None:
         """A claim that must be released."""
         self._given_back[given_back.claim.step_uuid] = given_back
         self._empty.clear()
@@ -129,7 +129,7 @@ class CompletionBuffer:
         before, self._fill = self._fill, self._limits.fill(self.waiting, self._fill)
         if self._fill is before:
             return
-        self._slots.hold(BUFFER) if self._fill is BufferLevel.FULL else self._slots.lift(BUFFER)
+        self._slots.throttle(BUFFER) if self._fill is BufferLevel.FULL else self._slots.unthrottle(BUFFER)
         level = logging.INFO if self._fill is BufferLevel.NORMAL else logging.WARNING
         _log.log(level, "completion_buffer fill=%s waiting=%s size=%s", self._fill, self.waiting, self._limits.size)
 

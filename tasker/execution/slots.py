@@ -57,7 +57,7 @@ class Slots:
         return 0 if self._closed else max(0, limit - self.running - self._reserved)
 
     @property
-    def claimable(self) -> int:
+    def claimable_slots(self) -> int:
         """Free slots that a claim may set aside. The others are for the children of results that are brought
         meanwhile or wait for that, and the first steps of tasks that are submitted meanwhile, which would go through
         the queue; and while results are brought, few are not worth a claim."""
@@ -68,7 +68,7 @@ class Slots:
             return max(0, free - _some(free + self._reserved))
         return free - _some(free) if self.running or self._bringing else free
 
-    def hold(self, reason: str, at_most: int = 0, *, level: int = logging.WARNING) -> None:
+    def throttle(self, reason: str, at_most: int = 0, *, level: int = logging.WARNING) -> None:
         """Until `lift`, take on nothing beyond `at_most` steps. What runs goes on; messages stay for other workers.
 
         `level` is that of the line in the log: lower where the cause has one already.
@@ -83,11 +83,11 @@ class Slots:
         self._tell(reason, at_most)
         self._freed.set()
 
-    def is_held(self, reason: str) -> bool:
+    def is_throttled(self, reason: str) -> bool:
         """True between `hold` and `lift` for this reason."""
         return reason in self._held
 
-    def lift(self, reason: str) -> None:
+    def unthrottle(self, reason: str) -> None:
         """The reason is gone."""
         if self._held.pop(reason, None) is not None:
             _log.log(logging.INFO if reason in self._told else logging.DEBUG, "claims_resumed reason=%s", reason)
@@ -111,13 +111,13 @@ class Slots:
         self.running += used
         self._freed.set()
 
-    def leave_room(self) -> None:
+    def reserve_for_submission(self) -> None:
         """Tasks are submitted here: from now on no request sets aside all free slots, so that their first steps find
         some, whatever is under way when the next task comes."""
         self._submits = True
 
     @contextmanager
-    def bringing(self, results: int, *, waits: bool) -> Iterator[Reservation]:
+    def reserve_for_flush(self, results: int, *, waits: bool) -> Iterator[Reservation]:
         """Set aside free slots for steps that are handed over for so many results; their number is set inside.
 
         All of them where nothing else runs (but what `leave_room` asks for), else no more than half where so many
@@ -149,7 +149,7 @@ class Slots:
 
     async def wait_claimable(self) -> None:
         """Return when a claim may set slots aside, or none will be free any more."""
-        while not self.claimable and not self._closed:
+        while not self.claimable_slots and not self._closed:
             self._freed.clear()
             await self._freed.wait()
 

@@ -58,7 +58,7 @@ class StepExecution:
 
     def held_by(self) -> list[str]:
         """The reasons for which nothing is claimed now."""
-        held = [reason for reason in (BREAKER, BUFFER, FENCED) if self.worker.slots.is_held(reason)]
+        held = [reason for reason in (BREAKER, BUFFER, FENCED) if self.worker.slots.is_throttled(reason)]
         return [*held, f"the lease cannot be renewed: {self._lease_problem}"] if self._lease_problem else held
 
     def lease_renewal(self, problem: str) -> None:
@@ -66,17 +66,17 @@ class StepExecution:
         renewed."""
         self._lease_problem = problem
         slots = self.worker.slots
-        slots.hold(LEASE, level=logging.DEBUG) if problem else slots.lift(LEASE)
+        slots.throttle(LEASE, level=logging.DEBUG) if problem else slots.unthrottle(LEASE)
 
     def fence(self) -> None:
         """The lease was lost: what runs here belongs to others now. Stop it, and claim nothing until `unfence`."""
-        self.worker.slots.hold(FENCED, level=logging.DEBUG)  # told where it gives up
+        self.worker.slots.throttle(FENCED, level=logging.DEBUG)  # told where it gives up
         self.worker.claims.stop_all(ClaimLost)
 
     def unfence(self) -> None:
         """There is a lease again."""
-        self.worker.claims.go_on()
-        self.worker.slots.lift(FENCED)
+        self.worker.claims.wait_until_idle()
+        self.worker.slots.unthrottle(FENCED)
 
     def stop_claiming(self) -> None:
         """Take on nothing more; what runs goes on."""

@@ -24,7 +24,7 @@ from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.task import AttemptTask
 from tasker.execution.attempt.told import AttemptListener
 from tasker.execution.attempt.values import Attempt, AttemptEnd, ClaimDeferred, ClaimReleased, NoCapacity, UnreportedEnd
-from tasker.execution.claims_in_hand import InFlightClaims, ReleasedClaim, InFlightClaim
+from tasker.execution.claims_in_hand import InFlightClaim, InFlightClaims, ReleasedClaim
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.failures import failed_here, log_failure
 from tasker.execution.fenced_writes import FencedWrites
@@ -79,7 +79,7 @@ class Worker:
         self.inputs, self.claims, self.whole_runs = InputCache(), InFlightClaims(), LocalTaskTracker()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
-        self.given_back = 0
+        self.released_count = 0
         """Claims that were released since the start."""
         self._completed, self._engine, self.plans, self._around = completed, engine, plans, copy_context()
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
@@ -107,12 +107,12 @@ class Worker:
         more = sorted(self.unserved), limits.window, limits.timeout_ms, limits.grace_ms
         return CompletingWorker(self.identity, slots, self.namespace_ids, *more)
 
-    def in_hand(self) -> list[tuple[str, int]]:
+    def claim_tokens(self) -> list[tuple[str, int]]:
         """The (step, token) pairs in hand. May be called from another thread."""
         return self.claims.pairs()
 
     @property
-    def together(self) -> int:
+    def start_batch_size(self) -> int:
         """How many claims are started in one turn of the loop. Of more than that the first are run and brought while
         the next are started: half of the steps are written while the other half runs."""
         return min(max(self.slots.concurrency // 2, LEAST_TOGETHER), MOST_TOGETHER)
@@ -125,7 +125,7 @@ class Worker:
     async def offer(self, ask: Callable[[int], Awaitable[Answered]], limit: int | None = None) -> Answered:
         """Call `ask` with free slots, up to `limit`, set aside meanwhile, and start the claims it answers; without a
         limit with as many as a claim may set aside."""
-        reserved = self.slots.reserve(self.slots.claimable if limit is None else limit)
+        reserved = self.slots.reserve(self.slots.claimable_slots if limit is None else limit)
         used = 0
         try:
             answer = await ask(reserved)
@@ -146,11 +146,11 @@ class Worker:
         try:
             plans = await self._readable(rows)
             readable = [row for row in rows if row.template in plans]
-            for first in range(0, len(readable), self.together):
+            for first in range(0, len(readable), self.start_batch_size):
                 if first:
                     await asyncio.sleep(0)
                 inputs = answer.inputs if self.inputs.kept_since == kept else None
-                part = readable[first : first + self.together]
+                part = readable[first : first + self.start_batch_size]
                 for row in await self._prepared(part, inputs, answer.too_large, plans):
                     self._start(row, plans[row.template])
                     started += 1
@@ -167,22 +167,24 @@ class Worker:
             except PlanUnreadable as error:
                 left = [row for row in rows if row.template == template]
                 for row in left:
-                    self._leave_to_newer(row, error)
-                await self._tell_left(left, error)
+                    self._release_to_newer_worker(row, error)
+                await self._log_unreadable_plan(left, error)
         return plans
 
-    async def _tell_left(self, rows: Sequence[ClaimRow], error: PlanUnreadable) -> None:
+    async def _log_unreadable_plan(self, rows: Sequence[ClaimRow], error: PlanUnreadable) -> None:
         tasks = await read_task_ids(self._engine.connection, {row.task for row in rows})
         for row in rows:
             ids = {"step_uuid": row.step, "step_name": row.name, "attempt": row.attempt}
-            log_line(_log, logging.WARNING, "step_needs_newer_release", {**tasks[row.task], **ids, "error": error.message})
+            log_line(
+                _log, logging.WARNING, "step_needs_newer_release", {**tasks[row.task], **ids, "error": error.message}
+            )
 
-    def _leave_to_newer(self, row: ClaimRow, error: PlanUnreadable) -> None:
+    def _release_to_newer_worker(self, row: ClaimRow, error: PlanUnreadable) -> None:
         where, attempt = (row.step, row.task, row.name, row.template, row.ordinal), row.attempt
         claim = Claim(*where, "", row.token, attempt, attempt, "", worker=self.identity)
         self.claims.take(InFlightClaim(claim, row.name, ended=True))
         self.unserved.add(claim.key)
-        self._completed.give_back(ReleasedClaim(claim, {"reason": error.message, "unreadable": claim.key}))
+        self._completed.add_release(ReleasedClaim(claim, {"reason": error.message, "unreadable": claim.key}))
 
     async def _prepared(
         self,
@@ -251,22 +253,22 @@ class Worker:
             inputs=row.inputs,
             checkpoint=row.checkpoint,
             worker=self.identity,
-            apart=row.apart,
+            isolated=row.apart,
             trace=task.trace,
             trace_of=self._trace_of,
         )
 
     async def _run(self, running: InFlightClaim, attempt: Attempt) -> None:
         try:
-            self._settle(running, attempt, await self._carried_out(attempt))
+            self._end_attempt(running, attempt, await self._run_attempt(attempt))
         except BaseException as error:  # a defect of ours, or this task was cancelled: claim and slot must not be lost
             if not running.ended:
                 failure = failed_here(error, self.claims.canceller_of(running))
                 failed = Result(attempt.claim, attempt.plan, 0, failure)
-                self._settle(running, attempt, attempt.cancel.end_of(attempt.claim) or failed)
+                self._end_attempt(running, attempt, attempt.cancel.end_of(attempt.claim) or failed)
             raise
 
-    async def _carried_out(self, attempt: Attempt) -> AttemptEnd:
+    async def _run_attempt(self, attempt: Attempt) -> AttemptEnd:
         told = None if self._teller is None else self._teller.started(attempt)
         try:
             end = await self._runner.run(attempt)
@@ -278,10 +280,10 @@ class Worker:
             end = await self.events.with_events(end, attempt.step, partial(context_of, attempt))
         return end
 
-    def _settle(self, running: InFlightClaim, attempt: Attempt, end: AttemptEnd) -> None:
+    def _end_attempt(self, running: InFlightClaim, attempt: Attempt, end: AttemptEnd) -> None:
         running.ended = True
         self.slots.finish()
-        if self._left_to_others is not None and not self._runner.crowded:
+        if self._left_to_others is not None and not self._runner.is_saturated:
             self._lift_no_place()
         if not isinstance(end, Result):
             return self._let_go(running, end, attempt)
@@ -293,7 +295,7 @@ class Worker:
         if isinstance(end, ClaimReleased):
             return self._give_back(running, end, attempt)
         if isinstance(end, ClaimDeferred):
-            return self._completed.give_back(ReleasedClaim(end.claim, {"reason": end.reason}, end.delay_ms))
+            return self._completed.add_release(ReleasedClaim(end.claim, {"reason": end.reason}, end.delay_ms))
         self.claims.let_go([end.claim])
 
     def _give_back(self, running: InFlightClaim, end: ClaimReleased, attempt: Attempt) -> None:
@@ -304,12 +306,12 @@ class Worker:
         if not running.cancel.is_set():
             self.unserved.add(running.claim.key)
             note["unserved"] = attempt.step.handler.callable
-        self._completed.give_back(ReleasedClaim(running.claim, note))
+        self._completed.add_release(ReleasedClaim(running.claim, note))
 
     def _leave_to_others(self) -> None:
         """Take on nothing beyond what runs, for a moment or until a place is free: the step would come right back."""
-        if not self.slots.is_held(NO_PLACE):
-            self.slots.hold(NO_PLACE, at_most=max(0, self.slots.running - self._runner.waiting))
+        if not self.slots.is_throttled(NO_PLACE):
+            self.slots.throttle(NO_PLACE, at_most=max(0, self.slots.running - self._runner.waiting))
             loop = asyncio.get_running_loop()
             self._left_to_others = loop.call_later(LEFT_TO_OTHERS_SECONDS, self._lift_no_place)
 
@@ -317,9 +319,9 @@ class Worker:
         if self._left_to_others is not None:
             self._left_to_others.cancel()
             self._left_to_others = None
-            self.slots.lift(NO_PLACE)
+            self.slots.unthrottle(NO_PLACE)
 
     def released(self, claims: Sequence[Claim]) -> None:
         """These claims were given back, without an attempt."""
-        self.given_back += len(claims)
+        self.released_count += len(claims)
         self.claims.let_go(claims)

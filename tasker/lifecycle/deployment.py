@@ -267,7 +267,9 @@ def judge_health(
     if lost is None:
         return ListeningHealth()
     if mode is DeploymentMode.EVENT_DRIVEN_ONLY and lost.failures > settings.max_retry_attempts:
-        return ListeningHealth(HealthStatus.UNHEALTHY, f"the listener failed {lost.failures} times in a row; polling instead")
+        return ListeningHealth(
+            HealthStatus.UNHEALTHY, f"the listener failed {lost.failures} times in a row; polling instead"
+        )
     return ListeningHealth(HealthStatus.DEGRADED, "the listener is lost; polling instead")
 
 

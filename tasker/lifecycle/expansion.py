@@ -21,14 +21,23 @@ from tasker.lifecycle.batches import (
     parse_batches,
     worker_inputs,
 )
-from tasker.lifecycle.choices import DEFAULT_LIMITS, ExpansionLimits, check_batches, check_depth, check_names, worker_pattern
+from tasker.lifecycle.choices import (
+    DEFAULT_LIMITS,
+    ExpansionLimits,
+    check_batches,
+    check_depth,
+    check_names,
+    worker_pattern,
+)
 from tasker.lifecycle.convergence import in_untaken_branch
 from tasker.lifecycle.decisions import NO_BRANCHES, ParsedDecision, parse_decision
 from tasker.lifecycle.growth import GraphDelta
 from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem
 
 
-def expand(plan: Plan, parent: str, result: Any, existing: Existing, limits: ExpansionLimits = DEFAULT_LIMITS) -> Expansion:
+def expand(
+    plan: Plan, parent: str, result: Any, existing: Existing, limits: ExpansionLimits = DEFAULT_LIMITS
+) -> Expansion:
     """The steps to create when `parent` completes with `result`, in topological order (C-43).
 
     `existing` are all steps of the task, `parent` among them; a step counts as open until it is complete or resolved,
@@ -77,7 +86,9 @@ def _creating(what: Creates) -> str:
     return " or ".join(type_ for type_ in StepType if type_.creates is what)
 
 
-def _decide(plan: Plan, step: StepPlan, decision: ParsedDecision, existing: Existing, limits: ExpansionLimits) -> Expansion:
+def _decide(
+    plan: Plan, step: StepPlan, decision: ParsedDecision, existing: Existing, limits: ExpansionLimits
+) -> Expansion:
     growth = GraphDelta(plan, step, existing)
     if not limits.decisions_enabled:
         _close(growth, frozenset(), ParsedBatches())

@@ -18,12 +18,12 @@ class LogThrottle:
         self._count = 0
         self._told: float | None = None
 
-    def happened(self) -> bool:
+    def hit(self) -> bool:
         """It has happened once more: whether it is to be told now."""
         self._count += 1
         return self._told is None or self._monotonic() - self._told >= PERIOD_SECONDS
 
-    def told(self) -> int:
+    def flush(self) -> int:
         """It is told now: how often it has happened since it was told last."""
         count, self._count, self._told = self._count, 0, self._monotonic()
         return count

@@ -75,29 +75,29 @@ class Redactor:
         self._mute = len(secrets) > most
         self._secrets = () if self._mute else tuple(each for each in secrets if len(each) >= SHORTEST_TEXT)
 
-    def over(self, answer: Any) -> Any:
+    def redact(self, answer: Any) -> Any:
         """What is told about the task with everything sensitive covered: its `context`, the `result` or `results` of
         whatever has the `name` or `step_name` of a step, and texts. Dataclasses stay what they are."""
         if isinstance(answer, Mapping):
             return {key: self._member(answer, key, value) for key, value in answer.items()}
         if isinstance(answer, list | tuple):
-            return type(answer)([self.over(each) for each in answer])
+            return type(answer)([self.redact(each) for each in answer])
         if type(answer) is str:  # not the name of a state
             return _without(self._secrets, answer)
         if is_dataclass(answer) and not isinstance(answer, type):
             known = {field.name: getattr(answer, field.name) for field in fields(answer)}
-            return replace(answer, **self.over(known))
+            return replace(answer, **self.redact(known))
         return answer
 
     def context(self, value: Any) -> Any:
         """The input of the task."""
-        return self.over(covered(self._input, value, set()))
+        return self.redact(covered(self._input, value, set()))
 
     def result(self, step: str, value: Any) -> Any:
         """The result of a step."""
         for schema in self._schemas(step):
             value = covered(schema, value, set())
-        return self.over(value)
+        return self.redact(value)
 
     def _member(self, owner: Mapping[str, Any], key: str, value: Any) -> Any:
         if key in CODES and isinstance(value, str):
@@ -107,7 +107,7 @@ class Redactor:
             return self.context(value)
         if key in ("result", "results") and isinstance(step, str):
             return self.result(step, value)
-        return _muted(value) if self._mute and key in MESSAGES else self.over(value)
+        return _muted(value) if self._mute and key in MESSAGES else self.redact(value)
 
     def _schemas(self, name: str) -> Sequence[Schema | None]:
         """Of an instance, whose name the template does not have, those of every step that is made while it runs."""

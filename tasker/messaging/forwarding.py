@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
-from tasker.contracts.messaging import MessageAvailable, Backend, QueuedMessage, QueueStats
+from tasker.contracts.messaging import Backend, MessageAvailable, QueuedMessage, QueueStats
 
 
 class ForwardingBackend:

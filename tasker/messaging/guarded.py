@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
-from tasker.contracts.messaging import MessageAvailable, Backend, QueuedMessage
+from tasker.contracts.messaging import Backend, MessageAvailable, QueuedMessage
 from tasker.errors import BackendUnavailable, CircuitBreakerOpen, MessagingError
 from tasker.messaging.forwarding import ForwardingBackend
 from tasker.resilience.guard import GuardedCircuit

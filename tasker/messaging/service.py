@@ -9,7 +9,14 @@ from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from itertools import groupby
 from typing import Any
 
-from tasker.contracts.messaging import MessageAvailable, Backend, Capabilities, CountsTogether, QueuedMessage, QueueStats
+from tasker.contracts.messaging import (
+    Backend,
+    Capabilities,
+    CountsTogether,
+    MessageAvailable,
+    QueuedMessage,
+    QueueStats,
+)
 from tasker.errors import MessagingError
 from tasker.messaging.hints import StepHint
 from tasker.messaging.pointers import POINTED_AT, pointers_to

@@ -16,7 +16,7 @@ class StepExecutor(Protocol):
         """The process as the engine wants to know it."""
         ...
 
-    def in_hand(self) -> list[tuple[str, int]]:
+    def claim_tokens(self) -> list[tuple[str, int]]:
         """The (step, token) pairs that it runs."""
         ...
 
@@ -35,7 +35,7 @@ class NoStepExecutor:
         """This process, without a slot."""
         return self._caller
 
-    def in_hand(self) -> list[tuple[str, int]]:
+    def claim_tokens(self) -> list[tuple[str, int]]:
         """Nothing."""
         return []
 

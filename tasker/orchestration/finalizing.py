@@ -11,7 +11,7 @@ from tasker.db.connection import DataRefused
 from tasker.db.queries import query
 from tasker.errors import TaskerError, TaskNotFound
 from tasker.log_lines import log_line
-from tasker.orchestration.receptions import MOST_RECEPTIONS, PoisonGuard, split_suspects, exceeds_redeliveries
+from tasker.orchestration.receptions import MOST_RECEPTIONS, PoisonGuard, exceeds_redeliveries, split_suspects
 from tasker.services.engine.answers import EvaluateAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import CompletingWorker, OnAdvanced
@@ -60,7 +60,7 @@ class FinalizationConsumer:
         asked = await self._asked(messages)
 
         async def settle(tasks: Sequence[str]) -> None:
-            self._on_advanced(await self._engine.move("settle", {"tasks": list(tasks)}, EvaluateAnswer))
+            self._on_advanced(await self._engine.call_typed("settle", {"tasks": list(tasks)}, EvaluateAnswer))
 
         async def refuse(task: str, error: DataRefused) -> None:
             for message in asked[task]:
@@ -92,7 +92,7 @@ class FinalizationConsumer:
     async def _refuse(self, message: QueuedMessage, error: TaskerError) -> None:
         said = {"id": message.message_id, "reason": error.message}
         log_line(_log, logging.WARNING, "task_finalization_refused", await self._about(message) | said)
-        await self._engine.set_aside(message.queue, message.message_id, message.payload, error.message)
+        await self._engine.quarantine_message(message.queue, message.message_id, message.payload, error.message)
 
     async def _about(self, message: QueuedMessage) -> dict[str, Any]:
         """Whom a line about this message is about; nothing where it cannot be read, which is the reason then."""

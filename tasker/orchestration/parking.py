@@ -23,7 +23,7 @@ from tasker.messaging.pointers import pointed_at, pointers_to
 from tasker.orchestration.changes import change_of
 from tasker.orchestration.ending import EvaluatedSteps, ParkedStepEvaluator
 from tasker.orchestration.log import log_completed_steps
-from tasker.orchestration.receptions import PoisonGuard, split_suspects, came_before, exceeds_redeliveries
+from tasker.orchestration.receptions import PoisonGuard, came_before, exceeds_redeliveries, split_suspects
 from tasker.orchestration.results import ResultProcessor, not_storable
 from tasker.resilience.outage import level_of
 from tasker.services.engine.answers import ParkAnswer
@@ -92,14 +92,18 @@ class ParkingProcessor:
     async def _park(self, results: Sequence[Result], caller: CompletingWorker, parked: list[AdvanceResult]) -> None:
         async def park(part: Sequence[Result]) -> None:
             changes = [change_of(result, self._random.random()) for result in part]
-            answer = await self._engine.move("park", {"worker": caller.worker, "items": changes}, ParkAnswer)
+            answer = await self._engine.call_typed("park", {"worker": caller.worker, "items": changes}, ParkAnswer)
             parked.append(replace(answer, retry_in_ms=soonest_retry(changes)))
-            log_completed_steps(part, lambda result: bool(result.success) and result.claim.step_uuid not in answer.verdicts)
+            log_completed_steps(
+                part, lambda result: bool(result.success) and result.claim.step_uuid not in answer.verdicts
+            )
             await self._announce(answer.parked)
 
         await halved(results, park, lambda result, error: self._refuse(result, caller, parked, error))
 
-    async def _refuse(self, result: Result, caller: CompletingWorker, parked: list[AdvanceResult], error: DataRefused) -> None:
+    async def _refuse(
+        self, result: Result, caller: CompletingWorker, parked: list[AdvanceResult], error: DataRefused
+    ) -> None:
         """What the database does not store is parked as a failure (rule 5)."""
         if (failure := not_storable(result, error)) is not None:
             await self._park([failure], caller, parked)
@@ -197,11 +201,11 @@ class ParkedResultConsumer:
         message = pointed.message
         if pointed.problem:
             _log.warning("step_result_refused id=%s reason=%s", message.message_id, pointed.problem)
-            await self._engine.set_aside(message.queue, message.message_id, message.payload, pointed.problem)
+            await self._engine.quarantine_message(message.queue, message.message_id, message.payload, pointed.problem)
         for step in unknown & set(pointed.steps):
             log_unknown(message.queue, step)
             (payload,) = pointers_to([{"step": step}])
-            await self._engine.set_aside(message.queue, message.message_id, payload, UNKNOWN_STEP)
+            await self._engine.quarantine_message(message.queue, message.message_id, payload, UNKNOWN_STEP)
 
     async def _still_parked(self, steps: set[str]) -> None:
         """Their messages are not lost: sweeps are patient with them once more."""

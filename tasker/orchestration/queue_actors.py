@@ -11,7 +11,7 @@ from tasker.orchestration.consuming import MessageInbox, QueueActor
 from tasker.orchestration.queue_pauses import PausableInbox, QueuePauses
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import CompletingWorker
-from tasker.services.engine.polling import QueuePoller, PollPolicy
+from tasker.services.engine.polling import PollPolicy, QueuePoller
 
 
 class QueueActors:

@@ -32,17 +32,17 @@ class PoisonGuard:
         rows_tell: bool = False,
     ) -> None:
         self._engine, self._receive, self._rows_tell = engine, receive, rows_tell
-        self._careful = True
+        self._one_at_a_time = True
 
     async def take(self, limit: int) -> list[QueuedMessage]:
         """Up to `limit` messages; one alone where the last process may have ended over one of them.
 
         What lies behind such a message is not received with it: it would be counted for what that one does.
         """
-        messages = await self._received(1 if self._careful else limit)
-        if self._careful and messages and not came_before(messages[0]) and limit > 1:
+        messages = await self._received(1 if self._one_at_a_time else limit)
+        if self._one_at_a_time and messages and not came_before(messages[0]) and limit > 1:
             messages += await self._received(limit - 1)
-        self._careful = any(map(came_before, messages)) if messages else self._careful
+        self._one_at_a_time = any(map(came_before, messages)) if messages else self._one_at_a_time
         return messages
 
     async def _received(self, limit: int) -> list[QueuedMessage]:

@@ -19,7 +19,7 @@ from tasker.contracts.tracing import TraceContext
 from tasker.db.queries import query
 from tasker.errors import DatabaseError, DuplicateTask, IdempotencyKeyReused, Overloaded, PlanUnreadable, TaskerError
 from tasker.log_lines import ids_of_task, log_line
-from tasker.orchestration.receptions import MOST_RECEPTIONS, PoisonGuard, split_suspects, exceeds_redeliveries
+from tasker.orchestration.receptions import MOST_RECEPTIONS, PoisonGuard, exceeds_redeliveries, split_suspects
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import CompletingWorker, OnAdvanced
@@ -102,7 +102,9 @@ class TaskRequestConsumer:
         for message in messages:
             self._open.pop(message.message_id, None)
 
-    async def _decoded(self, messages: Sequence[QueuedMessage]) -> dict[Kind, list[tuple[QueuedMessage, TaskRequestMessage]]]:
+    async def _decoded(
+        self, messages: Sequence[QueuedMessage]
+    ) -> dict[Kind, list[tuple[QueuedMessage, TaskRequestMessage]]]:
         """The requests by template and urgency, in the order in which they came."""
         found: dict[Kind, list[tuple[QueuedMessage, TaskRequestMessage]]] = {}
         for message in messages:
@@ -156,7 +158,7 @@ class TaskRequestConsumer:
             once = list({each.draft.task_uuid: each.draft for each in part}.values())
             began = perf_counter()
             args = self._drafts.args(template.template_id, once, stored=template.hash)
-            answer = await self._engine.move("submit", args, SubmitAnswer)
+            answer = await self._engine.call_typed("submit", args, SubmitAnswer)
             if answer.forgotten:
                 self._plans.forget()
                 return await self._put_off([each.message for each in part], PUT_OFF_SECONDS)
@@ -197,7 +199,7 @@ class TaskRequestConsumer:
         reason = error.message if isinstance(error, TaskerError) else f"the request cannot be used: {error!r}"
         said = {"id": message.message_id, "reason": reason}
         log_line(_log, logging.WARNING, "task_request_refused", _asked_for(message) | said)
-        await self._engine.set_aside(message.queue, message.message_id, message.payload, reason)
+        await self._engine.quarantine_message(message.queue, message.message_id, message.payload, reason)
         await self._ack([message])
 
     async def _leave_to_newer(self, messages: Sequence[QueuedMessage]) -> None:

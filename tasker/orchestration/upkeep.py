@@ -167,7 +167,7 @@ class Upkeep:
         async def ask(slots: int) -> DueAnswer:
             nonlocal asked
             asked = slots
-            return await self._engine.move("due", self._executor.caller(slots).args(), DueAnswer)
+            return await self._engine.call_typed("due", self._executor.caller(slots).args(), DueAnswer)
 
         try:
             answer = await self._executor.offer(ask)
@@ -209,7 +209,7 @@ class Upkeep:
     async def _reconcile(self) -> None:
         """Release claims that this process does not hold. Only those seen twice: an answer may be on its way."""
         caller = self._executor.caller()
-        found = await self._engine.read("reconcile", {"worker": caller.worker, "held": self._executor.in_hand()})
+        found = await self._engine.read("reconcile", {"worker": caller.worker, "held": self._executor.claim_tokens()})
         unknown = {(row["s"], row["k"]): row["t"] for row in found["items"]}
         twice = [
             simple_change("release", step, unknown[step, token], token) for step, token in self._unknown & {*unknown}

@@ -9,7 +9,7 @@ from typing import Any
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.metrics import Metric
 from tasker.contracts.plan import Plan
-from tasker.contracts.template_rules import RuleFinding, RuleFailed
+from tasker.contracts.template_rules import RuleFailed, RuleFinding
 from tasker.plugins.process import PluginFailed, PluginHost
 
 RULES = "tasker_template_rules"

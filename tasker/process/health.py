@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from tasker.lifecycle.breaker import BreakerHealth as BreakersHealth
-from tasker.lifecycle.deployment import ListeningHealth, HealthStatus
+from tasker.lifecycle.deployment import HealthStatus, ListeningHealth
 
 MANY_CRASHES = 5
 """Crashes of one service within a minute from which on the process is unhealthy: it starts again and again in vain."""
@@ -37,4 +37,6 @@ def _breakers(found: BreakersHealth) -> ListeningHealth:
 
 def _service(name: str, times: int) -> ListeningHealth:
     status = HealthStatus.UNHEALTHY if times >= MANY_CRASHES else HealthStatus.DEGRADED
-    return ListeningHealth(status, f"{name} crashed {times} times in the last minute" if times > 1 else f"{name} crashed")
+    return ListeningHealth(
+        status, f"{name} crashed {times} times in the last minute" if times > 1 else f"{name} crashed"
+    )

@@ -45,12 +45,14 @@ class ClaimReleaser:
     async def release_held(self, namespace_ids: Sequence[int], slots: int) -> BacklogAnswer:
         """Enqueue held steps of these namespaces by rank, for which there is room; answers like a claim."""
         args = {**self._caller(slots).args(), "namespace_ids": namespace_ids}
-        answer = await self._engine.move("backlog", args, BacklogAnswer)
+        answer = await self._engine.call_typed("backlog", args, BacklogAnswer)
         self._follow_up.advanced(answer)
         return answer
 
 
-async def release_claims(processor: ResultProcessor, caller: CompletingWorker, given_back: Sequence[ReleasedClaim]) -> int | None:
+async def release_claims(
+    processor: ResultProcessor, caller: CompletingWorker, given_back: Sequence[ReleasedClaim]
+) -> int | None:
     """Release the claims; milliseconds until the first of those that wait is due.
 
     A claim whose note the database refuses is released without it (rule 5).

@@ -11,7 +11,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.db.awaited import with_servers
 from tasker.log_lines import log_line
 from tasker.process.connections.awaited_broker import open_broker
-from tasker.process.connections.capacity import PROCESSES_VARIABLE, purposes_of, log_capacity
+from tasker.process.connections.capacity import PROCESSES_VARIABLE, log_capacity, purposes_of
 from tasker.process.connections.resources import Resources
 from tasker.process.runtime import Runtime
 from tasker.process.supervision.interpreter_watch import watch_interpreter
@@ -73,7 +73,7 @@ class GracefulWorker:
     async def stop(self) -> None:
         """Stop, and say what is waited for, what a second signal costs, and what became of the steps."""
         worker, grace_seconds = self._runtime.worker, grace_of(self._limit_seconds)
-        before = worker.given_back
+        before = worker.released_count
         if worker.busy:
             _log.info(
                 "waiting for %s, at most %g seconds; what runs then is given back without an attempt."
@@ -82,7 +82,7 @@ class GracefulWorker:
                 grace_seconds,
             )
         await self._runtime.stop(grace_seconds, give_back_of(self._limit_seconds))
-        _log.info("stopped; gave back %s", _steps(worker.given_back - before))
+        _log.info("stopped; gave back %s", _steps(worker.released_count - before))
         if worker.busy:
             lost = "%s did not end in time; other workers take them over when the lease is over, which costs an attempt"
             _log.warning(lost, _steps(worker.busy))

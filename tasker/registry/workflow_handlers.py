@@ -115,7 +115,9 @@ def stamp_of(folder: Path) -> tuple[int, int] | None:
     return (found.st_mtime_ns, found.st_size)
 
 
-def refuse_unclear(callable_name: str, step: str, template: TemplateId | None, beside: Sequence[FolderHandlers]) -> None:
+def refuse_unclear(
+    callable_name: str, step: str, template: TemplateId | None, beside: Sequence[FolderHandlers]
+) -> None:
     """Raise `HandlerNotFound` when several folders may be meant and one of them has the handler."""
     if any(neighbours.knows(callable_name) for neighbours in beside):
         raise HandlerNotFound(

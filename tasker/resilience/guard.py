@@ -9,7 +9,7 @@ from typing import TypeVar
 from tasker.contracts.clock import Clock
 from tasker.contracts.hook_arguments import BreakerChanged
 from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import CircuitBreaker, BreakerCounts, BreakerState, Permit, BreakerReading
+from tasker.lifecycle.breaker import BreakerCounts, BreakerReading, BreakerState, CircuitBreaker, Permit
 from tasker.resilience.outage import is_outage
 
 T = TypeVar("T")
@@ -100,7 +100,9 @@ class GuardedCircuit:
 
     def reading(self) -> BreakerReading:
         """How it stands, for the health of the process."""
-        return BreakerReading(self.name, self.state, self.metrics(), self._error, "; ".join(note() for note in self.notes))
+        return BreakerReading(
+            self.name, self.state, self.metrics(), self._error, "; ".join(note() for note in self.notes)
+        )
 
     async def call(
         self,

@@ -17,7 +17,7 @@ from tasker.contracts.defaults.breakers import (
 from tasker.contracts.defaults.single_process import SINGLE_PROCESS_SLOW_COMPLETION_MS
 from tasker.contracts.hook_arguments import BreakerChanged
 from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import CircuitBreaker, BreakerHealth, BreakerReading, health
+from tasker.lifecycle.breaker import BreakerHealth, BreakerReading, CircuitBreaker, health
 from tasker.resilience.guard import GuardedCircuit, SlowCalls
 
 _READINESS = BreakerPolicy(READINESS_FAILURES, success_threshold=READINESS_SUCCESSES)

@@ -18,7 +18,7 @@ from tasker.errors import (
     TaskNotFound,
     UsageError,
 )
-from tasker.services.server.operator_log import OperatorAction, AuditLog
+from tasker.services.server.operator_log import AuditLog, OperatorAction
 
 T = TypeVar("T")
 FIRST_FAILURE = 400
@@ -78,7 +78,7 @@ class OperatorAudit:
         found = _current.get()
         return None if found is None or found._over else found
 
-    async def kept(
+    async def record(
         self, use: Callable[[], Awaitable[T]], answered: Callable[[T], int], failed: Callable[[Exception], int]
     ) -> T:
         """What `use` returns. What it does by hand is kept as this; where it does nothing that is kept, too.

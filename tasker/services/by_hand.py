@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from tasker.db.together import SharedTransactions
 from tasker.services.asking import OperatorAudit
-from tasker.services.server.operator_log import OperatorAction, AuditLog
+from tasker.services.server.operator_log import AuditLog, OperatorAction
 
 DONE, FAILED = 0, 1
 WHO = ("actor", "by")
@@ -48,7 +48,7 @@ def audited(
                 return await asking.act(lending, call)
             given = signature.bind(*args, **kwargs).arguments
             asking = OperatorAudit(AuditLog(statements), _action(endpoint, given), DONE)
-            return await asking.kept(lambda: asking.act(lending, call), lambda done: DONE, lambda error: FAILED)
+            return await asking.record(lambda: asking.act(lending, call), lambda done: DONE, lambda error: FAILED)
 
         return recorded
 

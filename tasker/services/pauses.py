@@ -100,7 +100,7 @@ class Pauses:
         if target.queue is not None:
             self._require_queue(target.queue)
             return PauseAnswer.parse(await self._engine.read("pause_queue", _args(target, actor, reason))).paused
-        answer = await self._engine.move("pause", _args(target, actor, reason), PauseAnswer)
+        answer = await self._engine.call_typed("pause", _args(target, actor, reason), PauseAnswer)
         if answer.final is not None:
             raise StateMachineError(f"task {target} is {answer.final}: there is nothing to pause")
         if answer.missing is not None:
@@ -118,7 +118,7 @@ class Pauses:
         """
         if target.queue is not None:
             return await self._resume_queue(target, target.queue, actor, reason)
-        answer = await self._engine.move("resume", _args(target, actor, reason), ResumeAnswer)
+        answer = await self._engine.call_typed("resume", _args(target, actor, reason), ResumeAnswer)
         if answer.missing is not None:
             raise _missing(target, answer.missing)
         freed = await self._change_marks() if answer.marks_left else 0

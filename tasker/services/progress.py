@@ -26,7 +26,9 @@ class ReportedProgress:
 
 def reported(row: Mapping[str, Any] | None) -> ReportedProgress | None:
     """The report from what `tasker.reported` answers."""
-    return None if row is None else ReportedProgress(**{**row, "reported_at": datetime.fromisoformat(row["reported_at"])})
+    return (
+        None if row is None else ReportedProgress(**{**row, "reported_at": datetime.fromisoformat(row["reported_at"])})
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class TaskSearch:
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
-    async def sought(self, text: str, *, namespaces: Collection[str] | None = None) -> SearchMatch:
+    async def find(self, text: str, *, namespaces: Collection[str] | None = None) -> SearchMatch:
         """What the text means: an identifier or its beginning (six digits at least), a template, or a tag.
 
         `namespaces`: only of these; None: of all.

@@ -13,7 +13,7 @@ from tasker.services.by_hand import audited
 from tasker.services.engine.answers import CancelAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.explain.explanation import Explanation, explanation
-from tasker.services.listings import StepExtras, TaskSummary, RefusedMessage, TransitionDetail
+from tasker.services.listings import RefusedMessage, StepExtras, TaskSummary, TransitionDetail
 from tasker.services.progress import TaskProgress, task_progress
 from tasker.services.reports import TaskReport, stored_report
 from tasker.services.step_logs import LogFilter, StepLogLine, read_logs
@@ -170,7 +170,7 @@ class Tasks:
             await self.state(task_uuid)
         return lines
 
-    async def kept(self, task_uuid: str, step: str) -> StepExtras:
+    async def step_extras(self, task_uuid: str, step: str) -> StepExtras:
         """What a step has beside its result. Raises `StepNotFound`."""
         rows = await self._query("kept", task=checked(task_uuid), step=step)
         if not rows:
@@ -189,7 +189,7 @@ class Tasks:
         Raises `TaskNotFound`, and `StateMachineError` when it is final already.
         """
         args = {"task": checked(task_uuid), "reason": reason, "actor": actor}
-        answer = await self._engine.move("cancel", args, CancelAnswer)
+        answer = await self._engine.call_typed("cancel", args, CancelAnswer)
         if answer.former is not None:
             return answer.former
         if answer.state is None:

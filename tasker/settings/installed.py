@@ -12,7 +12,7 @@ from pydantic import create_model
 from tasker.contracts.settings import Table, table
 from tasker.errors import BackendUnavailable
 from tasker.installed import backend_modules
-from tasker.plugins.found import load, is_not_excluded, table_or_none
+from tasker.plugins.found import is_not_excluded, load, table_or_none
 from tasker.settings.model import Common, Settings
 from tasker.settings.tables.plugins import Plugins
 from tasker.settings.tables.queues import QueueSettings

@@ -58,9 +58,7 @@ class Lease(Table):
     """How others learn that a worker is gone."""
 
     lease_ms: int = whole(LEASE_MS, 1000, 600_000, "A worker that went silent keeps its steps for so long.")
-    grace_ms: int = whole(
-        STEP_GRACE_MS, 0, 600_000, "Time after its timeout until a step is taken from a worker."
-    )
+    grace_ms: int = whole(STEP_GRACE_MS, 0, 600_000, "Time after its timeout until a step is taken from a worker.")
 
 
 class WorkerExecution(Table):

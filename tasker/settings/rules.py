@@ -35,7 +35,9 @@ def broken_rules(settings: Settings) -> Iterator[SettingProblem]:
         smaller, larger = (own[path] for path in pair) if overruling else pair
         low, high = find(values, smaller), find(values, larger)
         if low > high:
-            yield SettingProblem(smaller, low, f"Above {larger} ({high})", f"Lower it to {high} or less, or raise the other")
+            yield SettingProblem(
+                smaller, low, f"Above {larger} ({high})", f"Lower it to {high} or less, or raise the other"
+            )
     yield from _no_way_to_work(settings)
     yield from _one_port_twice(settings)
     yield from _nobody_let_in(settings)

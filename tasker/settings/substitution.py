@@ -73,7 +73,9 @@ class Substitution:
             return text
         if "${" in _PLACEHOLDER.sub("", text):
             issue = "A placeholder is not complete"
-            self.problems.append(SettingProblem(path, text, issue, "Write ${NAME} or ${NAME:-default}, without braces inside"))
+            self.problems.append(
+                SettingProblem(path, text, issue, "Write ${NAME} or ${NAME:-default}, without braces inside")
+            )
             return text
         return Substituted(_PLACEHOLDER.sub(self._replacement, text))
 

@@ -8,7 +8,7 @@ from typing import Any
 from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.step_types import DEFAULT, StepType
 from tasker.template.diagnostics import Position
-from tasker.template.reading import Path, DocumentReading
+from tasker.template.reading import DocumentReading, Path
 
 EVERY_STEP = "ALL"
 """The name in an environment that stands for every step, so no step may have it."""

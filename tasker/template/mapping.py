@@ -9,7 +9,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.foreign import Ways, instead
 from tasker.template.idle import IgnoredKey
-from tasker.template.reading import Path, DocumentReading
+from tasker.template.reading import DocumentReading, Path
 from tasker.template.shapes import INVALID, ListOf, MapOf, ValueKind, wrong_type
 from tasker.template.yaml.nodes import Entry, Node
 

@@ -8,7 +8,7 @@ from typing import Any
 from tasker.contracts.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.drafts import EVERY_STEP, StepDraft
-from tasker.template.reading import Path, DocumentReading
+from tasker.template.reading import DocumentReading, Path
 
 
 @dataclass(frozen=True)

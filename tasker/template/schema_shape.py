@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.template.reading import Path, DocumentReading
+from tasker.template.reading import DocumentReading, Path
 from tasker.template.schema.check import schema_problems
 from tasker.template.shapes import wrong_type
 from tasker.template.yaml.nodes import Node

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean, listed
-from tasker.template.reading import Path, DocumentReading
+from tasker.template.reading import DocumentReading, Path
 from tasker.template.yaml.nodes import Node, describe
 
 INVALID = object()

@@ -205,7 +205,7 @@ class StepContext(ProgressReporting, Resuming, Model):
         The verbs of `APIMixin` add them by themselves. They name the place in a trace that the task was submitted at,
         or what a plugin says: `otel` that of this attempt, which has a trace always.
         """
-        trace = None if self._claim is None else self._claim.carried
+        trace = None if self._claim is None else self._claim.propagated_trace
         return {} if trace is None else trace.headers()
 
     @property
@@ -272,7 +272,7 @@ class StepContext(ProgressReporting, Resuming, Model):
     def checkpoint(self) -> dict[str, Any] | None:
         """What the last `checkpoint_yield` of this step stored (C-102); None without one."""
         if self._claim is not None:
-            return self._claim.position
+            return self._claim.checkpoint_data
         stored = (self.event.task_sequence_step.get("workflow_step") or {}).get("checkpoint")
         return dict(stored) if stored else None
 

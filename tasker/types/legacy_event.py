@@ -72,7 +72,7 @@ def _workflow_step(claim: Claim, step: StepPlan) -> dict[str, Any]:
         "attempts": claim.attempt - 1,
         "inputs": dict(claim.inputs or {}),
         "results": {},
-        "checkpoint": claim.position,
+        "checkpoint": claim.checkpoint_data,
     }
 
 

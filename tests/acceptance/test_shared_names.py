@@ -12,7 +12,7 @@ import tasker
 from tasker.errors import HandlerLoadError, HandlerNotFound
 from tasker.handler import HandlerRegistry
 from tasker.registry import resolve_for
-from tasker.services.authoring.handlers import load_neighbouring_handlers, load_handlers
+from tasker.services.authoring.handlers import load_handlers, load_neighbouring_handlers
 from tasker.services.authoring.templates import load_plans, load_workflows
 from tasker.services.submitting.submission import Submission
 from tasker.step_handler import StepHandler

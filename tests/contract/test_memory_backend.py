@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 import pytest_asyncio
 
-from tasker.contracts.messaging import MessageAvailable, Backend
+from tasker.contracts.messaging import Backend, MessageAvailable
 from tasker.errors import MessagingError
 from tasker.testing.messaging_contract import MessagingContract
 from tasker_memory import MemoryBackend, create

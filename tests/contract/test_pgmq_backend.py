@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from psycopg import sql
 
-from tasker.contracts.messaging import MessageAvailable, Backend
+from tasker.contracts.messaging import Backend, MessageAvailable
 from tasker.db.channel import DatabaseChannel
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker.testing.messaging_contract import MessagingContract
@@ -103,7 +103,9 @@ async def test_a_message_is_announced_with_its_id(pgmq: PgmqBackend) -> None:
     async with aclosing(pgmq.subscribe_many(["worker_pay-ments_queue"])) as notifications:
         await anext(notifications)
         message_id = await pgmq.send_message("worker_pay-ments_queue", b'{"n": 1}')
-        assert await asyncio.wait_for(anext(notifications), 60) == MessageAvailable("worker_pay-ments_queue", message_id)
+        assert await asyncio.wait_for(anext(notifications), 60) == MessageAvailable(
+            "worker_pay-ments_queue", message_id
+        )
 
 
 async def test_foreign_notifications_on_the_channel_are_passed_over(pgmq: PgmqBackend, empty_pgmq: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 import redis.asyncio
 
-from tasker.contracts.messaging import MessageAvailable, Backend, QueueStats
+from tasker.contracts.messaging import Backend, MessageAvailable, QueueStats
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker_redis import create
 from tasker_redis.backend import RedisBackend

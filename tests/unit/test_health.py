@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasker.lifecycle.breaker import BreakerHealth as BreakersHealth
-from tasker.lifecycle.deployment import ListeningHealth, HealthStatus
+from tasker.lifecycle.deployment import HealthStatus, ListeningHealth
 from tasker.process.health import process_health
 
 FINE, CLOSED = ListeningHealth(), BreakersHealth("healthy", "3 circuit breakers: 3 closed")
@@ -28,7 +28,12 @@ STOPPED = ListeningHealth(HealthStatus.CRITICAL, "it does not run")
     ],
 )
 def test_the_worst_area_counts_and_all_say_why(
-    ears: ListeningHealth, breakers: BreakersHealth, crashes: dict[str, int], held: list[str], status: HealthStatus, reason: str
+    ears: ListeningHealth,
+    breakers: BreakersHealth,
+    crashes: dict[str, int],
+    held: list[str],
+    status: HealthStatus,
+    reason: str,
 ) -> None:
     health = process_health(ears, breakers, crashes, held)
     assert health.status is status

@@ -27,20 +27,20 @@ from tasker.handler import HandlerRegistry
 from tasker.hookspecs import (
     AttemptEnded,
     AttemptStarted,
-    BreakerChanged,
     BatchDelivered,
+    BreakerChanged,
     ClaimsThrottled,
-    TaskClosed,
     EventPublished,
-    QueuePolled,
     ProcessInfo,
-    SweepRepaired,
+    QueuePolled,
     RequestAnswered,
+    StateTransition,
     StoredAttempt,
-    TaskSubmitted,
+    SweepRepaired,
+    TaskClosed,
     TaskFinished,
     TasksSubmitted,
-    StateTransition,
+    TaskSubmitted,
     WriteCommitted,
 )
 from tasker.messaging import MessagingService, load_backend
@@ -166,10 +166,10 @@ def test_what_plugins_are_told_is_frozen() -> None:
 async def test_holds_of_claims_are_told_with_their_end() -> None:
     heard: list[ClaimsThrottled] = []
     slots = Slots(4, heard.append)
-    slots.hold("breaker")
-    slots.hold("breaker", at_most=1)
-    slots.lift("breaker")
-    slots.lift("breaker")
+    slots.throttle("breaker")
+    slots.throttle("breaker", at_most=1)
+    slots.unthrottle("breaker")
+    slots.unthrottle("breaker")
     assert heard == [ClaimsThrottled("breaker", 0), ClaimsThrottled("breaker", 1), ClaimsThrottled("breaker", None)]
 
 
@@ -242,7 +242,10 @@ async def test_a_plugin_that_does_not_return_keeps_nobody_waiting_and_what_does_
     log: pytest.LogCaptureFixture,
 ) -> None:
     stuck, heard = threading.Event(), list[int]()
-    hooks = {"slow": {"tasker_sweep_repaired": lambda value: stuck.wait()}, "good": {"tasker_sweep_repaired": heard.append}}
+    hooks = {
+        "slow": {"tasker_sweep_repaired": lambda value: stuck.wait()},
+        "good": {"tasker_sweep_repaired": heard.append},
+    }
     plugins = PluginHost(hooks, PluginQueueLimits(waiting=3))
     plugins.tell("tasker_sweep_repaired", 0)
     until(lambda: plugins.states()[0].waiting == 0, "it was told")
@@ -262,7 +265,10 @@ async def test_a_plugin_that_does_not_return_keeps_nobody_waiting_and_what_does_
 async def test_a_plugin_whose_call_takes_too_long_is_switched_off(log: pytest.LogCaptureFixture) -> None:
     stuck, clock = threading.Event(), HandClock()
     thread = PluginThread(
-        "slow", {"tasker_sweep_repaired": lambda value: stuck.wait()}, PluginQueueLimits(hang_seconds=30), clock.monotonic
+        "slow",
+        {"tasker_sweep_repaired": lambda value: stuck.wait()},
+        PluginQueueLimits(hang_seconds=30),
+        clock.monotonic,
     )
     thread.tell("tasker_sweep_repaired", 1)
     until(lambda: thread.waiting == 0, "it was told")
@@ -285,7 +291,9 @@ async def test_a_hook_that_keeps_failing_switches_its_plugin_off_and_one_that_re
         if value != 5:
             raise ValueError("no")
 
-    plugins = PluginHost({"bad": {"tasker_sweep_repaired": bad, "tasker_task_finished": print}}, PluginQueueLimits(failures=10))
+    plugins = PluginHost(
+        {"bad": {"tasker_sweep_repaired": bad, "tasker_task_finished": print}}, PluginQueueLimits(failures=10)
+    )
     for number in range(20):
         plugins.tell("tasker_sweep_repaired", number)
     await plugins.settle()
@@ -351,7 +359,9 @@ def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
         StoredAttempt("shop", None, 5, True),
         TaskSubmitted("task", "correlation"),
         TasksSubmitted("shop", "order", 1, 2.5, (TaskSubmitted("task", "correlation"),)),
-        WriteCommitted("advance", 2.5, (("shop", 1),), 1, (("success", 1),), 1, (("complete", 1),), (("complete", 4.5),)),
+        WriteCommitted(
+            "advance", 2.5, (("shop", 1),), 1, (("success", 1),), 1, (("complete", 1),), (("complete", 4.5),)
+        ),
         QueuePolled(2, True, False, 2.5),
     ]
     assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {
@@ -376,7 +386,7 @@ def test_a_process_tells_of_its_breakers_and_holds(tmp_path: Path, monkeypatch: 
         messaging = MessagingService(load_backend("memory", {}))
         runtime = worker_process("postgresql://nobody@127.0.0.1:9/none", messaging, HandlerRegistry(), ["shop"])
         runtime.breakers.task_readiness.force_open()
-        runtime.worker.slots.hold("because")
+        runtime.worker.slots.throttle("because")
         await plugins_of(PluginChoice()).settle()
 
     asyncio.run(assemble())

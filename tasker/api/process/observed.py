@@ -12,7 +12,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.metrics import Histogram
 from tasker.contracts.plan import Plan
 from tasker.lifecycle.breaker import BreakerHealth as BreakersHealth
-from tasker.lifecycle.deployment import ListeningHealth, HealthStatus
+from tasker.lifecycle.deployment import HealthStatus, ListeningHealth
 from tasker.orchestration.upkeep import Upkeep
 from tasker.plugins.process import PluginHost
 from tasker.process.health import OF_BREAKERS

@@ -42,7 +42,9 @@ async def live(request: Request) -> Json:
     return Json(telling(request).basic("alive"))
 
 
-@routes.get("/health/ready", response_model=shapes.WorkerReadinessResponse, responses={503: {"description": "not ready"}})
+@routes.get(
+    "/health/ready", response_model=shapes.WorkerReadinessResponse, responses={503: {"description": "not ready"}}
+)
 @routes.get("/ready", response_model=shapes.WorkerReadinessResponse, include_in_schema=False)
 async def ready(request: Request) -> Response:
     """Whether it works: 503 while it starts, stops, or cannot learn of work."""

@@ -15,7 +15,7 @@ from tasker.contracts.defaults import ENVIRONMENT
 from tasker.contracts.metrics import Metric
 from tasker.contracts.plan import Plan
 from tasker.errors import TemplateNotFound
-from tasker.lifecycle.deployment import ListeningHealth, HealthStatus
+from tasker.lifecycle.deployment import HealthStatus, ListeningHealth
 from tasker.services.server.exposition import exposition, families
 from tasker.services.server.metrics import AccessCounts
 from tasker.version import __version__

@@ -8,7 +8,7 @@ from uuid import UUID
 import orjson
 from fastapi import Query, Request
 
-from tasker.api.covering import redact_answer, may_search_inputs
+from tasker.api.covering import may_search_inputs, redact_answer
 from tasker.api.json_response import Json
 from tasker.api.permissions import Permission, actor_of, namespaces_of, needs
 from tasker.api.routes.route import location_of, program_of, router
@@ -19,7 +19,7 @@ from tasker.api.shapes.steps import StepAuditResponse
 from tasker.api.shapes.texts import Moment
 from tasker.services.fleet.doctor import to_dict
 from tasker.services.fleet.overview import Overview
-from tasker.services.listings import TaskSummary, RefusedMessage
+from tasker.services.listings import RefusedMessage, TaskSummary
 from tasker.services.operators.reruns import StartedRerun, where_to_begin
 from tasker.services.operators.steps import RetriedSteps
 from tasker.services.progress import TaskProgress

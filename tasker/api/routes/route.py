@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from tasker.api.json_request import read_json
-from tasker.api.operating import is_read_only, audit_request
+from tasker.api.operating import audit_request, is_read_only
 from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, SEVERAL, UNLESS, namespaces_of, require_namespace
 from tasker.api.program import program_of as program_of  # offered to the routes
 from tasker.api.rate_limit import RateLimit

@@ -27,7 +27,7 @@ from tasker.api.shapes.tasks import (
     TaskResponse,
 )
 from tasker.api.shapes.tracing import SubmissionHeaders, TraceHeaders
-from tasker.api.waiting import Wait, wait_for_end, seconds_of
+from tasker.api.waiting import Wait, seconds_of, wait_for_end
 from tasker.errors import NotPermitted, TaskerError
 from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.submitting.submission import SubmissionResult

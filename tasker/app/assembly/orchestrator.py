@@ -77,7 +77,9 @@ class OrchestratorAssembly(Assembly):
         """Nobody runs steps here."""
         limits = self.context.settings
         return NoStepExecutor(
-            CompletingWorker(self.identity, window=limits.window, timeout_ms=limits.timeout_ms, grace_ms=limits.grace_ms)
+            CompletingWorker(
+                self.identity, window=limits.window, timeout_ms=limits.timeout_ms, grace_ms=limits.grace_ms
+            )
         )
 
     @cached_property
@@ -98,7 +100,9 @@ class OrchestratorAssembly(Assembly):
         plans = PlanStore(engine.connection, self._retry)
         return {
             names.step_results: ParkedResultConsumer(engine, ResultProcessor(engine, random), plans, told),
-            names.task_requests: TaskRequestConsumer(engine, plans, self.drafts, self.context.clock, self.admission, told),
+            names.task_requests: TaskRequestConsumer(
+                engine, plans, self.drafts, self.context.clock, self.admission, told
+            ),
             names.task_finalizations: FinalizationConsumer(engine, told),
         }
 

@@ -71,7 +71,9 @@ class Assembly(ABC):
     def turns(self) -> ExclusiveTurns:
         """Whose turn it is to sweep; the answers say which queues are paused."""
         seconds = self.context.sweeps.interval_ms / 1000
-        return ExclusiveTurns(self.context.engine, "sweep", self.context.clock, random, seconds, self.actors.pauses.told)
+        return ExclusiveTurns(
+            self.context.engine, "sweep", self.context.clock, random, seconds, self.actors.pauses.told
+        )
 
     @cached_property
     def sweeper(self) -> Sweeper:

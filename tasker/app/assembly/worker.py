@@ -264,6 +264,6 @@ class WorkerAssembly(Assembly):
             bus=self.bus,
             on_stored=self.context.plugins.listener("tasker_attempts_stored"),
         )
-        breaker.guard.listeners.append(collector.obey_breaker)
+        breaker.guard.listeners.append(collector.apply_breaker)
         breaker.guard.notes.append(self.buffer.describe)
         return collector

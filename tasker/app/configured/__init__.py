@@ -32,7 +32,7 @@ from tasker.lifecycle.pressure import DepthLimits
 from tasker.messaging.queues import QueueNames
 from tasker.orchestration.sweeping.sweep import SweepSettings
 from tasker.plugins.choice import PluginChoice
-from tasker.plugins.found import installed, exclude_plugins, load
+from tasker.plugins.found import exclude_plugins, installed, load
 from tasker.process.http import HttpSettings, PortSettings
 from tasker.resilience.registry import BreakerPolicies
 

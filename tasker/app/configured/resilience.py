@@ -12,7 +12,7 @@ from tasker.resilience.registry import BreakerPolicies
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
-    from tasker.settings.tables.breakers import ReadinessThresholds, BreakerThresholds
+    from tasker.settings.tables.breakers import BreakerThresholds, ReadinessThresholds
 
 SINGLE_PROCESS_DEPTH = DepthLimits(SINGLE_PROCESS_CRITICAL_DEPTH, SINGLE_PROCESS_OVERFLOW_DEPTH)
 """One process that submits and works: the database holds what waits, and nobody else is kept from working."""

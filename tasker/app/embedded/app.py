@@ -77,9 +77,9 @@ class App(AppLifecycle):
     ) -> SubmissionResult:
         require_loop(self._loop)
         if self._runtime is not None:
-            self._runtime.worker.slots.leave_room()  # before the namespace of a first task is looked into
+            self._runtime.worker.slots.reserve_for_submission()  # before the namespace of a first task is looked into
         plan = await self.plan(target, template=template, environment=environment)
-        request, telling = Submission({} if context is None else context, **options), self._waiters.telling(awaited)
+        request, telling = Submission({} if context is None else context, **options), self._waiters.register(awaited)
         submitted = await self._submitter.submit(
             plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
         )
@@ -93,7 +93,7 @@ class App(AppLifecycle):
 
         `awaited` as of `submit`.
         """
-        telling = self._waiters.telling(awaited)
+        telling = self._waiters.register(awaited)
         submitted = await self._submitter.submit(plan, request, on_duplicate=on_duplicate, waiter=telling.waiter)
         self._waiters.submitted(telling, [submitted])
         self._wake()
@@ -132,7 +132,7 @@ class App(AppLifecycle):
         request, before anything is created.
         """
         plan = await self.plan(target, **options)
-        telling = self._waiters.telling(awaited)
+        telling = self._waiters.register(awaited)
         wanted = [each if isinstance(each, Submission) else Submission(each) for each in requests]
         submitted = await self._submitter.submit_many(plan, wanted, force=True, waiter=telling.waiter)
         self._waiters.submitted(telling, submitted)

@@ -9,13 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from tasker.app.assembly.context import breakers_of, listeners_of, end_listener_of
+from tasker.app.assembly.context import breakers_of, end_listener_of, listeners_of
 from tasker.app.assembly.waiting import program_waiters
 from tasker.app.bootstrap import prepare
 from tasker.app.configured import Configured
 from tasker.app.configured.program import configured_program
 from tasker.app.embedded.options import listed
-from tasker.app.embedded.started import service, requires_start, already_started, forget, is_started, opened_whole
+from tasker.app.embedded.started import already_started, forget, is_started, opened_whole, requires_start, service
 from tasker.app.services import Services, guarded_connection
 from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.messaging import BackendSettings

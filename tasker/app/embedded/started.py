@@ -53,7 +53,9 @@ class service(requires_start[T]):
 
 
 def _names(app: object) -> list[str]:
-    return [name for kind in type(app).__mro__ for name, value in vars(kind).items() if isinstance(value, requires_start)]
+    return [
+        name for kind in type(app).__mro__ for name, value in vars(kind).items() if isinstance(value, requires_start)
+    ]
 
 
 def is_started(app: object) -> bool:

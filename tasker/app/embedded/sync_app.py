@@ -11,7 +11,7 @@ from tasker.app.embedded import sync_services as sync
 from tasker.app.embedded.app import App
 from tasker.app.embedded.loop_thread import LoopThread
 from tasker.app.embedded.options import SubmitOptions
-from tasker.app.embedded.started import requires_start, forget
+from tasker.app.embedded.started import forget, requires_start
 from tasker.app.embedded.twin import SyncWrapper, sync_method, with_parameters_of
 from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 from tasker.contracts.plan import Plan

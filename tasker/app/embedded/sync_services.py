@@ -50,13 +50,13 @@ class SyncTasks(SyncWrapper[Tasks]):
     logs = sync_method(Tasks.logs)
     cancel = sync_method(Tasks.cancel)
     refused = sync_method(Tasks.refused)
-    kept = sync_method(Tasks.kept)
+    step_extras = sync_method(Tasks.step_extras)
 
 
 class SyncTaskSearch(SyncWrapper[TaskSearch]):
     """`TaskSearch`, waiting."""
 
-    sought = sync_method(TaskSearch.sought)
+    find = sync_method(TaskSearch.find)
 
 
 class SyncSteps(SyncWrapper[Steps]):
@@ -138,7 +138,7 @@ class SyncReplays(SyncWrapper[Replays]):
 
     plan = sync_method(Replays.plan)
     begin = sync_method(Replays.begin)
-    go_on = sync_method(Replays.go_on)
+    advance = sync_method(Replays.advance)
     list = sync_method(Replays.list)
     get = sync_method(Replays.get)
     skipped = sync_method(Replays.skipped)
@@ -157,7 +157,7 @@ class SyncFleet(SyncWrapper[FleetOverview]):
     overview = sync_method(FleetOverview.overview)
     activity = sync_method(FleetOverview.activity)
     backlog = sync_method(FleetOverview.backlog)
-    in_hand = sync_method(FleetOverview.in_hand)
+    in_flight = sync_method(FleetOverview.in_flight)
 
 
 class SyncAnalytics(SyncWrapper[Analytics]):

@@ -22,7 +22,9 @@ class SyncWrapper(Generic[A_co]):
         self._loop, self._original = loop, original
 
 
-def sync_method(method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[SyncWrapper[A], P], T]:
+def sync_method(
+    method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[SyncWrapper[A], P], T]:
     """The method of a twin for an asynchronous method: same name, parameters and documentation."""
 
     @wraps(method)

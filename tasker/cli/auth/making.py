@@ -23,7 +23,9 @@ PRIVATE_MODE, PUBLIC_MODE = 0o600, 0o644
 @click.option(
     "--output-dir", type=click.Path(file_okay=False, path_type=Path), default=".", help="Directory for the files."
 )
-@click.option("--key-size", type=click.IntRange(2048, 16_384), default=2048, show_default=True, help="Key size in bits.")
+@click.option(
+    "--key-size", type=click.IntRange(2048, 16_384), default=2048, show_default=True, help="Key size in bits."
+)
 @FORMAT
 def generate_keys(output_dir: Path, key_size: int, form: str) -> None:
     """Make a pair of keys: one that signs tokens, which only its owner may read, and one that checks them.

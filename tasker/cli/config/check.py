@@ -32,7 +32,7 @@ from tasker.services.configuration.loading import (
     ungenerated_sources,
 )
 from tasker.services.configuration.sources import CONTEXTS, SOURCE_DIR, read_layer
-from tasker.services.configuration.warnings import patterns_without_match, made_for_others, stray_files
+from tasker.services.configuration.warnings import made_for_others, patterns_without_match, stray_files
 
 if TYPE_CHECKING:
     from tasker.services.configuration.connectivity import ConnectivityResult

@@ -40,7 +40,9 @@ def as_text(results: Sequence[Result], files: Sequence[str] = (), tried: Sequenc
     return "\n".join([*head, *map(_summary, good), *([""] if lines else []), *lines])
 
 
-def as_json(results: Sequence[Result], warnings: Sequence[str] = (), tried: Sequence[ConnectivityResult] | None = None) -> str:
+def as_json(
+    results: Sequence[Result], warnings: Sequence[str] = (), tried: Sequence[ConnectivityResult] | None = None
+) -> str:
     """The same as one JSON object; `connectivity` only when it was tried."""
     problems = [problem.to_dict() for problem in _problems(results)]
     reached = {} if tried is None else {"connectivity": [asdict(each) for each in tried]}

@@ -40,7 +40,9 @@ REASONS = click.Choice(
         "manual_dlq",
     ]
 )
-LIMIT = click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
+LIMIT = click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows."
+)
 METADATA = click.option("--metadata", metavar="JSON|@FILE|-", help="Anything worth keeping, an object; it is added.")
 
 
@@ -73,7 +75,9 @@ def list_(form: str, place: FleetTarget, **which: Any) -> None:
     """
 
     async def read(app: Fleet) -> Sequence[DeadLetter]:
-        return await require_known_filter(app, await app.dead_letters.list(**which), which["namespace"], which["template"])
+        return await require_known_filter(
+            app, await app.dead_letters.list(**which), which["namespace"], which["template"]
+        )
 
     print_as(form, run_on_fleet(place, read), _to_the_screen(text.list_text))
 
@@ -112,7 +116,9 @@ def stats(form: str, place: FleetTarget) -> None:
 @fleet_options
 def queue(limit: int, form: str, place: FleetTarget) -> None:
     """Show what to look at next: pending entries, the most urgent first."""
-    print_as(form, run_on_fleet(place, lambda app: app.dead_letters.queue(limit=limit)), _to_the_screen(text.queue_text))
+    print_as(
+        form, run_on_fleet(place, lambda app: app.dead_letters.queue(limit=limit)), _to_the_screen(text.queue_text)
+    )
 
 
 @dlq.command()

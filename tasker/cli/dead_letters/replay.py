@@ -109,7 +109,7 @@ def _follower(app: Fleet, form: str) -> Any:
             if found.replayed + found.skipped != told:
                 told = found.replayed + found.skipped
                 _say(form, f"  {told}/{found.total}")
-            if not await app.replays.go_on(replay_uuid):
+            if not await app.replays.advance(replay_uuid):
                 await asyncio.sleep(min(LONGEST_PAUSE, 1 / found.rate_per_second))
         return found
 

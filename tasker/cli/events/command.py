@@ -85,7 +85,9 @@ def list_(form: str, place: FleetTarget, after: int | None, withheld: bool, limi
 @click.option("--from-now", is_flag=True, help="A subscriber that is new begins with what comes, not with the oldest.")
 @FORMAT
 @fleet_options
-def tail(form: str, place: FleetTarget, after: int | None, subscriber: str | None, from_now: bool, **which: Any) -> None:
+def tail(
+    form: str, place: FleetTarget, after: int | None, subscriber: str | None, from_now: bool, **which: Any
+) -> None:
     """Print events as they come, a line each, until interrupted.
 
     With --subscriber an event counts as read once its line is written; what was not comes again.

@@ -35,8 +35,12 @@ def performance(hours: int, form: str, place: FleetTarget) -> None:
 
 @analytics.command()
 @click.option("--hours", type=click.IntRange(1, 720), default=24, show_default=True, help="Tasks submitted since then.")
-@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Maximum number of rows in each table.")
-@click.option("--min-executions", type=click.IntRange(1), default=1, show_default=True, help="Minimum number of executions.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Maximum number of rows in each table."
+)
+@click.option(
+    "--min-executions", type=click.IntRange(1), default=1, show_default=True, help="Minimum number of executions."
+)
 @FORMAT
 @fleet_options
 def bottlenecks(form: str, place: FleetTarget, **which: int) -> None:

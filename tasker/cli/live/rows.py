@@ -149,7 +149,10 @@ def fitted(rows: Sequence[LiveRow], height: int) -> list[LiveRow]:
     shown = sorted(ranked[: max(1, height - 1)])
     hidden = Counter(rows[index].state for index in ranked[len(shown) :])
     rest = ", ".join(f"{hidden[state]} {state}" for state in RANKED if hidden[state])
-    return [*(rows[index] for index in shown), LiveRow("", f"and {counted(sum(hidden.values()), 'step')} more: {rest}", "")]
+    return [
+        *(rows[index] for index in shown),
+        LiveRow("", f"and {counted(sum(hidden.values()), 'step')} more: {rest}", ""),
+    ]
 
 
 def _items(steps: Sequence[StepProgress]) -> str:

@@ -21,14 +21,14 @@ from tasker.services.fleet.brokers import BrokerReport
 from tasker.services.fleet.doctor import DoctorFinding
 from tasker.services.fleet.overview import Overview
 from tasker.services.fleet.scaling import ScalingAdvice
-from tasker.services.listings import TaskSummary, PauseList, RefusedMessage, ProcessRow, TransitionDetail
+from tasker.services.listings import PauseList, ProcessRow, RefusedMessage, TaskSummary, TransitionDetail
 from tasker.services.operators.reruns import StartedRerun
 from tasker.services.operators.steps import RetriedSteps
 from tasker.services.pauses import PauseTarget
 from tasker.services.progress import TaskProgress
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.server.operator_log import RecordedAction, OperatorAction
+from tasker.services.server.operator_log import OperatorAction, RecordedAction
 from tasker.services.step_logs import StepLogLine
 from tasker.services.submitting.submission import OnDuplicate, SubmissionOptions, SubmissionResult
 from tasker.services.task_filter import ListFilters
@@ -246,7 +246,9 @@ class Fleet(Protocol):
     def sensitive_values(self) -> SensitiveService: ...
     @property
     def operator_log(self) -> OperatorLogService: ...
-    async def submit_order(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult: ...
+    async def submit_order(
+        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse"
+    ) -> SubmissionResult: ...
     async def submit_orders(
         self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
     ) -> list[SubmissionResult | TaskerError]: ...

@@ -26,7 +26,7 @@ from tasker.services.listings import PauseList, ProcessRow
 from tasker.services.pauses import PauseTarget
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.server.operator_log import RecordedAction, OperatorAction
+from tasker.services.server.operator_log import OperatorAction, RecordedAction
 from tasker.services.submitting.submission import OnDuplicate, SubmissionResult
 
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
@@ -46,7 +46,9 @@ class HttpFleet:
         self.domain_events, self.requests = HttpDomainEvents(client), HttpRequests(client)
         self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
 
-    async def submit_order(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult:
+    async def submit_order(
+        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse"
+    ) -> SubmissionResult:
         """Create a task of a registered template."""
         answer = await self.client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
         return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"])

@@ -26,7 +26,7 @@ class HttpReplays:
         answer = await self._client.begin_replay(_which(group), rate=rate, actor=actor, note=reason)
         return decoded(ReplayPlan, answer)
 
-    async def go_on(self, replay_uuid: str | None = None) -> int:
+    async def advance(self, replay_uuid: str | None = None) -> int:
         """Nothing: workers and orchestrators go on with it."""
         return 0
 

@@ -15,7 +15,7 @@ from tasker.errors import StepNotFound, TaskNotFound
 from tasker.services.authoring.targets import registered_name
 from tasker.services.engine.plans import EVERY, TemplateFilter
 from tasker.services.explain.explanation import Explained, Explanation
-from tasker.services.listings import TaskSummary, RefusedMessage, TransitionDetail
+from tasker.services.listings import RefusedMessage, TaskSummary, TransitionDetail
 from tasker.services.operators.reruns import StartedRerun
 from tasker.services.operators.steps import RetriedSteps
 from tasker.services.progress import TaskProgress

@@ -22,7 +22,9 @@ class HasPlans(Protocol):
         ...
 
 
-async def require_known_filter(app: HasPlans, found: Found, namespace: str | None, template: str | None = None) -> Found:
+async def require_known_filter(
+    app: HasPlans, found: Found, namespace: str | None, template: str | None = None
+) -> Found:
     """What was found by these filters. Raises `UsageError` where that is nothing, and no template has such a name.
 
     Who may not list templates is told nothing about them.

@@ -48,7 +48,9 @@ async def recorded(fleet: F, use: Callable[[F], Awaitable[T]], *, several: bool 
             await asking.begin()
         return await use(fleet)
 
-    return await asking.kept(using, lambda done: DONE, lambda error: MISTAKE if isinstance(error, MISTAKES) else FAILED)
+    return await asking.record(
+        using, lambda done: DONE, lambda error: MISTAKE if isinstance(error, MISTAKES) else FAILED
+    )
 
 
 def _text(given: object) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from tasker.cli.live import View
-    from tasker.cli.run.session import StartedRun, EndedRun
+    from tasker.cli.run.session import EndedRun, StartedRun
 
 FAILED, MISTAKE = 1, 2
 

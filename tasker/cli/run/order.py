@@ -75,7 +75,7 @@ def prepare_order(order: RunRequest) -> Prepared:
 
     Raises `UsageError`, `TemplateError`, `HandlerLoadError`, `HandlerNotFound`, `InputInvalid`, `ConfigurationError`.
     """
-    from tasker.services.authoring.handlers import load_neighbouring_handlers, load_handlers, require_handlers
+    from tasker.services.authoring.handlers import load_handlers, load_neighbouring_handlers, require_handlers
 
     configuration = configured_for(order.database)
     path = existing_path(order.target)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tasker.cli.live import Feed, View
 from tasker.cli.live.showing import first_of, show_while_waiting
 from tasker.cli.loading import pause_gc
-from tasker.cli.run.order import Prepared, RunRequest, resolve_sources, require_fitting, resume_of
+from tasker.cli.run.order import Prepared, RunRequest, require_fitting, resolve_sources, resume_of
 from tasker.cli.run.signals import Interruption, interruption
 from tasker.cli.task.covering import covered
 from tasker.cli.task.duplicates import name_existing_task
@@ -157,7 +157,9 @@ def _add_handlers(registry: HandlerRegistry, plan: Plan, path: Path | None, sour
     add_handlers(registry, sources)
 
 
-async def _watch(app: App, begun: StartedRun, order: RunRequest, interrupted: Interruption, hooks: RunHooks) -> EndedRun:
+async def _watch(
+    app: App, begun: StartedRun, order: RunRequest, interrupted: Interruption, hooks: RunHooks
+) -> EndedRun:
     resume = resume_of(order, begun.task_uuid)
     interrupted.last_words = f"Quit. To go on: {resume}"
     try:

@@ -88,7 +88,9 @@ async def submit_all(
     return refused
 
 
-async def _answers(app: Fleet, lines: Sequence[BatchLine], on_duplicate: OnDuplicate) -> list[SubmissionResult | TaskerError]:
+async def _answers(
+    app: Fleet, lines: Sequence[BatchLine], on_duplicate: OnDuplicate
+) -> list[SubmissionResult | TaskerError]:
     orders = [line.asked for line in lines if isinstance(line.asked, TemplateSubmission)]
     try:
         answered = iter(await app.submit_orders(orders, on_duplicate=on_duplicate) if orders else ())

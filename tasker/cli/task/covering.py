@@ -21,5 +21,5 @@ async def covered(app: Fleet, task: str, answer: T, show_sensitive: bool) -> T:
     veil = None if show_sensitive else await app.sensitive_values.veil(task, ())
     if veil is None:
         return answer
-    found: T = veil.over(answer)
+    found: T = veil.redact(answer)
     return found

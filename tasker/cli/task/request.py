@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("target", metavar="NAMESPACE/NAME[:VERSION]")
 @task_options
-@click.option(
-    "--task", "task_uuid", metavar="UUID", help="Task id of an earlier request whose outcome is unknown."
-)
+@click.option("--task", "task_uuid", metavar="UUID", help="Task id of an earlier request whose outcome is unknown.")
 @FORMAT
 @fleet_options
-def request(target: str, given: str | None, settings: tuple[str, ...], form: str, place: FleetTarget, **options: Any) -> None:
+def request(
+    target: str, given: str | None, settings: tuple[str, ...], form: str, place: FleetTarget, **options: Any
+) -> None:
     """Ask an orchestrator for a task, through the broker alone, and print the identifier that it will have.
 
     For machines that reach the broker and not the database. The template must be registered. What the orchestrator

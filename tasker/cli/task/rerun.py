@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
 @FORMAT
 @fleet_options
-def rerun(task_uuid: str, step: str | None, settings: tuple[str, ...], reason: str, form: str, place: FleetTarget) -> None:
+def rerun(
+    task_uuid: str, step: str | None, settings: tuple[str, ...], reason: str, form: str, place: FleetTarget
+) -> None:
     """Run a task again from one of its steps, as a new task, and print the new one's identifier.
 
     Without --from it is the first step that failed; where none has, the first of all.

@@ -74,7 +74,9 @@ def complete(name: str, result: str, reason: str, **which: Any) -> None:
     _mend(name, lambda app, found: app.steps.complete(found, name, given, actor=actor(), reason=reason), **which)
 
 
-def _mend(name: str, act: Callable[[Fleet, str], Awaitable[None]], *, task_uuid: str, form: str, place: FleetTarget) -> None:
+def _mend(
+    name: str, act: Callable[[Fleet, str], Awaitable[None]], *, task_uuid: str, form: str, place: FleetTarget
+) -> None:
     async def find_and_act(app: Fleet) -> dict[str, Any]:
         found = await find_task(app.tasks, task_uuid)
         await act(app, found)

@@ -96,7 +96,9 @@ def _repair(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("reset-step")
-@click.option("--reset-by", default=actor, metavar="NAME", help="Actor recorded in the audit log; defaults to your user name.")
+@click.option(
+    "--reset-by", default=actor, metavar="NAME", help="Actor recorded in the audit log; defaults to your user name."
+)
 @_repair
 def reset_step(reset_by: str, reason: str, **which: Any) -> None:
     """Let a step in error run again, its attempts counted from zero (`tasker task step reset`)."""
@@ -105,7 +107,9 @@ def reset_step(reset_by: str, reason: str, **which: Any) -> None:
 
 
 @click.command("resolve-step")
-@click.option("--resolved-by", default=actor, metavar="NAME", help="Actor recorded in the audit log; defaults to your user name.")
+@click.option(
+    "--resolved-by", default=actor, metavar="NAME", help="Actor recorded in the audit log; defaults to your user name."
+)
 @_repair
 def resolve_step(resolved_by: str, reason: str, **which: Any) -> None:
     """Take a step as done, without a result (`tasker task step resolve`)."""
@@ -116,7 +120,9 @@ def resolve_step(resolved_by: str, reason: str, **which: Any) -> None:
 @click.command("complete-step")
 @click.option("--result", required=True, metavar="JSON|@FILE|-", help="The result, an object; - is standard input.")
 @click.option("--metadata", metavar="JSON|@FILE|-", help="Kept with the result, an object.")
-@click.option("--completed-by", default=actor, metavar="NAME", help="Actor recorded in the audit log; defaults to your user name.")
+@click.option(
+    "--completed-by", default=actor, metavar="NAME", help="Actor recorded in the audit log; defaults to your user name."
+)
 @_repair
 def complete_step(result: str, metadata: str | None, completed_by: str, reason: str, **which: Any) -> None:
     """Take a step as done with a result of your own (`tasker task step complete`)."""

@@ -119,8 +119,10 @@ def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Su
     return Submission(task_input(given, settings), initiator=actor(), source_system="tasker task submit", **options)
 
 
-async def _submit(app: Fleet, *, target: str, request: Submission, on_duplicate: OnDuplicate) -> tuple[SubmissionResult, str]:
-    from tasker.services.authoring.targets import unknown_target, registered_name
+async def _submit(
+    app: Fleet, *, target: str, request: Submission, on_duplicate: OnDuplicate
+) -> tuple[SubmissionResult, str]:
+    from tasker.services.authoring.targets import registered_name, unknown_target
     from tasker.services.server.bulk_submission import TemplateSubmission
 
     try:

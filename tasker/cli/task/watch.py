@@ -53,7 +53,9 @@ def watch(task_uuid: str, timeout: float | None, show_sensitive: bool, form: str
     raise SystemExit(run_on_fleet(place, lambda app: _watch(app, task_uuid, timeout, show_sensitive, form, place)))
 
 
-async def _watch(app: Fleet, named: str, timeout: float | None, show_sensitive: bool, form: str, place: FleetTarget) -> int:
+async def _watch(
+    app: Fleet, named: str, timeout: float | None, show_sensitive: bool, form: str, place: FleetTarget
+) -> int:
     from tasker.cli.live import Feed
     from tasker.cli.live.showing import first_of, show_while_waiting
 

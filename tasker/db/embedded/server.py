@@ -65,7 +65,9 @@ SETTINGS = {
 class EmbeddedServer:
     """This process's share of the embedded server of one folder. Use `EmbeddedServer.start`."""
 
-    def __init__(self, layout: ClusterLayout, users: IO[str], settings: Mapping[str, str], linger_seconds: float) -> None:
+    def __init__(
+        self, layout: ClusterLayout, users: IO[str], settings: Mapping[str, str], linger_seconds: float
+    ) -> None:
         self.data_dir = layout.root
         self._layout = layout
         self._users = users

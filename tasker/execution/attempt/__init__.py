@@ -7,27 +7,27 @@ from tasker.execution.attempt.placing import CapacityWaits
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.attempt.values import (
     Attempt,
-    AttemptEnd,
     AttemptCancelled,
+    AttemptEnd,
     Checkpoint,
-    ClaimWrites,
     ClaimLost,
     ClaimReleased,
+    ClaimWrites,
     NoCapacity,
     UnreportedEnd,
 )
 
 __all__ = [
     "Attempt",
-    "AttemptEnd",
-    "AttemptRunner",
     "AttemptCancelFlag",
     "AttemptCancelled",
+    "AttemptEnd",
+    "AttemptRunner",
+    "CapacityWaits",
     "Checkpoint",
-    "ClaimWrites",
     "ClaimLost",
     "ClaimReleased",
+    "ClaimWrites",
     "NoCapacity",
     "UnreportedEnd",
-    "CapacityWaits",
 ]

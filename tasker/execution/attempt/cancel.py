@@ -28,7 +28,9 @@ class AttemptCancelFlag:
         """True when the handler shall stop: it was told to, or its time is up."""
         return self._up
 
-    def set(self, end: type[UnreportedEnd] = AttemptCancelled, reason: str = "told to stop while its handler ran") -> None:
+    def set(
+        self, end: type[UnreportedEnd] = AttemptCancelled, reason: str = "told to stop while its handler ran"
+    ) -> None:
         """Stop the attempt; it ends as `end` says (`AttemptCancelled`, `ClaimLost`, `ClaimReleased`). The first call decides."""
         if self._end is not None:
             return

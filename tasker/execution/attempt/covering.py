@@ -29,7 +29,7 @@ class OutcomeRedactor:
             return told
         if self._veil is None:
             self._veil = Redactor(attempt.plan, attempt.task_context, attempt.dependency_results, MOST_SECRETS)
-        return self._veil.over(told)
+        return self._veil.redact(told)
 
     def failure(self, failure: Failure) -> Failure:
         """A failure with its message, its traceback and whatever else it says covered."""

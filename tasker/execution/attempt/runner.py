@@ -20,17 +20,17 @@ from tasker.execution.attempt.covering import OutcomeRedactor
 from tasker.execution.attempt.modes.copies import guard_forked_loop
 from tasker.execution.attempt.modes.in_thread import ThreadExecutor
 from tasker.execution.attempt.modes.on_loop import run_async
-from tasker.execution.attempt.outcome import has_not_run, mode_mismatch, isolate_failure, role_mismatch
-from tasker.execution.attempt.placing import HandlerCapacity, CapacityWaits
+from tasker.execution.attempt.outcome import has_not_run, isolate_failure, mode_mismatch, role_mismatch
+from tasker.execution.attempt.placing import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.progress import CheckpointProgress
 from tasker.execution.attempt.saving import save
 from tasker.execution.attempt.values import (
     Attempt,
     AttemptEnd,
     Checkpoint,
-    Ending,
     ClaimLost,
     ClaimReleased,
+    Ending,
 )
 from tasker.lifecycle.storable import WARN_BYTES
 from tasker.registry.invocation import ResolvedHandler
@@ -113,7 +113,7 @@ class AttemptRunner:
         return summed(*(each.waited for each in places), zeros=sum(each.at_once for each in places))
 
     @property
-    def crowded(self) -> bool:
+    def is_saturated(self) -> bool:
         """True when a step may have to wait: all threads or all child processes are taken."""
         return any(places.full for places in self._places())
 
@@ -169,11 +169,11 @@ class AttemptRunner:
         ending: Ending | None = await call(attempt, handler, limit)
         if isinstance(ending, Checkpoint):
             again = partial(call, handler=handler, limit=limit)
-            ending = await self._from_there(attempt, ending, again, handler.name)
+            ending = await self._resume_from_checkpoint(attempt, ending, again, handler.name)
         # Whatever a handler returns after it was told to stop may be half of its work.
         return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
 
-    async def _from_there(
+    async def _resume_from_checkpoint(
         self, attempt: Attempt, ending: Ending, again: Callable[[Attempt], Awaitable[Ending]], handler: str
     ) -> Ending | None:
         """Save the position and call the handler again, as often as it yields; None when the step is no longer ours."""
@@ -194,25 +194,25 @@ class AttemptRunner:
         if not _runs_apart(attempt, handler):
             return self._chosen_mode(attempt, handler)
         log.warning("step_isolated", attempt.claim)
-        return self._apart
+        return self._isolated
 
     def _chosen_mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         match attempt.step.execution or handler.kind:
             case "async":
                 return run_async if handler.kind == "async" else _not_async
             case "process":
-                return self._in_process
+                return self._in_subprocess
             case _:
                 return self._threads.run
 
-    async def _apart(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
+    async def _isolated(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         """In a child process; where no child can get at the handler's code, as ever."""
-        ending = await self._in_process(attempt, handler, limit)
+        ending = await self._in_subprocess(attempt, handler, limit)
         if has_not_run(ending):
             return await self._chosen_mode(attempt, handler)(attempt, handler, limit)
         return isolate_failure(ending)
 
-    async def _in_process(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
+    async def _in_subprocess(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         if self._processes is None:
             from tasker.execution.attempt.modes.in_process import SubprocessExecutor
 
@@ -243,4 +243,4 @@ async def _not_async(attempt: Attempt, handler: ResolvedHandler, limit: float) -
 
 def _runs_apart(attempt: Attempt, handler: ResolvedHandler) -> bool:
     """A step that may have ended two workers, unless its author says where it runs, or no child has its code."""
-    return attempt.claim.apart and attempt.step.execution is None and handler.made_here and handler.source.loadable
+    return attempt.claim.isolated and attempt.step.execution is None and handler.made_here and handler.source.loadable

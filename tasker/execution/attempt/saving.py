@@ -21,7 +21,12 @@ async def save(attempt: Attempt, position: Checkpoint, limit: float, handler: st
     is no longer ours.
     """
     claim, count = attempt.claim, position.items_processed
-    log.info("checkpoint_yield_step_event", claim, cursor=OutcomeRedactor(attempt).over(position.cursor), items_processed=count)
+    log.info(
+        "checkpoint_yield_step_event",
+        claim,
+        cursor=OutcomeRedactor(attempt).over(position.cursor),
+        items_processed=count,
+    )
     try:
         async with asyncio.timeout(limit):
             saved = await attempt.writes.save(attempt, position)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from tasker.contracts.dataclasses import maker_of
 from tasker.contracts.hook_arguments import AttemptEnded, AttemptStarted, End
-from tasker.execution.attempt.values import Attempt, AttemptEnd, AttemptCancelled, ClaimDeferred, ClaimReleased
+from tasker.execution.attempt.values import Attempt, AttemptCancelled, AttemptEnd, ClaimDeferred, ClaimReleased
 from tasker.services.engine.exchange import Result
 
 _make_started, _make_ended = maker_of(AttemptStarted), maker_of(AttemptEnded)

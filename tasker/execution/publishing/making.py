@@ -97,7 +97,9 @@ class EventFactory:
                 self._on_published(EventPublished(event.name, namespace, mode, True, made.took_ms))
         return made
 
-    async def _timed(self, result: Result, step: StepPlan, declared: Mapping[str, Any], given: Given) -> AnnouncedEvents:
+    async def _timed(
+        self, result: Result, step: StepPlan, declared: Mapping[str, Any], given: Given
+    ) -> AnnouncedEvents:
         if self._on_published is None:
             return await self._made(result, step, declared, given)
         began = perf_counter()
@@ -114,7 +116,9 @@ class EventFactory:
         else:
             said = await self._custom.ask(publisher, _context(result, step, declared, given), declared["name"])
         said = (
-            said if said.withheld else PublisherAnswer(said.payload, said.metadata, _misfit(declared.get("schema"), said.payload))
+            said
+            if said.withheld
+            else PublisherAnswer(said.payload, said.metadata, _misfit(declared.get("schema"), said.payload))
         )
         name, mode = declared["name"], declared["delivery_mode"]
         made = self._announced(result, name, mode, said, publisher.publisher_name if publisher else GENERIC)

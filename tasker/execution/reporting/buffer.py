@@ -38,7 +38,9 @@ class HandlerOutput:
         if self.lines and self.progress:
             return HandlerOutput(self.lines, ()), HandlerOutput((), self.progress)
         lines, progress = len(self.lines) // 2, len(self.progress) // 2
-        return HandlerOutput(self.lines[:lines], self.progress[:progress]), HandlerOutput(self.lines[lines:], self.progress[progress:])
+        return HandlerOutput(self.lines[:lines], self.progress[:progress]), HandlerOutput(
+            self.lines[lines:], self.progress[progress:]
+        )
 
 
 class ReportBuffer:

@@ -13,7 +13,7 @@ from tasker.contracts.execution import Claim
 from tasker.contracts.reporting import ProgressReport
 from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseError
-from tasker.execution.reporting.buffer import StoredLogLine, ReportBuffer, HandlerOutput
+from tasker.execution.reporting.buffer import HandlerOutput, ReportBuffer, StoredLogLine
 from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.calls import Engine
 

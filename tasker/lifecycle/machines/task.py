@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from tasker.lifecycle.machines.machine import StateGroup, Machine
+from tasker.lifecycle.machines.machine import Machine, StateGroup
 
 
 class TaskState(StrEnum):

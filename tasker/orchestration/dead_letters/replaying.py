@@ -27,7 +27,7 @@ class ReplaySweep:
         args = {"window": caller.window, "steps": STEPS}
         try:
             for _ in range(TURNS):
-                answer = await self._engine.move("replay", args, ReplayAnswer)
+                answer = await self._engine.call_typed("replay", args, ReplayAnswer)
                 if not answer.replay or (last and not answer.done and not last.done):  # others hold their tasks
                     break
                 self._on_advanced(answer)

@@ -110,7 +110,7 @@ class StalenessSearch:
             "channel": settings.channel,
             **more,
         }
-        answer = await self._engine.move("stale", args, StaleAnswer)
+        answer = await self._engine.call_typed("stale", args, StaleAnswer)
         self._on_advanced(answer)
         self.counts["detection_runs"] += answer.searched and "every_ms" in more
         self._count(answer.stale)

@@ -9,7 +9,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.retention import EVENTS_KEPT_DAYS, RETENTION_INTERVAL_SECONDS, SLICE_STEPS
 from tasker.contracts.retention import RetentionRule
 from tasker.errors import LockTimeout, StatementTimeout
-from tasker.services.database.retention import Pruned, RetentionService, PruneTarget
+from tasker.services.database.retention import Pruned, PruneTarget, RetentionService
 from tasker.services.engine.calls import Engine
 
 TURN = "retention"

@@ -37,13 +37,13 @@ from tasker.orchestration.pruning.retention import RetentionSettings, RetentionS
 from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweeping.lost_results import steps_without_message
 from tasker.orchestration.sweeping.lost_workers import LostWorkerLog, log_lost_workers
-from tasker.orchestration.sweeping.storms import FailureBurstSettings, FailureBurstMonitor
+from tasker.orchestration.sweeping.storms import FailureBurstMonitor, FailureBurstSettings
 from tasker.resilience.outage import level_of
-from tasker.services.engine.answers import RepairAnswer, EvaluateAnswer
+from tasker.services.engine.answers import EvaluateAnswer, RepairAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.changes import StepChange
 from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, OnAdvanced
-from tasker.services.engine.found import SweepFindings, FoundStep, Orphan, UnservedStep
+from tasker.services.engine.found import FoundStep, Orphan, SweepFindings, UnservedStep
 from tasker.services.engine.halving import halved
 from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
@@ -104,7 +104,9 @@ class Sweeper:
         self.replays = ReplaySweep(engine, on_advanced)
         self.retention = RetentionSweep(engine, self._settings.retention)
 
-    async def sweep(self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None) -> Counter[str]:
+    async def sweep(
+        self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None
+    ) -> Counter[str]:
         """One pass over the tasks that are under way and a slice of the others, then storms, stale and old tasks.
 
         Returns the repairs by kind.
@@ -186,7 +188,7 @@ class Sweeper:
     async def _mend_slice(self, begin: Mapping[str, bool]) -> RepairAnswer:
         """The repairs by kind, counted by the database."""
         try:
-            answer = await self._engine.move("mend", {"every_ms": self._settings.mend_ms, **begin}, RepairAnswer)
+            answer = await self._engine.call_typed("mend", {"every_ms": self._settings.mend_ms, **begin}, RepairAnswer)
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("repair_skipped reason=%s", error)
             return RepairAnswer()
@@ -217,7 +219,9 @@ class Sweeper:
             "finalizations_queue": names.task_finalizations,
         }
 
-    async def _repair(self, found: SweepFindings, caller: CompletingWorker, repairs: Counter[str], taken: list[Orphan]) -> None:
+    async def _repair(
+        self, found: SweepFindings, caller: CompletingWorker, repairs: Counter[str], taken: list[Orphan]
+    ) -> None:
         kinds = {
             "lost_worker": [change for orphan in found.orphans if (change := await self._lost(orphan))],
             "not_enqueued": [_simple("unhold", row) for row in found.forgotten],
@@ -249,7 +253,7 @@ class Sweeper:
         async def settle(tasks: Sequence[str]) -> None:
             nonlocal settled
             args = {"tasks": list(tasks), "repairs": "not_finished"}
-            answer = await self._engine.move("settle", args, EvaluateAnswer)
+            answer = await self._engine.call_typed("settle", args, EvaluateAnswer)
             settled += answer.settled
             self._on_advanced(answer)
 
@@ -264,7 +268,9 @@ class Sweeper:
             return None
         return lost_change(orphan, plan.steps[orphan.ordinal], self._random.random())
 
-    async def apply(self, changes: Sequence[StepChange], caller: CompletingWorker, repairs: str | None = None) -> set[str]:
+    async def apply(
+        self, changes: Sequence[StepChange], caller: CompletingWorker, repairs: str | None = None
+    ) -> set[str]:
         """Bring changes to the engine, skipping tasks that others hold; the steps that were changed.
 
         The engine refuses what is out of date, and the rest goes on without what the database refuses (rule 5).
@@ -303,7 +309,7 @@ class Sweeper:
         steps = await self._engine.missing_hints(namespace, list(tokens))
         if not steps:
             return 0
-        answer = await self._engine.move("hinted", {"steps": steps, "tokens": tokens}, AdvanceResult)
+        answer = await self._engine.call_typed("hinted", {"steps": steps, "tokens": tokens}, AdvanceResult)
         self._on_advanced(answer)
         return sum(answer.sent.values())
 

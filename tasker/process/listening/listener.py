@@ -12,7 +12,7 @@ from tasker.contracts.backoff import jittered
 from tasker.contracts.clock import Random
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DatabaseError, MessagingError, TaskerError
-from tasker.lifecycle.deployment import EventSettings, ListenerState, Notice, MessageSource, notice
+from tasker.lifecycle.deployment import EventSettings, ListenerState, MessageSource, Notice, notice
 from tasker.process.supervision.supervisor import is_cancelled
 from tasker.resilience.outage import is_outage
 

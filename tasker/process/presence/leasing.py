@@ -28,7 +28,7 @@ def run_lease_keeper(
     def in_hand() -> InHand:
         if loop.is_closed():  # nobody has stopped the worker: its lease runs out, and with it the threads
             raise DatabaseUnavailable(f"the event loop of worker {worker.identity} has ended")
-        return worker.in_hand()
+        return worker.claim_tokens()
 
     keeper = LeaseKeeper(
         connection,

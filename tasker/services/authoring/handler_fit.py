@@ -32,7 +32,9 @@ def misfits(plan: Plan, step: StepPlan, found: ResolvedHandler) -> Iterator[Sign
     handler = getattr(found.call, "__self__", None)
     function = type(handler).function if isinstance(handler, FunctionHandler) else None
     if problem := found.problem(step):
-        yield SignatureProblem(step.name, f"{found.name if function is None else where(function)} {problem[0]}", problem[1])
+        yield SignatureProblem(
+            step.name, f"{found.name if function is None else where(function)} {problem[0]}", problem[1]
+        )
         return
     if not isinstance(handler, FunctionHandler) or function is None:
         return

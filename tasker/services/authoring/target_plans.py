@@ -13,7 +13,7 @@ from tasker.db.caller_transaction import CallerTransaction
 from tasker.errors import UsageError
 from tasker.handler import HandlerRegistry
 from tasker.services.authoring.handlers import Workflow, load_neighbouring_handlers
-from tasker.services.authoring.targets import choose_workflow, is_there, unknown_target, registered_name
+from tasker.services.authoring.targets import choose_workflow, is_there, registered_name, unknown_target
 from tasker.services.authoring.templates import find_templates, load_workflows
 from tasker.services.engine.plans import PlanStore
 from tasker.services.submitting.caller_submission import registered_plan

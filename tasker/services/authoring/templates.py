@@ -13,7 +13,7 @@ from tasker.registry.invocation import resolve_for
 from tasker.registry.overlooked import explain_missing_callable
 from tasker.registry.workflow_handlers import HANDLERS_FILE
 from tasker.services.authoring.handler_fit import misfits
-from tasker.services.authoring.handlers import Workflow, load_neighbouring_handlers, handlers_folder, load_handlers
+from tasker.services.authoring.handlers import Workflow, handlers_folder, load_handlers, load_neighbouring_handlers
 from tasker.services.authoring.targets import resolve_path
 from tasker.template.codes import severity_of
 from tasker.template.compile import CompiledStep, CompileResult, Origins, compile_text

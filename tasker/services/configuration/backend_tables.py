@@ -29,7 +29,9 @@ def backend_tables(values: Mapping[str, Any]) -> dict[str, BackendSettings]:
     return {name: given for name, given in unknown.items() if name in installed and isinstance(given, Mapping)}
 
 
-def backend_problems(tables: Mapping[str, BackendSettings], place_of: Callable[[str], str | None]) -> list[SettingProblem]:
+def backend_problems(
+    tables: Mapping[str, BackendSettings], place_of: Callable[[str], str | None]
+) -> list[SettingProblem]:
     """What the backends' own `create` says about them. It connects to nothing."""
     return [problem for name, given in tables.items() if (problem := _problem(name, given, place_of))]
 
@@ -64,7 +66,11 @@ def _problem(name: str, given: BackendSettings, place_of: Callable[[str], str | 
     try:
         load_backend(name, given)
     except TaskerError as error:
-        return SettingProblem(path, given, error.message, error.hint or "See what the backend says about it", place_of(path))
+        return SettingProblem(
+            path, given, error.message, error.hint or "See what the backend says about it", place_of(path)
+        )
     except (TypeError, ValueError) as error:  # of a backend that leaves the check to its types
-        return SettingProblem(path, given, f"The backend refuses it: {error}", "See what the backend says", place_of(path))
+        return SettingProblem(
+            path, given, f"The backend refuses it: {error}", "See what the backend says", place_of(path)
+        )
     return None

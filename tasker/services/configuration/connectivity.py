@@ -51,7 +51,9 @@ async def _broker(name: str, settings: BackendSettings, database_reached: bool) 
         backend = load_backend(name, settings)
         if backend.capabilities.transactional:
             away = None if database_reached else "it is in the database, which cannot be reached"
-            return ConnectivityResult(f"messaging: {name}, in the database", away)  # a start makes what is missing there
+            return ConnectivityResult(
+                f"messaging: {name}, in the database", away
+            )  # a start makes what is missing there
         return ConnectivityResult(f"messaging: {name}", None if await _answers(backend) else "its health check failed")
     except (TaskerError, OSError) as error:
         return ConnectivityResult(f"messaging: {name}", error.message if isinstance(error, TaskerError) else str(error))

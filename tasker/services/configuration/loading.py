@@ -231,7 +231,9 @@ def from_sources(
     return assemble(context, environment, source_layers(context, environment, source_dir), environ)
 
 
-def assemble(context: str, environment: str, files: list[ConfigurationLayer], environ: Mapping[str, str]) -> Configuration:
+def assemble(
+    context: str, environment: str, files: list[ConfigurationLayer], environ: Mapping[str, str]
+) -> Configuration:
     """Layers, placeholders, checks: defaults, variables, files, `ABOVE_FILES`. Raises `ConfigurationInvalid`."""
     variables = Variables(environ)
     exclude_plugins(switched_off(files, variables))
@@ -293,7 +295,9 @@ def generate(context: str, environment: str, source_dir: Path, environ: Mapping[
     return _header(context, environment, source_dir, now) + toml_text(merged(files))
 
 
-def _known_here(files: list[ConfigurationLayer], environ: Mapping[str, str]) -> tuple[list[ConfigurationLayer], dict[str, Any]]:
+def _known_here(
+    files: list[ConfigurationLayer], environ: Mapping[str, str]
+) -> tuple[list[ConfigurationLayer], dict[str, Any]]:
     """The layers without what needs a variable that is not set here, and that as it is written, by dotted path."""
     variables = Variables(environ)
     unset = {path: value for path, value in leaves(merged(files)) if has_unset(value, variables)}

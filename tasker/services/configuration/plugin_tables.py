@@ -94,7 +94,9 @@ def _useless(chosen: PluginChoice, files: Mapping[str, Any], place_of: PlaceOf) 
         if plugin.name not in given or plugin.name in chosen.disabled:
             continue
         if not chosen.has(plugin):
-            yield SettingProblem(path, given[plugin.name], "This plugin is not on", f"Add it to {ENABLED}", place_of(path))
+            yield SettingProblem(
+                path, given[plugin.name], "This plugin is not on", f"Add it to {ENABLED}", place_of(path)
+            )
         elif issue := _unreadable(plugin):
             fix = "See: tasker plugin show " + plugin.name
             yield SettingProblem(path, given[plugin.name], issue, fix, place_of(path))

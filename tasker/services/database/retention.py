@@ -80,7 +80,8 @@ class RetentionService:
         args = {"rules": [asdict(rule) for rule in rules], "least_ms": LEAST_MS}
         found = (await self._call("prunable", args))["targets"]
         return [
-            PruneTarget({name: row[name] for name in _ASKED}, Pruned(*(row[name] for name in _TOLD), 0, 0)) for row in found
+            PruneTarget({name: row[name] for name in _ASKED}, Pruned(*(row[name] for name in _TOLD), 0, 0))
+            for row in found
         ]
 
     async def delete_slice(self, target: PruneTarget) -> None:

@@ -84,9 +84,9 @@ class Replays:
             raise UsageError(f"{rate:g} tasks per second is no rate", hint=f"{RATES[0]:g} to {RATES[1]:g}")
         return await self._plan(group, {"rate": rate, "actor": actor, "why": reason})
 
-    async def go_on(self, replay_uuid: str | None = None) -> int:
+    async def advance(self, replay_uuid: str | None = None) -> int:
         """Replay what is due of this replay, or of any; how many tasks were dealt with. Who sleeps is woken."""
-        answer = await self._engine.move("replay", {"replay": replay_uuid}, ReplayAnswer)
+        answer = await self._engine.call_typed("replay", {"replay": replay_uuid}, ReplayAnswer)
         if answer.sent:
             await self._engine.wake(answer.sent)
         return answer.done

@@ -13,7 +13,14 @@ from tasker.errors import UsageError
 from tasker.services.by_hand import audited
 from tasker.services.domain_events.deliveries import EventDeliveries
 from tasker.services.domain_events.subscription import LOOKS, Subscription
-from tasker.services.domain_events.values import MOST, EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
+from tasker.services.domain_events.values import (
+    MOST,
+    EventFilter,
+    EventPage,
+    PublishedEvent,
+    RewindResult,
+    SubscriberStatus,
+)
 from tasker.services.engine.encoding import to_json
 
 EVERY = EventFilter()

@@ -31,7 +31,7 @@ from tasker.services.engine.end_notices import WaiterNotifications
 from tasker.services.engine.listeners import WriteListeners
 from tasker.services.engine.rules import DEFAULT_RULES, non_default_rules
 from tasker.services.engine.rules import FleetRules as FleetRules  # offered with the engine
-from tasker.services.task_lines import enqueued, logs_enqueue, log_unknown, log_enqueued, read_task_ids
+from tasker.services.task_lines import enqueued, log_enqueued, log_unknown, logs_enqueue, read_task_ids
 
 Answer = dict[str, Any]
 Args = Mapping[str, Any]
@@ -86,7 +86,7 @@ class Engine:
         """True when hints are sent in the engine's own transactions."""
         return self._joined is not None
 
-    async def move(self, function: str, args: Args, answer: type[Answered]) -> Answered:
+    async def call_typed(self, function: str, args: Args, answer: type[Answered]) -> Answered:
         """Call a function that moves steps; what it answered, as `answer` says it."""
         return answer.parse(await self.call(function, args))
 
@@ -145,7 +145,7 @@ class Engine:
         """
         if self._joined and not args.get("slots"):
             return SubmitAnswer.parse(await self.submit_and_wake(self._joined.call, args))
-        answer = await self.move("submit", args, SubmitAnswer)
+        answer = await self.call_typed("submit", args, SubmitAnswer)
         if answer.sent and (self._joined or not self.messaging.capabilities.push):
             await self.wake(answer.sent)
         return answer
@@ -278,35 +278,35 @@ class Engine:
         again, and after their steps have started, which must not wait for a slow provider.
         """
         taken = received[: args["slots"]]
-        await self.give_back(received[args["slots"] :])
+        await self.return_messages(received[args["slots"] :])
         try:
             steps = [await self._step_of(message) for message in taken]
             wanted = {**args, "steps": [step for step in steps if step]}
             answer = await self._claimed(wanted, lambda asked: self.call("claim", asked))
         except DatabaseError:
-            await self.give_back(taken)
+            await self.return_messages(taken)
             raise
         unknown = answer.unknown
         kept = [
             message
             for message, step in zip(taken, steps, strict=True)
-            if step not in unknown or await self._aside_as_unknown(message, step)
+            if step not in unknown or await self._quarantine_unknown(message, step)
         ]
         return replace(answer, popped=len(taken), taken=kept)
 
-    async def _aside_as_unknown(self, message: QueuedMessage, step: str) -> bool:
+    async def _quarantine_unknown(self, message: QueuedMessage, step: str) -> bool:
         """Set aside a hint to a step that is not in this database. The claim is committed and must not fail any more:
         when that does not succeed, the message comes again (False)."""
         log_unknown(message.queue, step)
         try:
-            await self.set_aside(message.queue, message.message_id, message.payload, UNKNOWN_STEP)
+            await self.quarantine_message(message.queue, message.message_id, message.payload, UNKNOWN_STEP)
         except DatabaseError:
             with suppress(MessagingError):
-                await self.give_back([message])
+                await self.return_messages([message])
             return False
         return True
 
-    async def give_back(self, messages: Sequence[QueuedMessage]) -> None:
+    async def return_messages(self, messages: Sequence[QueuedMessage]) -> None:
         """Let these messages come again, at once."""
         for message in messages:
             await self.messaging.nack_message(message.queue, message.message_id)
@@ -315,11 +315,13 @@ class Engine:
         try:
             return str(StepHint.decode(message.payload).step_uuid)
         except PoisonMessage as error:
-            _log.warning("wakeup_message_refused queue=%s id=%s reason=%s", message.queue, message.message_id, error.reason)
-            await self.set_aside(message.queue, message.message_id, message.payload, error.reason)
+            _log.warning(
+                "wakeup_message_refused queue=%s id=%s reason=%s", message.queue, message.message_id, error.reason
+            )
+            await self.quarantine_message(message.queue, message.message_id, message.payload, error.reason)
             return None
 
-    async def set_aside(self, queue: str, message_id: int, payload: bytes, reason: str) -> None:
+    async def quarantine_message(self, queue: str, message_id: int, payload: bytes, reason: str) -> None:
         """Keep what cannot be used where a person can see it (`tasker task refused`), with the reason."""
         await self.connection.execute(
             query("messages", "set_aside"),

@@ -36,7 +36,9 @@ class WaiterNotifications:
         """These tasks have ended, each with who waits for it; the change is committed."""
         self._waiting.update((task, waiter) for task, waiter in waiters.items() if waiter != self._own)
         if (beyond := len(self._waiting) - MOST) > 0:
-            _log.warning("waiter_notifications_dropped count=%s reason=the database takes none; whoever waits looks", beyond)
+            _log.warning(
+                "waiter_notifications_dropped count=%s reason=the database takes none; whoever waits looks", beyond
+            )
             for task in list(islice(self._waiting, beyond)):
                 del self._waiting[task]
         if self._waiting:

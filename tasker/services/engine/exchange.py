@@ -10,7 +10,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
 from tasker.contracts.execution import Claim, Failure, Success, Verdict
 from tasker.contracts.plan import Plan
-from tasker.services.engine.changes import StepChange, ExpansionRecord, completed, grown, soonest, soonest_retry
+from tasker.services.engine.changes import ExpansionRecord, StepChange, completed, grown, soonest, soonest_retry
 from tasker.services.engine.claims import Answer, ClaimRow, Inputs, TooLarge, inputs_of, too_large_of
 from tasker.services.engine.result_events import ResultEvents
 
@@ -112,12 +112,12 @@ class AdvanceResult:
     @property
     def refused(self) -> dict[str, Verdict]:
         """The steps whose changes will never be accepted."""
-        return {step: verdict for step, verdict in self.verdicts.items() if verdict.refuses}
+        return {step: verdict for step, verdict in self.verdicts.items() if verdict.is_refusal}
 
     def comes_again(self, step_uuid: str) -> bool:
         """The step's change may be accepted another time: it is to be brought again."""
         verdict = self.verdicts.get(step_uuid)
-        return verdict is not None and verdict.comes_again
+        return verdict is not None and verdict.is_retryable
 
     def has_completed(self, claim: Claim) -> bool:
         """The result of this claim is its step's for good: a complete step never changes again (rule 2)."""

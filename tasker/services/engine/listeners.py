@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.hook_arguments import TaskClosed, TaskSubmitted, TasksSubmitted, StateTransition, WriteCommitted
+from tasker.contracts.hook_arguments import StateTransition, TaskClosed, TasksSubmitted, TaskSubmitted, WriteCommitted
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Statements
 from tasker.db.queries import query
@@ -17,7 +17,7 @@ from tasker.errors import DatabaseError
 from tasker.resilience.outage import level_of
 from tasker.services.engine.transitions import closed_elsewhere, transitions_of
 from tasker.services.engine.written import written
-from tasker.services.task_lines import logs_task_end, log_closed_tasks
+from tasker.services.task_lines import log_closed_tasks, logs_task_end
 
 _log = logging.getLogger("tasker.engine")
 

@@ -50,7 +50,9 @@ class ResultEvents:
     here: tuple[tuple[str, AnnouncedEvents], ...] = ()
     """With their delivery modes, in the order of their numbers."""
 
-    def and_published(self, announced: AnnouncedEvents, number: int, event: HandlerEvent, *, told: bool) -> ResultEvents:
+    def and_published(
+        self, announced: AnnouncedEvents, number: int, event: HandlerEvent, *, told: bool
+    ) -> ResultEvents:
         """These and one that the handler published itself; it is for this process where it is `told`.
 
         The engine gets each with its condition: it is the one that knows which outcome is accepted.

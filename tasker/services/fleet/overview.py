@@ -171,7 +171,7 @@ class FleetOverview:
         params = {"namespaces": None if namespaces is None else list(namespaces)}
         return [Backlog(*row) for row in await self._connection.execute(query("fleet", "backlog"), params)]
 
-    async def in_hand(self, worker: str) -> list[InFlightStep]:
+    async def in_flight(self, worker: str) -> list[InFlightStep]:
         """The steps that a process runs, at most 200. Raises `UsageError` for what is no identifier."""
         try:
             params = {"worker": str(UUID(worker))}

@@ -88,7 +88,7 @@ class Reruns:
         note = {"rerun_of": former.task_uuid, "from": step, "actor": actor, "reason": reason}
         for _ in range(MAX_REPLANS):
             args = {"task": former.task_uuid, "draft": draft.item, "n": note, **await self._planned(former, step)}
-            answer = await self._engine.move("rerun", args, RerunAnswer)
+            answer = await self._engine.call_typed("rerun", args, RerunAnswer)
             if answer.created:
                 return StartedRerun(draft.task_uuid, answer.steps, answer.reused)
             former = await self._former(task_uuid)

@@ -51,7 +51,7 @@ class Steps:
         Raises `TaskNotFound`, and `StateMachineError` for a task that was cancelled.
         """
         args = {"task": checked(task_uuid), "n": {"actor": actor, "reason": reason}}
-        answer = await self._engine.move("retry", args, RetryAnswer)
+        answer = await self._engine.call_typed("retry", args, RetryAnswer)
         if answer.state is None:
             raise not_found(task_uuid)
         if answer.state == "cancelled":
@@ -109,7 +109,7 @@ class Steps:
     async def _operate(self, task_uuid: str, step: str, item: Mapping[str, Any]) -> bool:
         """False when the graph has changed since it was read."""
         args = {"task": checked(task_uuid), "step": step, **item}
-        answer = await self._engine.move("operate", args, OperatorAnswer)
+        answer = await self._engine.call_typed("operate", args, OperatorAnswer)
         if answer.state is None:
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
         if answer.verdict not in (None, Verdict.REPLAN):

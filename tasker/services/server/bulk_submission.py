@@ -9,7 +9,14 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError
 from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.submission import Draft, OnDuplicate, Submission, SubmissionResult, Submitter, existing_task_or_error
+from tasker.services.submitting.submission import (
+    Draft,
+    OnDuplicate,
+    Submission,
+    SubmissionResult,
+    Submitter,
+    existing_task_or_error,
+)
 
 Answer = SubmissionResult | TaskerError
 
@@ -30,7 +37,9 @@ class BulkSubmitter:
     def __init__(self, submitter: Submitter, plans: PlanStore) -> None:
         self._submitter, self._plans = submitter, plans
 
-    async def submit(self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse") -> list[Answer]:
+    async def submit(
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[Answer]:
         """The answers in the order of the orders. Nothing raises: what the database says of one transaction is the
         answer for each of its tasks."""
         answers: dict[int, Answer] = {}

@@ -40,7 +40,9 @@ class Check:
 class ServerHealth:
     """Looks, at most once a second. `limits` say when a namespace has too much work."""
 
-    def __init__(self, engine: Engine, connection: GuardedConnection, breaker: GuardedCircuit, limits: DepthLimits) -> None:
+    def __init__(
+        self, engine: Engine, connection: GuardedConnection, breaker: GuardedCircuit, limits: DepthLimits
+    ) -> None:
         self._engine, self._connection, self._breaker, self._limits = engine, connection, breaker, limits
         self._found: tuple[float, Mapping[str, Check]] | None = None
         self._looking = asyncio.Lock()

@@ -14,7 +14,7 @@ from tasker.contracts.metrics import Histogram
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import TaskerError
-from tasker.lifecycle.breaker import BreakerState, BreakerReading
+from tasker.lifecycle.breaker import BreakerReading, BreakerState
 from tasker.services.fleet.overview import FleetOverview, Overview
 from tasker.services.fleet.scaling import ScalingAdvice, scaling
 from tasker.services.server.catalogue import CATALOGUE as CATALOGUE  # offered with the numbers

@@ -39,9 +39,9 @@ class _Kind:
     def note(self, what: str) -> None:
         self._last = what
         _log.debug("%s %s", self._name, what)
-        if self._seldom.happened():
+        if self._seldom.hit():
             self.tell()
 
     def tell(self) -> None:
-        if count := self._seldom.told():
+        if count := self._seldom.flush():
             _log.warning("%s count=%d %s", self._name, count, self._last)

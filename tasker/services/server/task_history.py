@@ -115,7 +115,7 @@ class HistoryPoller:
             while self._asked:
                 await asyncio.sleep(self._due - now())
                 self._due = now() + INTERVAL_SECONDS
-                await self._look(now())
+                await self._poll_once(now())
                 await self._rest(now())
         finally:
             self._looking = None
@@ -128,7 +128,7 @@ class HistoryPoller:
             async with asyncio.timeout(due - now):
                 await self._called.wait()
 
-    async def _look(self, now: float) -> None:
+    async def _poll_once(self, now: float) -> None:
         """At the tasks for which it is time; all who ask for one of them are told."""
         due = [task for task, asked in self._asked.items() if any(each.due <= now for each in asked)]
         looked = {task: self._asked.pop(task) for task in due}

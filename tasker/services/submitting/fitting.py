@@ -27,9 +27,13 @@ _NO_TEXTS = (str, bytes, bytearray, Mapping)
 def input_problems(plan: Plan, context: Any) -> list[SchemaMismatch]:
     """As `check_input`, in words that hold nothing sensitive; an input is an object, with or without a schema."""
     if not isinstance(context, Mapping):
-        return [SchemaMismatch("$", f"expected an object, found {'a text' if isinstance(context, str) else found(context)}")]
+        return [
+            SchemaMismatch("$", f"expected an object, found {'a text' if isinstance(context, str) else found(context)}")
+        ]
     schema = plan.input_schema or {}
-    return [SchemaMismatch(each.path, without_secrets(each.message, schema, context)) for each in check_input(plan, context)]
+    return [
+        SchemaMismatch(each.path, without_secrets(each.message, schema, context)) for each in check_input(plan, context)
+    ]
 
 
 def as_dict(context: Any) -> Any:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("tasker.submission")
 
 
-def log_created_tasks(listeners: WriteListeners, plan: Plan, drafts: Sequence[Draft], answer: SubmitAnswer, began: float) -> None:
+def log_created_tasks(
+    listeners: WriteListeners, plan: Plan, drafts: Sequence[Draft], answer: SubmitAnswer, began: float
+) -> None:
     """Tell of those of the drafts that became tasks; they were asked for at `began` by `perf_counter`."""
     created = [draft for draft in drafts if draft.task_uuid in answer.created]
     listeners.submitted(plan, map(_submitted, created), began)

@@ -39,7 +39,9 @@ class TaskRequestSender:
         request = Submission({} if context is None else as_dict(context), **options)
         return await self.ask(registered_name(target), request, task_uuid)
 
-    async def ask(self, template: tuple[str, str, str | None], request: Submission, task_uuid: str | None = None) -> str:
+    async def ask(
+        self, template: tuple[str, str, str | None], request: Submission, task_uuid: str | None = None
+    ) -> str:
         """As `request`, of a template by its namespace, name and version."""
         task = checked(task_uuid) if task_uuid else self._new_task_uuid()
         message = TaskRequestMessage(task, *template, request).message()

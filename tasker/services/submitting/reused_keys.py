@@ -69,9 +69,13 @@ def differences(stored: Any, given: Any, path: str = "$") -> Iterator[SchemaMism
         yield SchemaMismatch(path, "differs from the existing task")
 
 
-def _of_members(stored: Mapping[Any, Any], given: Mapping[Any, Any], paths: Mapping[Any, str]) -> Iterator[SchemaMismatch]:
+def _of_members(
+    stored: Mapping[Any, Any], given: Mapping[Any, Any], paths: Mapping[Any, str]
+) -> Iterator[SchemaMismatch]:
     for key, path in paths.items():
         if key in stored and key in given:
             yield from differences(stored[key], given[key], path)
         else:
-            yield SchemaMismatch(path, "is not in the existing task" if key in given else "is only in the existing task")
+            yield SchemaMismatch(
+                path, "is not in the existing task" if key in given else "is only in the existing task"
+            )

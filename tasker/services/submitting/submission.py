@@ -20,7 +20,7 @@ from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.plans import PlanStore, RegisteredPlan
 from tasker.services.engine.starting import EagerStarter
-from tasker.services.submitting.fitting import check_key, option_item, as_dict, require_fit, trace_item
+from tasker.services.submitting.fitting import as_dict, check_key, option_item, require_fit, trace_item
 from tasker.services.submitting.log import log_created_tasks
 from tasker.services.submitting.pressure import SubmissionAdmission
 from tasker.services.submitting.reused_keys import refuse_reused_keys
@@ -270,7 +270,9 @@ class Submitter:
         self, template: RegisteredPlan, drafts: Sequence[Draft], waiter: str | None, first: First | None
     ) -> SubmitAnswer:
         args = self.drafts.args(template.template_id, drafts, stored=template.hash, waiter=waiter)
-        return await submit_with_recovery(self._engine, args, {draft.task_uuid: draft.identity for draft in drafts}, first)
+        return await submit_with_recovery(
+            self._engine, args, {draft.task_uuid: draft.identity for draft in drafts}, first
+        )
 
     async def _existing(self, identities: Sequence[str]) -> dict[str, Sequence[Any]]:
         """The rows of the query `duplicated` by identity."""
@@ -288,7 +290,9 @@ def existing_task_or_error(answer: SubmissionResult | E, on_duplicate: OnDuplica
     return answer
 
 
-def submitted(draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None = None) -> SubmissionResult | DuplicateTask:
+def submitted(
+    draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None = None
+) -> SubmissionResult | DuplicateTask:
     """What became of a draft, from what `tasker.submit_v1` answered; `existing` is a row of the query `duplicated`."""
     if draft.task_uuid in answer.created:
         return SubmissionResult(draft.task_uuid, answer.steps)

@@ -75,7 +75,7 @@ class Waiters:
             if not future.done():
                 future.set_result(True)
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         """Something may have ended elsewhere, and nothing was heard of it."""
         self._told &= self._waiting.keys()
         self._missed += 1
@@ -86,7 +86,7 @@ class Waiters:
         """These tasks are said to have ended; none: some may have, and it was not heard. What nobody waits for yet is
         looked at when somebody does."""
         if not tasks:
-            self.look_again()
+            self.recheck()
         for task_uuid in tasks:
             if task_uuid in self._waiting:
                 self._name(task_uuid)
@@ -101,7 +101,7 @@ class Waiters:
             self._named.add(task_uuid)
             self._changed.set()
 
-    def telling(self, awaited: bool) -> WaiterRegistration:
+    def register(self, awaited: bool) -> WaiterRegistration:
         """Who is to be told of the ends of tasks that are about to be submitted; nobody, when they are not `awaited`,
         or this program would not hear it."""
         if not (awaited and self._listener.useful):

@@ -49,9 +49,7 @@ class QueueSettings(Table):
         "How long a received message stays hidden before it is delivered again.",
         advice="Covers taking a message, not running its step: a step is protected by its worker's lease.",
     )
-    poll_interval_ms: int = whole(
-        LOST_POLL_MS, 10, 10_000, "Polling interval when no notifications arrive."
-    )
+    poll_interval_ms: int = whole(LOST_POLL_MS, 10, 10_000, "Polling interval when no notifications arrive.")
     orchestration_queues: OrchestrationQueues = table(OrchestrationQueues)
     queue_depth_thresholds: DepthThresholds = table(DepthThresholds)
 

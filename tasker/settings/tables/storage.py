@@ -104,9 +104,7 @@ class Retention(Table):
         36_500,
         "Delete domain events so many days after they were written, also unread ones; 0: never.",
     )
-    interval_seconds: int = whole(
-        RETENTION_INTERVAL_SECONDS, 60, 86_400, "Interval between pruning runs."
-    )
+    interval_seconds: int = whole(RETENTION_INTERVAL_SECONDS, 60, 86_400, "Interval between pruning runs.")
     batch_size: int = whole(
         SLICE_STEPS, 1, 100_000, "Steps per transaction; a task goes as a whole, however many it has."
     )

@@ -23,7 +23,7 @@ _creating = threading.Lock()
 def _carry_trace(request: httpx.Request) -> None:
     """The request belongs to the trace of the step that makes it, unless it names another one."""
     claim = running.get()
-    if claim is not None and "traceparent" not in request.headers and (trace := claim.carried) is not None:
+    if claim is not None and "traceparent" not in request.headers and (trace := claim.propagated_trace) is not None:
         request.headers.update(trace.headers())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tasker.contracts.plan import Plan
-from tasker.contracts.template_rules import RuleFinding, RuleFailed, TemplateRule, TemplateRules
+from tasker.contracts.template_rules import RuleFailed, RuleFinding, TemplateRule, TemplateRules
 from tasker.template.codes import Severity
 from tasker.template.diagnostics import Position
 from tasker.template.drafts import StepDraft
@@ -26,7 +26,9 @@ def check_plugged(rules: TemplateRules, plan: Plan, drafts: Iterable[StepDraft],
                 _report(rule, finding, steps, reading)
 
 
-def _report(rule: TemplateRule, finding: RuleFinding, steps: dict[str, tuple[str | int, ...]], reading: DocumentReading) -> None:
+def _report(
+    rule: TemplateRule, finding: RuleFinding, steps: dict[str, tuple[str | int, ...]], reading: DocumentReading
+) -> None:
     place = _place(finding, steps, reading)
     code = f"{rule.plugin}.{finding.code}"
     reading.report.add_found(code, Severity(finding.severity), finding.message, place, finding.hint)

@@ -12,7 +12,7 @@ from yaml.nodes import Node as YamlNode
 from tasker.template.diagnostics import Position, Report
 from tasker.template.yaml.loader import COLLECTION, MAX_DEPTH, PLAIN, QUOTED
 from tasker.template.yaml.nodes import BROKEN, Entry, Node
-from tasker.template.yaml.scalars import CORE_TAGS, BadScalar, resolve_untagged, resolve_tagged
+from tasker.template.yaml.scalars import CORE_TAGS, BadScalar, resolve_tagged, resolve_untagged
 
 UNQUOTED_BRACES = "an unquoted `{{` starts a YAML mapping"
 QUOTE_BRACES = 'put the value in quotes: "{{ ... }}"'

@@ -66,7 +66,9 @@ def _compose_once(text: str, report: Report) -> tuple[list[YamlNode], YAMLError 
         return roots, error
     except (ValueError, OverflowError) as error:  # an escape such as "\UFFFFFFFF"
         mark = loader.get_mark() if loader else None
-        report.add("T001", f"not valid YAML: {error}", Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1))
+        report.add(
+            "T001", f"not valid YAML: {error}", Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
+        )
     return roots, None
 
 

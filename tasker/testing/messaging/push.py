@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from contextlib import aclosing
 
-from tasker.contracts.messaging import MessageAvailable, Backend, QueuedMessage
+from tasker.contracts.messaging import Backend, MessageAvailable, QueuedMessage
 from tasker.testing.messaging.suite import HIDDEN, OTHER, QUEUE, Suite, needs, numbered, receive, soon
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from contextlib import aclosing, suppress
 
-from tasker.contracts.messaging import MessageAvailable, Backend
+from tasker.contracts.messaging import Backend, MessageAvailable
 from tasker.errors import MessagingError
 from tasker.testing.messaging.suite import (
     HIDDEN,

@@ -17,7 +17,7 @@ from tasker.api.program import program_of
 from tasker.api.routes.route import require_task
 from tasker.errors import NotPermitted, TaskerError, UsageError
 from tasker.services.tasks import checked
-from tasker.web.bulk_actions import ACTIONS, MOST_TASKS, PORTION, Action, Outcome, BulkProgress, BulkRequest
+from tasker.web.bulk_actions import ACTIONS, MOST_TASKS, PORTION, Action, BulkProgress, BulkRequest, Outcome
 from tasker.web.forms import Form
 from tasker.web.rendering import page
 from tasker.web.route import page_router, sent

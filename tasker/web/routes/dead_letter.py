@@ -20,7 +20,7 @@ from tasker.services.reports import TaskReport
 from tasker.services.tasks import checked
 from tasker.services.wording import counted
 from tasker.web.forms import Form
-from tasker.web.rendering import redirect, page
+from tasker.web.rendering import page, redirect
 from tasker.web.route import page_router, sent, typed
 from tasker.web.routes.task import covered_report
 from tasker.web.views.dead_letters import REMEDIES, entry_commands, failing_steps

@@ -14,7 +14,7 @@ from tasker.contracts.rules.limits import MAX_POSITION
 from tasker.errors import UsageError
 from tasker.services.domain_events.values import EventFilter
 from tasker.services.wording import counted
-from tasker.web.rendering import redirect, page, url
+from tasker.web.rendering import page, redirect, url
 from tasker.web.route import page_router, sent
 from tasker.web.views.task_search import moment_of
 

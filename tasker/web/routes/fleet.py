@@ -17,7 +17,7 @@ from tasker.errors import MessagingError, NotPermitted, TaskerError, UsageError
 from tasker.services.fleet.brokers import BrokerReport
 from tasker.services.pauses import PauseTarget
 from tasker.services.wording import counted
-from tasker.web.rendering import redirect, page
+from tasker.web.rendering import page, redirect
 from tasker.web.route import page_router, sent
 from tasker.web.views.fleet import KINDS, command_of, queues, target_fields
 from tasker.web.views.pages import PER_PAGE, NumberedPage, PageNumber, offset_of
@@ -82,7 +82,7 @@ async def _broker(program: ServerServices, namespaces: Sequence[str]) -> tuple[B
 async def show_process(request: Request, worker: str) -> Response:
     """One process: what it serves, and the steps that it runs."""
     program = program_of(request)
-    steps = await program.fleet.in_hand(worker)
+    steps = await program.fleet.in_flight(worker)
     processes = [each for each in await program.workers.list(stopped=True) if each.worker == worker]
     if not processes:
         raise UsageError(f"no process {worker} is registered", hint="those that ended are forgotten after a day")

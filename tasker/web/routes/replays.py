@@ -14,7 +14,7 @@ from tasker.api.problems import problem_of
 from tasker.api.program import program_of
 from tasker.errors import TaskerError, UsageError
 from tasker.services.dead_letters.records import REASONS
-from tasker.web.rendering import redirect, page
+from tasker.web.rendering import page, redirect
 from tasker.web.route import page_router, sent
 from tasker.web.views.dead_letters import MOST_TASKS, ReplayCourse, ReplaySearch, planned, rate_of
 from tasker.web.views.task_search import SPANS

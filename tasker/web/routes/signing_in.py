@@ -9,7 +9,7 @@ from tasker.api.problems import problem_of, tell
 from tasker.api.rate_limit import RateLimit
 from tasker.errors import TaskerError
 from tasker.services.authentication.caller import AuthenticatedCaller
-from tasker.web.rendering import caller_on, redirect, page, url
+from tasker.web.rendering import caller_on, page, redirect, url
 from tasker.web.route import page_router, sent
 from tasker.web.signing_in import checked_credential, sign_in, sign_out, with_credential
 

@@ -18,7 +18,7 @@ from tasker.errors import DuplicateTask, InputInvalid, NotStorable, TaskerError,
 from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.submitting.submission import Submission as TaskRequest
 from tasker.web.forms import Form
-from tasker.web.rendering import redirect, page, url
+from tasker.web.rendering import page, redirect, url
 from tasker.web.route import page_router, sent
 from tasker.web.views.input_form import fields_of, typed_in
 from tasker.web.views.template import request_body, submit_command

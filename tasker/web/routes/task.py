@@ -155,7 +155,7 @@ async def _drawer(request: Request, report: TaskReport, name: str) -> dict[str, 
         "explained": reasons,
         "inputs": {above: report.steps[above].result for above in found.depends_on if above in report.steps},
         "lines": await _lines(request, uuid, name, "debug"),
-        "kept": await redact_answer(request, uuid, asdict(await program.tasks.kept(uuid, name))),
+        "kept": await redact_answer(request, uuid, asdict(await program.tasks.step_extras(uuid, name))),
         "commands": step_commands(uuid, found),
         "plain": asdict(found),
     }

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from tasker.api.covering import redact_tasks, may_search_inputs
+from tasker.api.covering import may_search_inputs, redact_tasks
 from tasker.api.cursors import cursor_after, cursor_of
 from tasker.api.permissions import Permission, namespaces_of, needs
 from tasker.api.problems import problem_of
@@ -20,9 +20,9 @@ from tasker.services.server.saved_views import SavedView
 from tasker.services.task_filter import LOOKED_INTO, TaskFilter
 from tasker.services.task_search import MOST_NAMED, SearchMatch
 from tasker.services.tasks import names
-from tasker.web.rendering import redirect, page, url
+from tasker.web.rendering import page, redirect, url
 from tasker.web.route import page_router
-from tasker.web.views.task_search import SPANS, Search, ListPage
+from tasker.web.views.task_search import SPANS, ListPage, Search
 
 routes = page_router()
 PER_PAGE = 50
@@ -104,7 +104,7 @@ def _page(
 
 async def _search(request: Request, text: str) -> Response:
     """What the text means, which mostly is one page."""
-    sought = await program_of(request).search.sought(text, namespaces=namespaces_of(request))
+    sought = await program_of(request).search.find(text, namespaces=namespaces_of(request))
     if sought.kind in ("tasks", "templates") and len([*sought.identifiers, *sought.templates]) > 1:
         return page(request, "sought.html", text=text, sought=sought, most=MOST_NAMED)
     if sought.kind == "nothing":

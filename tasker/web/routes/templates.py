@@ -17,7 +17,7 @@ from tasker.services.engine.plans import TemplateFilter
 from tasker.services.pauses import PauseTarget
 from tasker.services.tasks import names
 from tasker.services.wording import counted
-from tasker.web.rendering import redirect, page
+from tasker.web.rendering import page, redirect
 from tasker.web.route import page_router, sent
 from tasker.web.views import graph
 from tasker.web.views.pages import PER_PAGE, NumberedPage, PageNumber, offset_of

@@ -6,7 +6,7 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from tasker.web.rendering import redirect, page
+from tasker.web.rendering import page, redirect
 from tasker.web.route import page_router
 
 routes = page_router()

@@ -91,12 +91,12 @@ async def test_a_database_that_is_away_for_longer_than_the_lease_is_told_once_an
         held = await app.submit(workflow, {"held": True})
         await eventually(lambda: runtime.worker.busy == 1)
         database.stop()
-        await eventually(lambda: runtime.worker.slots.is_held("fenced"))
+        await eventually(lambda: runtime.worker.slots.is_throttled("fenced"))
         await eventually(lambda: all(listener.state.failures > 5 for listener in listeners))
         assert told(caplog) == ["database_unreachable"], "a lease that is over with steps in hand belongs to the outage"
         (workflow / "go").touch()
         database.start()
-        await eventually(lambda: runtime.worker.identity != former and not runtime.worker.slots.is_held("fenced"))
+        await eventually(lambda: runtime.worker.identity != former and not runtime.worker.slots.is_throttled("fenced"))
         await until_closed(app, app.breakers.database)
         report = await app.run(workflow, {"after": True})
         assert (await app.wait(held.task_uuid)).status == "complete"

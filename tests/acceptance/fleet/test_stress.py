@@ -84,7 +84,9 @@ def submit(url: str, random: Random) -> list[str]:
             answers: list[Any] = []
             for number in range(TEMPLATES):
                 plan, choices = random_plan(random, number)
-                requests = [Submission({"n": n, "choices": choices}, random.choice([0, 0, 5])) for n in range(TASKS_EACH)]
+                requests = [
+                    Submission({"n": n, "choices": choices}, random.choice([0, 0, 5])) for n in range(TASKS_EACH)
+                ]
                 answers += await app.submit_many(plan, requests)
             for folder in EXAMPLES:
                 requests = [Submission(load_input(folder), idempotency_key=f"{folder} {n}") for n in range(10)]

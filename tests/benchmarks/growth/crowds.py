@@ -97,7 +97,9 @@ async def _interval(lab: Lab) -> None:
         mine, _ = await ExclusiveTurns(engine, "sweep", SystemClock(), random.Random(1), 600.0).take()
         turns += mine
         if mine:
-            sweeper = Sweeper(engine, ResultProcessor(engine, random.Random(1)), PlanStore(connection), random.Random(1))
+            sweeper = Sweeper(
+                engine, ResultProcessor(engine, random.Random(1)), PlanStore(connection), random.Random(1)
+            )
             repairs = await sweeper.sweep(CompletingWorker(lab.one.worker, 0, [lab.namespace_id], window=lab.window))
             assert not +repairs, repairs
     assert turns == 1, turns

@@ -75,7 +75,9 @@ async def test_real_answers_fit_the_published_shapes(port: httpx.AsyncClient) ->
         assert list(misfits(answer.json(), "worker", facts["answers"]["200"])) == [], path
 
 
-async def test_a_worker_that_works_is_healthy_alive_and_ready(port: httpx.AsyncClient, observed: ProcessSnapshot) -> None:
+async def test_a_worker_that_works_is_healthy_alive_and_ready(
+    port: httpx.AsyncClient, observed: ProcessSnapshot
+) -> None:
     health = shapes.BasicHealthResponse.model_validate((await port.get("/health")).json())
     assert (health.status, health.worker_id) == ("healthy", observed.identity())
     assert (await port.get("/live")).json()["status"] == "alive"
@@ -170,7 +172,9 @@ async def test_with_authentication_only_health_and_numbers_are_open(observed: Pr
         assert let_in.status_code == 200
 
 
-async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(observed: ProcessSnapshot, tmp_path: Path) -> None:
+async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(
+    observed: ProcessSnapshot, tmp_path: Path
+) -> None:
     def auth(key: str) -> AuthSettings:
         return AuthSettings(enabled=True, api_key=key * 32)
 

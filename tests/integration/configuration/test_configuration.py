@@ -195,7 +195,12 @@ def test_the_variable_of_the_database_counts_above_the_file(name: str, write: Wr
 def test_what_is_reserved_for_a_later_version_is_refused_and_its_variables_do_not_count() -> None:
     assert assemble("complete", "test", [], {"TASKER_ORCHESTRATION_GRPC_BIND_ADDRESS": "h:1"})
     with pytest.raises(ConfigurationInvalid, match="Belongs to connections of a worker for requests") as bad:
-        assemble("complete", "test", [ConfigurationLayer("f", nested({"worker.web.database_pools.web_api_pool_size": 3}), "")], {})
+        assemble(
+            "complete",
+            "test",
+            [ConfigurationLayer("f", nested({"worker.web.database_pools.web_api_pool_size": 3}), "")],
+            {},
+        )
     assert [problem.path for problem in bad.value.problems] == ["worker.web.database_pools"]
 
 

@@ -233,10 +233,14 @@ async def test_nothing_is_claimed_while_the_lease_cannot_be_renewed(
                 admin.execute("""
                     select pg_terminate_backend(pid) from pg_stat_activity
                     where application_name = 'tasker lease' and datname = current_database()""")
-                await eventually(lambda: caplog.text.count("service_backing_off service=Runtime._begin_anew") > 2, "it waits")
+                await eventually(
+                    lambda: caplog.text.count("service_backing_off service=Runtime._begin_anew") > 2, "it waits"
+                )
                 second, health = runtime.worker.identity, runtime.health()
                 task = await program.submit(plan(), idempotency_key="meanwhile")
-                await eventually(lambda: caplog.text.count("service_backing_off service=Runtime._begin_anew") > 4, "it waits")
+                await eventually(
+                    lambda: caplog.text.count("service_backing_off service=Runtime._begin_anew") > 4, "it waits"
+                )
                 state = (await program.tasks.report(task.task_uuid)).steps["first"].state
                 admin.execute(f"alter role {role} connection limit -1")
                 report = await program.wait(task.task_uuid)

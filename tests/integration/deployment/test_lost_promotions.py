@@ -31,7 +31,7 @@ async def test_a_promotion_whose_answer_is_lost_costs_neither_an_attempt_nor_the
     chosen = settings(DeploymentMode.HYBRID, timeout_ms=NEVER_MS)
     async with tasker.App(database_url, registry=registry, settings=chosen, configuration=UNCONFIGURED) as app:
         engine = runtime_of(app).upkeep._engine
-        move = engine.move
+        move = engine.call_typed
 
         async def loses(function: str, args: Mapping[str, Any], answer: Any) -> Any:
             nonlocal lost

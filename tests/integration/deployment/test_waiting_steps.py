@@ -83,7 +83,7 @@ async def test_a_step_that_no_thread_is_free_for_in_time_goes_back_and_runs_at_i
         first = await app.submit(plan(3600), idempotency_key="first")
         await eventually(lambda: len(blocks.tasks) == 1, "it holds the thread")
         others = [await app.submit(plan(2), idempotency_key=f"{number}") for number in range(3)]
-        await eventually(lambda: worker.given_back >= 3, "the others are given back")
+        await eventually(lambda: worker.released_count >= 3, "the others are given back")
         assert worker.slots.holds["no_place"] >= 1
         blocks.let_go.set()
         for each in (first, *others):

@@ -172,7 +172,7 @@ async def test_what_fails_behind_its_call_takes_that_back_and_nobody_heard_of_it
 ) -> None:
     heard, before = list[str](), await app.tasks.state(task)
     monkeypatch.setattr(app._engine, "_on_finished", lambda task, state: heard.append(state))
-    move = Engine.move
+    move = Engine.call_typed
 
     async def failing(*args: Any) -> Any:
         await move(*args)

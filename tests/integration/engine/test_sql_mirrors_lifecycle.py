@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from tasker.lifecycle.machines.letters import LETTERS
-from tasker.lifecycle.machines.machine import StateGroup, Machine
+from tasker.lifecycle.machines.machine import Machine, StateGroup
 from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, Token
 from tasker.lifecycle.machines.step import GROUPS as STEP_GROUPS
 from tasker.lifecycle.machines.step import STEP, StepState

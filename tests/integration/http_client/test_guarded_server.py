@@ -69,7 +69,10 @@ async def test_a_client_says_who_it_is_and_trusts_what_it_is_told_to(guarded: tu
 
 def test_certificates_are_read_only_where_something_is_encrypted(tmp_path: Path) -> None:
     certificate, _ = self_signed(tmp_path)
-    trusting, plain = ServerAddress("https://here", ca_file=Path(certificate)).trust(), ServerAddress("http://here").trust()
+    trusting, plain = (
+        ServerAddress("https://here", ca_file=Path(certificate)).trust(),
+        ServerAddress("http://here").trust(),
+    )
     assert trusting.cert_store_stats()["x509"] == 1
     assert not any(plain.cert_store_stats().values())
     assert plain.verify_mode == trusting.verify_mode == ssl.CERT_REQUIRED

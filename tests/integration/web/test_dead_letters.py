@@ -28,7 +28,9 @@ async def failed(app: tasker.App) -> DeadLetter:
 
 
 async def waiting(app: tasker.App) -> str:
-    return (await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))).task_uuid
+    return (
+        await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))
+    ).task_uuid
 
 
 @pytest_asyncio.fixture

@@ -23,7 +23,9 @@ number = count(500_000)
 
 
 async def waiting(app: tasker.App) -> str:
-    return (await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))).task_uuid
+    return (
+        await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))
+    ).task_uuid
 
 
 async def test_queues_processes_and_the_broker_are_told(app: tasker.App, site: Site) -> None:

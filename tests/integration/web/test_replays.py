@@ -75,7 +75,7 @@ async def test_what_is_replayed_runs_again_and_its_entries_are_closed(
     found = REPLAY.search(str(begun.url))
     assert found is not None
     while (replay := await app.replays.get(found[1])).state == "running":
-        await app.replays.go_on(replay.replay_uuid)
+        await app.replays.advance(replay.replay_uuid)
     assert (replay.state, replay.replayed) == ("complete", 2)
     text = await site.text(f"dead-letters/replays/{replay.replay_uuid}")
     assert "2 of 2 tasks" in text
@@ -98,7 +98,7 @@ async def test_what_was_skipped_is_named_with_its_reason(
         await app.dead_letters.update(each.dlq_entry_uuid, status="cancelled")
     await app.replays.steer(found[1], "running")
     while (replay := await app.replays.get(found[1])).state == "running":
-        await app.replays.go_on(replay.replay_uuid)
+        await app.replays.advance(replay.replay_uuid)
     skipped = await app.replays.skipped(replay.replay_uuid)
     assert len(skipped) == replay.skipped >= 1
     text = await site.text(f"dead-letters/replays/{replay.replay_uuid}")

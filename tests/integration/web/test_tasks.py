@@ -31,7 +31,9 @@ async def orders(app: tasker.App, *amounts: int, **more: object) -> list[str]:
 
 
 async def waiting(app: tasker.App, many: int, tag: str = "held") -> list[str]:
-    tasks = [TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)}, tags=[tag])) for _ in range(many)]
+    tasks = [
+        TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)}, tags=[tag])) for _ in range(many)
+    ]
     return [answer.task_uuid for answer in await app.submit_orders(tasks)]  # type: ignore[union-attr]
 
 

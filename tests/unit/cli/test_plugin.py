@@ -36,7 +36,8 @@ def test_each_plugin_is_listed_with_its_status_its_origin_and_its_problem(plugin
     status = {name: found[name]["status"] for name in ("good", "broken", "silenced", "logs")}
     assert status == {"good": "on", "broken": "refused", "silenced": "disabled", "logs": "on"}
     assert (
-        found["good"] | {"distribution": "good_dist", "version": "1.0", "hooks": ["tasker_sweep_repaired"]} == found["good"]
+        found["good"] | {"distribution": "good_dist", "version": "1.0", "hooks": ["tasker_sweep_repaired"]}
+        == found["good"]
     )
     assert "a_client_that_is_not_here" in found["broken"]["problem"]
     assert (found["silenced"]["hooks"], "silenced_plugin" in sys.modules) == ([], False)

@@ -11,7 +11,7 @@ from typing import Any
 from tasker.contracts.execution import Claim, Failure
 from tasker.contracts.plan import HandlerRef, Plan, StepPlan
 from tasker.contracts.step_types import StepType
-from tasker.execution.attempt import Attempt, AttemptEnd, AttemptRunner, AttemptCancelFlag, Checkpoint
+from tasker.execution.attempt import Attempt, AttemptCancelFlag, AttemptEnd, AttemptRunner, Checkpoint
 from tasker.handler import HandlerRegistry
 from tasker.resilience.registry import Breakers
 from tasker.services.engine.exchange import Result
@@ -99,7 +99,7 @@ class Bench:
             max_attempts=3,
             correlation_id="01900000-0000-7000-8000-000000000003",
             inputs=inputs,
-            apart=apart,
+            isolated=apart,
         )
         flag, above = AttemptCancelFlag(), {"above": {"n": 1}}
         return Attempt(claim, plan, planned, {"amount": 5}, above, flag, save or Saver(begun=begin))

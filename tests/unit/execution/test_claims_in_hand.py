@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasker.contracts.execution import Claim
-from tasker.execution.claims_in_hand import InFlightClaims, InFlightClaim
+from tasker.execution.claims_in_hand import InFlightClaim, InFlightClaims
 
 
 def claim(token: int) -> Claim:

@@ -85,7 +85,7 @@ class Rig:
             on_lost=lambda: None,
             bus=nothing,
         )
-        breakers.completion.guard.listeners.append(self.collector.obey_breaker)
+        breakers.completion.guard.listeners.append(self.collector.apply_breaker)
         breakers.completion.guard.notes.append(self.buffer.describe)
 
     async def _release(self, given_back: object) -> None:
@@ -240,7 +240,9 @@ async def test_between_two_writes_a_claim_has_its_turn(rigs: Callable[..., Rig])
         await slots.wait_claimable()
         claimed.append(len(rig.store.writes))
 
-    async def more_meanwhile(results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
+    async def more_meanwhile(
+        results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True
+    ) -> AdvanceResult:
         if not rig.store.writes:
             waiting.append(asyncio.create_task(claim()))
             await asyncio.sleep(0)

@@ -13,7 +13,7 @@ from tasker.contracts.execution import Claim, Success, Verdict
 from tasker.contracts.json_text import JsonText
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseUnavailable, LockTimeout
-from tasker.execution.claims_in_hand import ReleasedClaim, InFlightClaim
+from tasker.execution.claims_in_hand import InFlightClaim, ReleasedClaim
 from tasker.execution.collecting import Completer
 from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.reporting.buffer import ReportBuffer
@@ -75,7 +75,7 @@ class Rig:
             on_lost=self._on_lost,
             bus=NOTHING,
         )
-        breakers.completion.guard.listeners.append(self.collector.obey_breaker)
+        breakers.completion.guard.listeners.append(self.collector.apply_breaker)
         self.worker.accept = self._accept  # type: ignore[method-assign]
 
     async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
@@ -118,7 +118,7 @@ class Rig:
 
     def give_back(self, step: str) -> None:
         self.hold(step)
-        self.buffer.give_back(ReleasedClaim(claim(step), {"reason": "the worker stops"}))
+        self.buffer.add_release(ReleasedClaim(claim(step), {"reason": "the worker stops"}))
 
     async def done(self) -> None:
         await asyncio.wait_for(self.buffer.flushed(), PATIENCE)
@@ -164,7 +164,7 @@ async def test_what_was_put_off_is_brought_again_when_the_next_write_fails(rig: 
 async def test_a_claim_is_kept_until_its_result_is_stored(rig: Rig) -> None:
     held = []
     rig.hold("busy")
-    rig.collector._on_advanced = lambda _: held.append(rig.worker.in_hand())
+    rig.collector._on_advanced = lambda _: held.append(rig.worker.claim_tokens())
     await put_off(rig, "busy")
     await rig.done()
 
@@ -220,8 +220,8 @@ async def test_claims_that_could_not_be_released_are_released_the_next_time(rig:
     await rig.done()
 
     assert rig.released == ["step"]
-    assert rig.worker.given_back == 1
-    assert rig.worker.in_hand() == []
+    assert rig.worker.released_count == 1
+    assert rig.worker.claim_tokens() == []
 
 
 async def test_a_locked_task_whose_claim_is_released_does_not_keep_results_waiting(rig: Rig) -> None:

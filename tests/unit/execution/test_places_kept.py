@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import ClaimReleased, CapacityWaits
+from tasker.execution.attempt import CapacityWaits, ClaimReleased
 from tasker.execution.attempt.modes.child_process import Subprocess
 from tasker.execution.attempt.placing import HandlerCapacity
 from tasker.execution.attempt.slots import CapacityGate

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasker.errors import DatabaseUnavailable
-from tasker.execution.attempt import Attempt, ClaimLost, ClaimReleased, NoCapacity, CapacityWaits
+from tasker.execution.attempt import Attempt, CapacityWaits, ClaimLost, ClaimReleased, NoCapacity
 from tasker.execution.attempt.placing import LONGEST_WAIT_SECONDS
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler
@@ -76,10 +76,10 @@ async def test_a_step_that_waits_longer_than_its_time_and_half_of_the_grace_goes
     end = await second
     assert isinstance(end, NoCapacity)
     assert end.reason == "no thread of the worker was free for it in time"
-    assert (engine.asked, bench.runner.waiting, bench.runner.crowded) == (0, 0, True)
+    assert (engine.asked, bench.runner.waiting, bench.runner.is_saturated) == (0, 0, True)
     blocks.let_go.set()
     assert isinstance(await first, Result)
-    assert not bench.runner.crowded
+    assert not bench.runner.is_saturated
 
 
 async def test_a_step_whose_wait_took_much_of_its_grace_has_its_time_counted_anew(blocks: Blocks) -> None:
@@ -131,12 +131,12 @@ async def test_an_attempt_that_is_cancelled_while_the_engine_is_told_gives_its_p
     _, _, second = await behind(bench, blocks, begin=no_answer)
     blocks.let_go.set()
     await asyncio.wait_for(asked.wait(), PATIENCE)
-    assert bench.runner.crowded
+    assert bench.runner.is_saturated
     second.cancel()
     with pytest.raises(asyncio.CancelledError):
         await second
 
-    assert not bench.runner.crowded
+    assert not bench.runner.is_saturated
 
 
 async def test_a_step_waits_for_a_child_process_in_the_same_way(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ async def test_a_step_waits_for_a_child_process_in_the_same_way(tmp_path: Path) 
     )
     first = asyncio.create_task(bench.end(sleeps))
     async with asyncio.timeout(PATIENCE):
-        while not bench.runner.crowded:
+        while not bench.runner.is_saturated:
             await asyncio.sleep(0)
 
     end = await bench.run(child_handlers.ShowsItself, callable="shows", execution="process", timeout_seconds=0.01)

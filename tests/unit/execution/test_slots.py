@@ -12,20 +12,20 @@ from tasker.execution.slots import Slots
 def test_what_is_held_back_is_not_free_until_every_reason_is_gone() -> None:
     slots = Slots(10)
     slots.settle(slots.reserve(3), 3)
-    slots.hold("buffer")
-    slots.hold("breaker")
+    slots.throttle("buffer")
+    slots.throttle("breaker")
     assert (slots.free, slots.reserve()) == (0, 0)
-    slots.lift("buffer")
+    slots.unthrottle("buffer")
     assert slots.free == 0
-    slots.lift("breaker")
-    slots.lift("breaker")
+    slots.unthrottle("breaker")
+    slots.unthrottle("breaker")
 
     assert slots.free == 7
 
 
 def test_a_hold_may_let_a_few_pass() -> None:
     slots = Slots(10)
-    slots.hold("breaker", at_most=1)
+    slots.throttle("breaker", at_most=1)
     assert slots.free == 1
     slots.settle(slots.reserve(), 1)
     assert slots.free == 0
@@ -36,11 +36,11 @@ def test_a_hold_may_let_a_few_pass() -> None:
 
 async def test_whoever_waits_for_a_slot_is_woken_when_the_hold_is_lifted() -> None:
     slots = Slots(1)
-    slots.hold("buffer")
+    slots.throttle("buffer")
     waiting = asyncio.create_task(slots.wait_free())
     await asyncio.sleep(0)
     assert not waiting.done()
-    slots.lift("buffer")
+    slots.unthrottle("buffer")
 
     await asyncio.wait_for(waiting, 30)
 
@@ -48,9 +48,9 @@ async def test_whoever_waits_for_a_slot_is_woken_when_the_hold_is_lifted() -> No
 def test_holds_are_counted_by_their_reason() -> None:
     slots = Slots(1)
     for _ in range(2):
-        slots.hold("breaker")
-        slots.hold("breaker", at_most=1)
-        slots.lift("breaker")
+        slots.throttle("breaker")
+        slots.throttle("breaker", at_most=1)
+        slots.unthrottle("breaker")
 
     assert slots.holds == {"breaker": 2}
 
@@ -72,7 +72,7 @@ async def test_slots_are_idle_once_nothing_runs_and_no_request_is_under_way() ->
 
 def test_a_hold_that_lets_many_pass_gives_no_more_slots_than_there_are() -> None:
     slots = Slots(2)
-    slots.hold("breaker", at_most=50)
+    slots.throttle("breaker", at_most=50)
 
     assert slots.free == 2
 
@@ -81,7 +81,7 @@ def test_a_claim_leaves_slots_for_what_results_hand_over_meanwhile() -> None:
     def left(concurrency: int, running: int) -> int:
         slots = Slots(concurrency)
         slots.settle(slots.reserve(running), running)
-        return slots.claimable
+        return slots.claimable_slots
 
     assert (left(2, 1), left(5, 1), left(201, 1)) == (1, 3, 184)
     assert left(200, 0) == 200, "nothing runs that could hand over anything"
@@ -89,31 +89,31 @@ def test_a_claim_leaves_slots_for_what_results_hand_over_meanwhile() -> None:
 
 def test_where_tasks_are_submitted_neither_a_claim_nor_a_result_sets_all_slots_aside() -> None:
     slots = Slots(200)
-    assert slots.claimable == 200
-    slots.leave_room()
-    assert slots.claimable == 184
-    with slots.bringing(1, waits=False):
+    assert slots.claimable_slots == 200
+    slots.reserve_for_submission()
+    assert slots.claimable_slots == 184
+    with slots.reserve_for_flush(1, waits=False):
         assert slots.free == 16
     few = Slots(3)
-    few.leave_room()
-    assert few.claimable == 3, "of few slots none stays free for what may not come"
+    few.reserve_for_submission()
+    assert few.claimable_slots == 3, "of few slots none stays free for what may not come"
 
 
 def test_several_requests_at_once_leave_as_much_room_for_a_submission_as_one() -> None:
     slots = Slots(200)
-    slots.leave_room()
-    look = slots.reserve(slots.claimable)
-    assert (slots.free, slots.claimable) == (16, 0)
+    slots.reserve_for_submission()
+    look = slots.reserve(slots.claimable_slots)
+    assert (slots.free, slots.claimable_slots) == (16, 0)
     slots.reserve(1)
-    assert slots.claimable == 0
+    assert slots.claimable_slots == 0
     slots.settle(look, 150)
-    assert (slots.free, slots.claimable) == (49, 37)
+    assert (slots.free, slots.claimable_slots) == (49, 37)
 
 
 async def test_a_claim_waits_for_the_results_that_are_brought_while_few_slots_are_free() -> None:
     slots = Slots(10)
     slots.settle(slots.reserve(8), 8)
-    with slots.bringing(2, waits=False) as reservation:
+    with slots.reserve_for_flush(2, waits=False) as reservation:
         waiting = asyncio.create_task(slots.wait_claimable())
         slots.finish(2)
         await asyncio.sleep(0)
@@ -128,18 +128,18 @@ async def test_a_claim_waits_for_the_results_that_are_brought_while_few_slots_ar
 async def test_a_claim_does_not_wait_for_results_that_wait_for_a_locked_task() -> None:
     slots = Slots(10)
     slots.settle(slots.reserve(10), 10)
-    with slots.bringing(1, waits=True):
+    with slots.reserve_for_flush(1, waits=True):
         slots.finish()
         await asyncio.wait_for(slots.wait_claimable(), 30)
-        assert slots.claimable == 1
+        assert slots.claimable_slots == 1
 
 
 def test_a_claim_leaves_the_slots_that_the_children_of_waiting_results_will_take() -> None:
     slots = Slots(10)
     slots.promised = 7
-    assert (slots.free, slots.claimable) == (10, 3)
+    assert (slots.free, slots.claimable_slots) == (10, 3)
     slots.promised = 12
-    assert slots.claimable == 0
+    assert slots.claimable_slots == 0
 
 
 @pytest.mark.parametrize(
@@ -153,6 +153,6 @@ def test_what_is_brought_beside_other_work_leaves_slots_for_claims(
     slots.settle(slots.reserve(running), running)
     slots.promised = promised
 
-    with slots.bringing(results, waits=False) as reservation:
+    with slots.reserve_for_flush(results, waits=False) as reservation:
         assert reservation.slots == offered
     assert slots.free == 100 - running

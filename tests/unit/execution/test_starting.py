@@ -79,11 +79,15 @@ class Unknowing:
 
 
 def worker(
-    found: Plan | Exception, given_back: list[ReleasedClaim], runner: Any = NOTHING, engine: Any = NOTHING, slots: int = 4
+    found: Plan | Exception,
+    given_back: list[ReleasedClaim],
+    runner: Any = NOTHING,
+    engine: Any = NOTHING,
+    slots: int = 4,
 ) -> Worker:
     room = Slots(slots)
     buffer = CompletionBuffer(room, BufferLimits())
-    buffer.give_back = given_back.append  # type: ignore[method-assign]
+    buffer.add_release = given_back.append  # type: ignore[method-assign]
     return Worker(
         "worker",
         room,
@@ -151,7 +155,7 @@ async def test_a_claim_that_a_restored_database_answers_again_runs_once(token: i
 
     assert len(handlers.begun) == runs
     assert busy.slots.free == 4 - runs
-    assert busy.in_hand() == [("step 0", token)]
+    assert busy.claim_tokens() == [("step 0", token)]
 
 
 async def test_what_was_forgotten_while_inputs_were_on_their_way_is_asked_for_again() -> None:

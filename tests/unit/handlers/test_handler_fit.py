@@ -10,7 +10,7 @@ import pytest
 from tasker.contracts.plan import Plan
 from tasker.errors import HandlerLoadError, HandlerMismatch, HandlerNotFound
 from tasker.handler import HandlerRegistry
-from tasker.services.authoring.handlers import Workflow, load_neighbouring_handlers, load_handlers, require_handlers
+from tasker.services.authoring.handlers import Workflow, load_handlers, load_neighbouring_handlers, require_handlers
 from tasker.services.authoring.templates import check_handlers, load_path, load_plans, load_workflows
 from tasker.template.schema.keys import listed_properties
 from tests.support.command_line import invoke

@@ -18,8 +18,8 @@ from tasker.registry import resolve_for
 from tasker.services.authoring.handlers import (
     Workflow,
     add_handlers,
-    load_neighbouring_handlers,
     load_handlers,
+    load_neighbouring_handlers,
     missing_callables,
     require_handlers,
 )

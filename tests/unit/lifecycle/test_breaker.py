@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import CircuitBreaker, BreakerState, Permit
+from tasker.lifecycle.breaker import BreakerState, CircuitBreaker, Permit
 
 POLICY = BreakerPolicy(failure_threshold=3, timeout_seconds=30, success_threshold=2)
 
@@ -272,7 +272,12 @@ OTHERS = [("begin",)] * 4 + [("wait", 1), ("wait", 30), ("encouraged",), ("force
 @settings(max_examples=200)
 @given(st.lists(st.one_of(ENDS, st.sampled_from(OTHERS)), min_size=20, max_size=60))
 def test_calls_that_overlap_in_any_way_open_and_close_it_as_the_rules_say(acts: list[tuple[object, ...]]) -> None:
-    breaker, model, now, running = CircuitBreaker("any", POLICY, settle_seconds=SETTLE), Model(), 0, list[tuple[int, Permit]]()
+    breaker, model, now, running = (
+        CircuitBreaker("any", POLICY, settle_seconds=SETTLE),
+        Model(),
+        0,
+        list[tuple[int, Permit]](),
+    )
     for act in acts:
         match act:
             case ("begin",):

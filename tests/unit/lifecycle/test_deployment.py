@@ -14,11 +14,11 @@ from tasker.contracts.messaging import Capabilities
 from tasker.lifecycle.deployment import (
     DeploymentMode,
     EventSettings,
-    ListeningHealth,
     HealthStatus,
     ListenerState,
-    Notice,
+    ListeningHealth,
     MessageSource,
+    Notice,
     Tally,
     effective_mode,
     judge_health,

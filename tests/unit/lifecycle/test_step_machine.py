@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tasker.lifecycle.machines.step import GROUPS, STEP, StepTransitionEvent, StepState
+from tasker.lifecycle.machines.step import GROUPS, STEP, StepState, StepTransitionEvent
 
 LEGAL = """
 pending                              Enqueue                         enqueued

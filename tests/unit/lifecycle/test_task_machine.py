@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from tasker.lifecycle.machines import task as task_machine
-from tasker.lifecycle.machines.task import TASK, TaskTransitionEvent, TaskState
+from tasker.lifecycle.machines.task import TASK, TaskState, TaskTransitionEvent
 
 LEGAL = """
 pending                   Start                 initializing

@@ -9,7 +9,7 @@ import pytest
 
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import CircuitBreakerOpen, InvalidQueueName, MessagingError
-from tasker.lifecycle.breaker import CircuitBreaker, BreakerState
+from tasker.lifecycle.breaker import BreakerState, CircuitBreaker
 from tasker.messaging.forwarding import ForwardingBackend
 from tasker.messaging.guarded import GuardedBackend
 from tasker.messaging.registry import load_backend

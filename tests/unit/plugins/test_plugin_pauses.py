@@ -192,7 +192,9 @@ async def test_background_part_outlives_outages_and_pauses(monkeypatch: pytest.M
         done.set()
         await asyncio.Event().wait()
 
-    plugins = PluginHost({"one": {background.HOOK: lambda url: run}}, PluginQueueLimits(failures=10, pauses=BackoffPolicy(0.001, 0.001)))
+    plugins = PluginHost(
+        {"one": {background.HOOK: lambda url: run}}, PluginQueueLimits(failures=10, pauses=BackoffPolicy(0.001, 0.001))
+    )
     parts = BackgroundJobs(plugins)
     parts.start("")
     until(done.is_set, "it works again")

@@ -17,9 +17,9 @@ from tasker.hookspecs import (
     Hooks,
     ProcessInfo,
     SweepRepaired,
-    TaskSubmitted,
     TaskFinished,
     TasksSubmitted,
+    TaskSubmitted,
 )
 from tasker.plugins.choice import PluginChoice
 from tasker.plugins.found import installed

@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import CircuitBreaker, BreakerState, Permit
+from tasker.lifecycle.breaker import BreakerState, CircuitBreaker, Permit
 from tasker.resilience.guard import GuardedCircuit, SlowCalls
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tests.unit.execution.bench import FakeClock
@@ -94,7 +94,9 @@ async def test_a_cancelled_trial_makes_room_for_another(guard: GuardedCircuit, c
     assert await ask(guard) == "here"
 
 
-async def test_calls_in_flight_when_it_opened_close_nothing_and_are_no_trial(guard: GuardedCircuit, clock: FakeClock) -> None:
+async def test_calls_in_flight_when_it_opened_close_nothing_and_are_no_trial(
+    guard: GuardedCircuit, clock: FakeClock
+) -> None:
     """Six in flight, two fail: after the timeout the others' ends neither close it nor let two trials pass."""
     go = asyncio.Event()
 

@@ -211,8 +211,8 @@ async def test_a_task_whose_end_was_missed_while_it_was_submitted_is_looked_at_a
     waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
     other = asyncio.create_task(waiting.wait("another"))
     await asyncio.sleep(0)
-    submission = waiting.telling(awaited=True)
-    waiting.look_again()  # the notifications begin, or begin again: this one's end came before
+    submission = waiting.register(awaited=True)
+    waiting.recheck()  # the notifications begin, or begin again: this one's end came before
     async with asyncio.timeout(PATIENCE):
         await database.looked.wait()
         waiting.submitted(submission, [SubmissionResult("task", 1)])

@@ -106,7 +106,10 @@ class SubprocessMain:
 
 
 def _run(
-    message: Mapping[str, Any], flag: AttemptCancelFlag, send: Callable[[Mapping[str, Any]], None], received: SharedValueReceiver
+    message: Mapping[str, Any],
+    flag: AttemptCancelFlag,
+    send: Callable[[Mapping[str, Any]], None],
+    received: SharedValueReceiver,
 ) -> Ending:
     sys.path[:] = message["sys_path"]
     level = message["kept_log_level"]

@@ -11,7 +11,7 @@ from tasker.execution.attempt.modes.child_process import Subprocess
 from tasker.execution.attempt.modes.memory import exceeded, resident_mb
 from tasker.execution.attempt.modes.wire import CallId, NotAFrame, call_id, ending_from, frame, request
 from tasker.execution.attempt.outcome import crashed, not_in_process, over_memory, timed_out
-from tasker.execution.attempt.placing import HandlerCapacity, CapacityWaits
+from tasker.execution.attempt.placing import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.values import Attempt, Ending
 from tasker.registry.invocation import ResolvedHandler
 

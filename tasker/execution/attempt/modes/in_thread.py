@@ -11,7 +11,7 @@ from tasker.execution.attempt import log
 from tasker.execution.attempt.call import call_blocking
 from tasker.execution.attempt.modes.threads import Job, Threads
 from tasker.execution.attempt.outcome import thread_leaked
-from tasker.execution.attempt.placing import HandlerCapacity, CapacityWaits
+from tasker.execution.attempt.placing import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.values import Attempt, AttemptCancelled, Ending, UnreportedEnd
 from tasker.registry.invocation import ResolvedHandler
 
@@ -29,7 +29,9 @@ class ThreadExecutor:
     behind.
     """
 
-    def __init__(self, size: int, stop_grace: float, waits: CapacityWaits, on_leaked_thread: Callable[[Claim], None]) -> None:
+    def __init__(
+        self, size: int, stop_grace: float, waits: CapacityWaits, on_leaked_thread: Callable[[Claim], None]
+    ) -> None:
         self.places = HandlerCapacity(size, "thread", HINT, waits)
         self._threads: Threads[Ending] = Threads(size, self.places.release)
         self._stop_grace = stop_grace

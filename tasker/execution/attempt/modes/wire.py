@@ -89,7 +89,7 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Shar
         "kind": handler.kind,
         "name": handler.name,
         "sys_path": importable(),
-        "claim": _fields(replace(attempt.claim, trace=attempt.claim.carried, trace_of=None)),
+        "claim": _fields(replace(attempt.claim, trace=attempt.claim.propagated_trace, trace_of=None)),
         "plan": replace(attempt.plan, steps=(attempt.step,)).to_json(),
         **sent.fields(
             attempt.claim.task_uuid, task_context=attempt.task_context, dependency_results=attempt.dependency_results
@@ -99,7 +99,9 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Shar
     }
 
 
-def attempt_from(message: Mapping[str, Any], flag: AttemptCancelFlag, reporter: Reporter, received: SharedValueReceiver) -> Attempt:
+def attempt_from(
+    message: Mapping[str, Any], flag: AttemptCancelFlag, reporter: Reporter, received: SharedValueReceiver
+) -> Attempt:
     """The attempt as the child sees it. Checkpoints are saved by the parent, which also keeps what `reporter` gets."""
     plan = Plan.from_json(message["plan"])
     context, results = received.read(message["task_context"]), received.read(message["dependency_results"])

@@ -166,7 +166,7 @@ async def test_one_of_which_the_first_step_ran_elsewhere_is_read(
     @step_handler("gives")
     async def gives_and_takes_no_more(context: Any) -> dict[str, Any]:
         assert elsewhere.runtime is not None
-        elsewhere.runtime.worker.slots.hold("test")
+        elsewhere.runtime.worker.slots.throttle("test")
         return {}
 
     registry = HandlerRegistry()

@@ -114,7 +114,10 @@ def test_a_long_target_is_refused_in_the_caller_s_transaction_too(app: tasker.Sy
 
 def test_an_order_of_a_template_that_none_can_be_holds_up_no_other(app: tasker.SyncApp, plan: Plan) -> None:
     app.submit(plan, {"name": "first"})
-    orders = [TemplateSubmission(plan.namespace, name, None, Submission({"name": "a"})) for name in ("\ud800", "\0", plan.name)]
+    orders = [
+        TemplateSubmission(plan.namespace, name, None, Submission({"name": "a"}))
+        for name in ("\ud800", "\0", plan.name)
+    ]
     answers = app.submit_orders(orders)
     assert [type(answer) for answer in answers] == [UsageError, UsageError, SubmissionResult]
 

@@ -11,7 +11,7 @@ from click.testing import Result
 
 from tasker.cli.main import cli
 from tasker.cli.options import DatabaseOption
-from tasker.cli.run.order import RunRequest, existing_path, resolve_sources, prepare_order
+from tasker.cli.run.order import RunRequest, existing_path, prepare_order, resolve_sources
 from tasker.errors import HandlerNotFound, InputInvalid, UsageError
 from tasker.services.authoring.targets import choose_workflow
 from tasker.services.authoring.templates import load_workflows

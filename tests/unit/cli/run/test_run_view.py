@@ -73,7 +73,9 @@ def lines(*looks: list[StepProgress]) -> list[str]:
 
 
 def reported(percent: float | None, at: float, **more: Any) -> ReportedProgress:
-    return ReportedProgress(percent, more.get("done"), more.get("total"), more.get("message"), after(at), more.get("eta"))
+    return ReportedProgress(
+        percent, more.get("done"), more.get("total"), more.get("message"), after(at), more.get("eta")
+    )
 
 
 def test_what_a_handler_reports_is_shown_with_what_is_left(plan: Plan) -> None:
@@ -156,7 +158,10 @@ def test_a_step_that_was_never_created_is_said_at_the_end_only(plan: Plan) -> No
 
 
 def test_what_does_not_fit_is_counted_and_what_is_urgent_stays(plan: Plan) -> None:
-    many = [LiveRow("", f"s{n}", "complete") for n in range(8)] + [LiveRow("", "bad", "error"), LiveRow("", "run", "in_progress")]
+    many = [LiveRow("", f"s{n}", "complete") for n in range(8)] + [
+        LiveRow("", "bad", "error"),
+        LiveRow("", "run", "in_progress"),
+    ]
 
     found = fitted(many, 4)
 
@@ -185,7 +190,10 @@ def test_why_a_step_failed_gets_a_line_of_its_own_where_there_is_little_room(wid
 
     out = StringIO()
     note = "network_error: the provider did not answer in time"
-    rows = [LiveRow("├─ ", "charge_the_customer", "error", "attempt 3/3", "1.2 s", note), LiveRow("└─ ", "end", "pending")]
+    rows = [
+        LiveRow("├─ ", "charge_the_customer", "error", "attempt 3/3", "1.2 s", note),
+        LiveRow("└─ ", "end", "pending"),
+    ]
     Console(file=out, width=width).print(picture(rows, width, spare))
 
     assert (f"     {note}" in out.getvalue().splitlines()) == own

@@ -45,7 +45,9 @@ async def report(plan: Plan, growths: dict[str, ExpansionRecord], *more: str) ->
 async def test_steps_are_listed_in_the_order_of_their_creation() -> None:
     plan = BESIDE_EACH_OTHER
     later = ExpansionRecord(1, [new(plan, "a", "left"), new(plan, "join", "a", "b")])
-    known = await report(plan, {"left": later, "right": ExpansionRecord(0, [new(plan, "b", "right")])}, "a", "b", "join")
+    known = await report(
+        plan, {"left": later, "right": ExpansionRecord(0, [new(plan, "b", "right")])}, "a", "b", "join"
+    )
     assert known is not None
     assert {name: [*step.depends_on] for name, step in known.steps.items()} == {
         "left": [],

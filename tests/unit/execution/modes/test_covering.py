@@ -89,7 +89,10 @@ async def test_results_without_a_mark_are_not_read_to_cover_what_is_told(bench: 
     plan = replace(attempt.plan, steps=(*attempt.plan.steps, replace(attempt.step, name="other")))
     results = CopyOnRead({"above": None, "other": None}, kept)
 
-    assert OutcomeRedactor(replace(attempt, plan=plan, dependency_results=results)).over(f"it is {PIN}") == f"it is {REDACTED}"
+    assert (
+        OutcomeRedactor(replace(attempt, plan=plan, dependency_results=results)).over(f"it is {PIN}")
+        == f"it is {REDACTED}"
+    )
     assert read == ["above"]
 
 
@@ -149,6 +152,8 @@ async def test_a_line_that_a_handler_logs_says_nothing_sensitive(
 
 def test_where_there_are_too_many_values_to_look_for_nothing_of_a_failure_is_kept(bench: Bench) -> None:
     many = {"card": [f"card {number}" for number in range(MOST_SECRETS + 1)]}
-    failure = OutcomeRedactor(marked(bench.attempt(Tells), many)).over({"message": "card 7", "metadata": {"a": "card 8"}})
+    failure = OutcomeRedactor(marked(bench.attempt(Tells), many)).over(
+        {"message": "card 7", "metadata": {"a": "card 8"}}
+    )
 
     assert failure == {"message": REDACTED, "metadata": {"a": REDACTED}}

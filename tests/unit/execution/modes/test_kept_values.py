@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.execution.attempt import Attempt
-from tasker.execution.attempt.modes.kept_values import REMEMBERED_TASKS, WORTH_KEEPING, SharedValueReceiver, SharedValueSender
+from tasker.execution.attempt.modes.kept_values import (
+    REMEMBERED_TASKS,
+    WORTH_KEEPING,
+    SharedValueReceiver,
+    SharedValueSender,
+)
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tests.unit.execution.bench import Bench, failure_of

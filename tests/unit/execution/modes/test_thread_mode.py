@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import AttemptCancelled, ClaimLost, ClaimReleased, CapacityWaits
+from tasker.execution.attempt import AttemptCancelled, CapacityWaits, ClaimLost, ClaimReleased
 from tasker.lifecycle.storable import as_stored
 from tasker.services.engine.exchange import Result
 from tasker.step_handler import StepHandler

@@ -20,9 +20,9 @@ from tasker.execution.attempt.modes.wire import (
     answer,
     frame,
     length_of_answer,
+    parse_output,
     parsed,
     report_from,
-    parse_output,
 )
 from tasker.lifecycle.storable import encode
 

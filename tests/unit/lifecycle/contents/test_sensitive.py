@@ -57,7 +57,7 @@ def test_a_message_says_nothing_that_is_hidden_however_it_came_there() -> None:
     veil = Redactor(plan, {"a": "open"}, {"own": {"pin": 987654, "a": "open"}, "plain": {"pin": 7777}})
 
     failure = {"name": "own", "result": {"pin": 987654}, "failures": [{"message": "PIN 987654 is open to 7777"}]}
-    assert veil.over(failure) == {
+    assert veil.redact(failure) == {
         "name": "own",
         "result": {"pin": REDACTED},
         "failures": [{"message": f"PIN {REDACTED} is open to 7777"}],
@@ -72,8 +72,8 @@ def test_error_codes_are_shown_unless_they_are_a_sensitive_value() -> None:
     veil = Redactor(plan, {}, {"own": {"pin": 1001}})
     failure = {"error_code": "CARD_1001_REFUSED", "error_type": "refused_1001", "message": "1001 was refused"}
 
-    assert veil.over([failure]) == [{**failure, "message": f"{REDACTED} was refused"}]
-    assert veil.over({"error_code": "1001"}) == {"error_code": REDACTED}
+    assert veil.redact([failure]) == [{**failure, "message": f"{REDACTED} was refused"}]
+    assert veil.redact({"error_code": "1001"}) == {"error_code": REDACTED}
 
 
 def test_where_very_many_values_are_hidden_nothing_is_said_of_failures_at_all() -> None:
@@ -82,7 +82,7 @@ def test_where_very_many_values_are_hidden_nothing_is_said_of_failures_at_all() 
     context = {f"key {number}": f"secret {number}" for number in range(MOST_SECRETS + 1)}
     failure = {"message": "secret 7", "attempt": 1, "metadata": {"card": ["secret 8"]}}
 
-    told = Redactor(plan, context).over({"name": "plain", "state": "error", "failures": [failure], "error": failure})
+    told = Redactor(plan, context).redact({"name": "plain", "state": "error", "failures": [failure], "error": failure})
 
     hidden = {"message": REDACTED, "attempt": 1, "metadata": {"card": [REDACTED]}}
     assert told == {"name": "plain", "state": "error", "failures": [hidden], "error": hidden}

@@ -310,7 +310,9 @@ async def test_an_outage_counts_against_no_request(desk: Desk) -> None:
     await desk.send(*messages)
     for _ in range(12):
         away = Connection("postgresql://127.0.0.1:1/none")  # each a new one, which has not yet learnt to wait
-        broken = TaskRequestConsumer(Engine(away, desk.engine.messaging), PlanStore(away), DraftFactory(new_task_uuid), _Settable())
+        broken = TaskRequestConsumer(
+            Engine(away, desk.engine.messaging), PlanStore(away), DraftFactory(new_task_uuid), _Settable()
+        )
         with pytest.raises(Exception, match="cannot connect"):
             await broken.receive(CompletingWorker(desk.lab.one.worker), 10)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasker.orchestration.sweeping.storms import FailureBurstSettings, FailureBurstMonitor
+from tasker.orchestration.sweeping.storms import FailureBurstMonitor, FailureBurstSettings
 from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
 from tasker.services.engine.plans import PlanStore
 from tests.integration.engine.protocol.conftest import Orchestra
