@@ -44,7 +44,7 @@ class AnnouncedStep(FfiStepEvent):
 
 
 class EventBridge(SharedInstance):
-    """Delivers events to listeners, in order, in the thread that publishes (D-156).
+    """Delivers events to listeners, in order, in the thread that publishes.
 
     Delivers nothing before `start` and after `stop`. A listener that raises is logged and does not stop the others.
     """
@@ -56,7 +56,7 @@ class EventBridge(SharedInstance):
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Stop and forget the shared bridge (D-173)."""
+        """Stop and forget the shared bridge."""
         if (bridge := cls._forget_shared()) is not None:
             bridge.stop()
 

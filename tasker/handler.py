@@ -75,7 +75,7 @@ class HandlerRegistry(SharedInstance):
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Forget the shared registry; the next `instance()` makes a new one (D-173)."""
+        """Forget the shared registry; the next `instance()` makes a new one."""
         cls._forget_shared()
 
     def register(self, name: str, handler_class: type[StepHandler] | Any) -> None:

@@ -1,4 +1,4 @@
-"""From which level on loggers write, as `TASKER_LOG_LEVEL` says: one level, and levels of single loggers (E-44).
+"""From which level on loggers write, as `TASKER_LOG_LEVEL` says: one level, and levels of single loggers.
 
 `info,tasker.orchestration=debug,my_project=warning`: a logger has the level that is nearest above it in its name.
 """

@@ -1,4 +1,4 @@
-"""Log lines about tasks and steps: a phrase to search for, then fields in the standard order (E-109 .. E-113).
+"""Log lines about tasks and steps: a phrase to search for, then fields in the standard order.
 
 As text a line is the phrase and `key=value` behind it, whatever logging a program has set up; as JSON each field is a
 key of its own (`tasker.log_format`).
@@ -15,7 +15,7 @@ from tasker.contracts.execution import Claim
 from tasker.contracts.tracing import TraceContext
 
 TRACE = 5
-"""The level below DEBUG, of which `logging` has none (E-104)."""
+"""The level below DEBUG, of which `logging` has none."""
 logging.addLevelName(TRACE, "TRACE")
 ORDER = (
     *("correlation_id", "task_uuid", "step_uuid", "namespace"),
@@ -23,7 +23,7 @@ ORDER = (
     *("duration_ms", "count", "size"),
     *("error", "error_type", "context"),
 )
-"""The fields that come first, in this order: whose, what, how much, what was wrong (E-110). The others follow."""
+"""The fields that come first, in this order: whose, what, how much, what was wrong. The others follow."""
 _RANKS = {name: rank for rank, name in enumerate(ORDER)} | dict.fromkeys(("trace_id", "span_id"), len(ORDER) + 1)
 
 

@@ -1,4 +1,4 @@
-"""Log lines from handlers, with fields (D-174)."""
+"""Log lines from handlers, with fields."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class StepDefinitionWrapper:
 
 
 class DependencyResultsWrapper:
-    """The results of the steps above, by name and unwrapped (F-2)."""
+    """The results of the steps above, by name and unwrapped."""
 
     def __init__(self, results: Mapping[str, Any] | None = None) -> None:
         self._results = unwrap_all(results)
@@ -77,7 +77,7 @@ class DependencyResultsWrapper:
         return self.get_result(step_name)
 
     def get(self, step_name: str, default: Any = None) -> Any:
-        """The result of a step, or `default` (D-113)."""
+        """The result of a step, or `default`."""
         return self.get_result(step_name) if step_name in self._results else default
 
     def keys(self) -> list[str]:

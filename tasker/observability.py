@@ -1,4 +1,4 @@
-"""How the worker of this process fares, under the published names (D-172, E-144 .. E-152).
+"""How the worker of this process fares, under the published names.
 
 The functions from `health_basic` on answer what the port of a worker answers to the same question, as plain data and
 without a port. All but `get_health_check`, `ready` and `alive` raise `WorkerNotInitializedError` without a worker.
@@ -136,26 +136,26 @@ def health_detailed() -> Mapping[str, Any]:
 
 
 def ready() -> bool:
-    """True when every part does well. Never raises (E-146)."""
+    """True when every part does well. Never raises."""
     with suppress(Exception):
         return bool(health_basic()["status"] == "healthy")
     return False
 
 
 def alive() -> bool:
-    """True while a worker runs. Never raises (E-146)."""
+    """True while a worker runs. Never raises."""
     with suppress(Exception):
         return bool(health_live()["status"] == "alive")
     return False
 
 
 def metrics_worker() -> Mapping[str, Any]:
-    """`get_metrics` as plain data (E-147)."""
+    """`get_metrics` as plain data."""
     return get_metrics().model_dump()
 
 
 def event_stats() -> Mapping[str, Any]:
-    """Where domain events went since the start: `router`, `in_process_bus`, `captured_at`, `worker_id` (E-147)."""
+    """Where domain events went since the start: `router`, `in_process_bus`, `captured_at`, `worker_id`."""
     return _told(lambda process: process.events())
 
 
@@ -165,12 +165,12 @@ def listening_stats() -> Mapping[str, Any]:
 
 
 def prometheus_metrics() -> str:
-    """What `/metrics` of a port tells, for a gateway that numbers are pushed to (E-147)."""
+    """What `/metrics` of a port tells, for a gateway that numbers are pushed to."""
     return _told(lambda process: process.numbers())
 
 
 def templates_list(include_cache_stats: bool = False, namespace: str | None = None) -> Mapping[str, Any]:
-    """The namespaces that it serves, the templates that it found at its start, and its handlers (E-148)."""
+    """The namespaces that it serves, the templates that it found at its start, and its handlers."""
     return _told(lambda process: process.templates(namespace, include_cache_stats=include_cache_stats))
 
 
@@ -192,7 +192,7 @@ def cache_clear() -> Mapping[str, Any]:
 
 
 def template_refresh(namespace: str, name: str, version: str) -> Mapping[str, Any]:
-    """Read a registered template anew. `success` and `message`; a template that there is not is no success (E-148)."""
+    """Read a registered template anew. `success` and `message`; a template that there is not is no success."""
     system = running_system()
     try:
         found = system.app.wait_for(system.runtime.worker.plans.refresh(namespace, name, version))
@@ -214,7 +214,7 @@ def template_validate(namespace: str, name: str, version: str) -> Mapping[str, A
 
 
 def config() -> Mapping[str, Any]:
-    """The settings in effect, secrets replaced; `metadata.redacted_fields` names those (E-149)."""
+    """The settings in effect, secrets replaced; `metadata.redacted_fields` names those."""
     from tasker.settings.installed import settings_model
     from tasker.settings.redaction import redacted
 

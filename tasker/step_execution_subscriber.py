@@ -1,4 +1,4 @@
-"""Runs steps that arrive as events: for programs with their own source of steps, and for tests of handlers (D-159).
+"""Runs steps that arrive as events: for programs with their own source of steps, and for tests of handlers.
 
 The events of this process's worker are left alone: it runs those steps itself.
 """

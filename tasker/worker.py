@@ -1,4 +1,4 @@
-"""The worker of a process as one object, under its published name (D-163)."""
+"""The worker of a process as one object, under its published name."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Worker:
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Stop and forget the worker (D-173)."""
+        """Stop and forget the worker."""
         if (worker := cls._instance) is not None:
             worker.stop()
 

@@ -71,7 +71,7 @@ class PgmqBackend:
         return bool(await self._value("select to_regclass('pgmq.meta') is not null"))
 
     async def create_queue(self, queue: str) -> None:
-        """Make the queue, tuned for hot use; announces it on `pgmq_queue_created` (B-14)."""
+        """Make the queue, tuned for hot use; announces it on `pgmq_queue_created`."""
         await self._value("select tasker_pgmq.ensure_queue(%s)", check_queue_name(queue))
 
     async def delete_queue(self, queue: str) -> None:
@@ -88,7 +88,7 @@ class PgmqBackend:
         return sorted(row[0] for row in await self._rows("select queue_name from pgmq.meta"))
 
     async def send_message(self, queue: str, payload: bytes) -> int:
-        """Send and announce, one transaction (B-15)."""
+        """Send and announce, one transaction."""
         return (await self._send(queue, [payload], 0.0))[0]
 
     async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
@@ -96,7 +96,7 @@ class PgmqBackend:
         return await self._send(queue, payloads, 0.0)
 
     async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
-        """Send a message that appears later. It is announced now, so its receiver must poll as well (E-15)."""
+        """Send a message that appears later. It is announced now, so its receiver must poll as well."""
         return (await self._send(queue, [payload], delay_seconds))[0]
 
     async def _send(self, queue: str, payloads_: Sequence[bytes], delay_seconds: float) -> list[int]:
@@ -112,7 +112,7 @@ class PgmqBackend:
         return [self._received(queue, row) for row in rows]
 
     async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
-        """The message of that id unless somebody else was faster (B-16)."""
+        """The message of that id unless somebody else was faster."""
         query = "select * from tasker_pgmq.read_specific_message(%s, %s, %s)"
         rows = await self._rows(query, check_queue_name(queue), message_id, float(visibility_timeout))
         return self._received(queue, rows[0]) if rows else None
@@ -163,7 +163,7 @@ class PgmqBackend:
         return [QueueStats(queue, depth, oldest, in_flight=in_flight) for queue, depth, oldest, in_flight in rows]
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable, None]:
-        """Listens on the channels of the queues' namespaces; the global channel would double everything (E-15)."""
+        """Listens on the channels of the queues' namespaces; the global channel would double everything."""
         wanted = sorted({check_queue_name(queue) for queue in queues})
         query = "select distinct tasker_pgmq.extract_queue_namespace(q) from unnest(%s::text[]) q"
         channels = [f"{_CHANNEL}.{namespace}" for (namespace,) in await self._rows(query, wanted)]

@@ -26,13 +26,13 @@ SILENCE_SECONDS = 5.0
 """After so long without a pushed message the queue is looked at: the push of a broker may have come to a halt."""
 FREE_RETURNS = 5
 FORCED_DELAY = BackoffPolicy(0.1, 25.6)
-"""A message that was received more often is not given back at once but with a growing delay (E-17)."""
+"""A message that was received more often is not given back at once but with a growing delay."""
 LINGER_SECONDS = 0.5
 """How long a pushed message may lie here before those that nobody asks for go back for others."""
 
 
 def new_ids() -> Iterator[int]:
-    """Ids that grow and that no other process is likely to give: RabbitMQ has none of its own (E-17)."""
+    """Ids that grow and that no other process is likely to give: RabbitMQ has none of its own."""
     return itertools.count(secrets.randbits(62))
 
 

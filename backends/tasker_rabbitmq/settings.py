@@ -34,13 +34,13 @@ class RabbitmqSettings:
     """Where the broker is and how it is used."""
 
     url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or DEFAULT_URL)
-    """AMQP address; the virtual host `/` is written `%2F` (A-70)."""
+    """AMQP address; the virtual host `/` is written `%2F`."""
     prefix: str = ""
     """Put before every name on the broker, so that several databases can share one virtual host."""
     prefetch_count: int = 100
-    """Messages of a subscribed queue that the broker sends ahead, 1 to 65535 (F-231g)."""
+    """Messages of a subscribed queue that the broker sends ahead, 1 to 65535."""
     heartbeat_seconds: int = 30
-    """Silence after which the connection counts as lost, 0 to 3600; 0 turns the check off (F-231g)."""
+    """Silence after which the connection counts as lost, 0 to 3600; 0 turns the check off."""
     connection_timeout_seconds: float = 30.0
     """How long `open` waits for the broker."""
     delivery_limit: int = 1000

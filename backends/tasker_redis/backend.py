@@ -1,4 +1,4 @@
-"""The backend: one stream, one consumer group and one sorted set for each queue (H-21, H-125 to H-129)."""
+"""The backend: one stream, one consumer group and one sorted set for each queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tasker_redis.unsettled import Receipt, UnsettledMessages
 BURST = 1000
 """Messages that one call to the server sends or receives at most: nobody else is served meanwhile."""
 WAIT_MS = 2000
-"""How long a subscription waits for new messages before it looks for those that came back (H-127)."""
+"""How long a subscription waits for new messages before it looks for those that came back."""
 LONGEST_SECONDS = 30 * 24 * 3600.0
 """Delays and visibility timeouts end here (`HORIZON` in the scripts)."""
 SEEN_MS = 60_000
@@ -109,7 +109,7 @@ class RedisBackend:
         return answer
 
     async def _restored(self) -> bool:
-        """Make the queues of this process again when the server came back without its data (H-128).
+        """Make the queues of this process again when the server came back without its data.
 
         What somebody deleted on the same server stays deleted.
         """

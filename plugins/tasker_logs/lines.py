@@ -1,4 +1,4 @@
-"""What the journal says of each event: ids first, then what happened, times, errors, the rest (E-109 .. E-113)."""
+"""What the journal says of each event: ids first, then what happened, times, errors, the rest."""
 
 from __future__ import annotations
 

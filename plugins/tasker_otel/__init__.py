@@ -37,7 +37,7 @@ STARTED = (
     "Console logging with OpenTelemetry initialized opentelemetry_enabled=true logs_enabled=%s"
     " otlp_endpoint=%s service_name=%s sample_rate=%g"
 )
-"""The published phrase (E-126)."""
+"""The published phrase."""
 _log = logging.getLogger("tasker.plugins.otel")
 
 
@@ -129,7 +129,7 @@ class OpenTelemetry:
 
     @hookimpl
     def tasker_process_started(self) -> None:
-        """A worker or an orchestrator, which tells when it stops; that it traces is a line in its log (E-142)."""
+        """A worker or an orchestrator, which tells when it stops; that it traces is a line in its log."""
         self._is_told_of_the_end = True
         if self._sender is not None:
             logs = "false" if self._logs is None else "true"
@@ -170,7 +170,7 @@ class OpenTelemetry:
             self._sender.flush(FLUSH_SECONDS)
 
     def _begin_logs(self, settings: Any) -> None:
-        """Send the log of the process, too. The console has it in any case, also where this cannot begin (E-127)."""
+        """Send the log of the process, too. The console has it in any case, also where this cannot begin."""
         if self._logs is not None:
             self._logs.detach()
         self._logs = None

@@ -1,4 +1,4 @@
-"""Log lines of the process as OpenTelemetry has them, beside those of its console (E-127)."""
+"""Log lines of the process as OpenTelemetry has them, beside those of its console."""
 
 from __future__ import annotations
 

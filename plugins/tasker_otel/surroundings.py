@@ -1,4 +1,4 @@
-"""Spans of what is done around attempts: answering a request, creating tasks, claiming steps, bringing results (E-136).
+"""Spans of what is done around attempts: answering a request, creating tasks, claiming steps, bringing results.
 
 Each is told of by the process that does it, with the times that it was asked for and answered.
 """

@@ -1,4 +1,4 @@
-"""The gate of a server that asks its callers who they are (F-271)."""
+"""The gate of a server that asks its callers who they are."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a caller must be allowed to do. Every route names one permission, or is open to everybody (F-272, F-278).
+"""What a caller must be allowed to do. Every route names one permission, or is open to everybody.
 
-Who calls and what they may is asked of the application's gate before the body of a request is read (F-271). Without
+Who calls and what they may is asked of the application's gate before the body of a request is read. Without
 configured authentication the gate lets everybody through, and the server listens on loopback only.
 """
 
@@ -16,9 +16,9 @@ from tasker.errors import NotPermitted
 from tasker.services.authentication.caller import ANYBODY, AuthenticatedCaller
 
 REQUIRED = "x-required-permission"
-"""The key of an operation's description that names its permission (F-282)."""
+"""The key of an operation's description that names its permission."""
 CONFINES = "x-confines-by-namespace"
-"""The key of an operation that shows and changes only what is in the caller's namespaces (H-156)."""
+"""The key of an operation that shows and changes only what is in the caller's namespaces."""
 
 OPERATES = "x-recorded"
 """The key of an operation that is kept in `tasker.operator_actions` with who asked for it."""

@@ -14,7 +14,7 @@ View = dict[str, Any]
 
 
 def task_view(task: Mapping[str, Any]) -> View:
-    """A task; both names of its state, and how long it took (D-66)."""
+    """A task; both names of its state, and how long it took."""
     return {
         "steps": [],
         **task,

@@ -1,4 +1,4 @@
-"""What a convergence step finds above it: batches, or none (C-92 .. C-98)."""
+"""What a convergence step finds above it: batches, or none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BatchAggregationScenario:
     """The batchable step's result and the workers' results by step name, unwrapped.
 
     `worker_count` counts the results that are present; a worker that was resolved by hand has none and is listed in
-    `missing` (C-95).
+    `missing`.
     """
 
     is_no_batches: bool
@@ -36,7 +36,7 @@ class BatchAggregationScenario:
     def detect(
         cls, dependency_results: dict[str, Any], batchable_step_name: str, batch_worker_prefix: str
     ) -> BatchAggregationScenario:
-        """Tell the two cases apart by the batchable step's outcome, never by names alone (C-93).
+        """Tell the two cases apart by the batchable step's outcome, never by names alone.
 
         Raises `ValidationError` when there is neither a `no_batches` outcome nor the result of any worker.
         """
@@ -62,7 +62,7 @@ class BatchAggregationScenario:
 
 @dataclass(frozen=True)
 class Batches(Generic[T]):
-    """What a function under `@batch_aggregator` gets (C-92, C-95).
+    """What a function under `@batch_aggregator` gets.
 
     `results` are those of the workers by step name, in the order of the batches, each as the type that the decorator
     names; without batches it is empty and `no_batches` True. `missing` names workers without a result, because a person

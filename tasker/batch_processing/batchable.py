@@ -1,4 +1,4 @@
-"""Helpers for the three roles of a batch: the step that cuts the work, the workers, the step that adds up (D-135)."""
+"""Helpers for the three roles of a batch: the step that cuts the work, the workers, the step that adds up."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class BatchWorkerConfig:
         self.total_workers = total_workers
 
     def to_dict(self) -> dict[str, Any]:
-        """The share as a cursor in wire form (C-53)."""
+        """The share as a cursor in wire form."""
         return {
             "batch_id": self.batch_id,
             "start_cursor": self.cursor_start,
@@ -62,7 +62,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
     analysis_class = BatchAnalyzerOutcome
 
     def create_cursor_configs(self, total_items: int, worker_count: int) -> list[BatchWorkerConfig]:
-        """At most `worker_count` equal shares; fewer when there are not enough items for all (C-55)."""
+        """At most `worker_count` equal shares; fewer when there are not enough items for all."""
         ranges = ranges_by_workers(total_items, worker_count)
         return [
             BatchWorkerConfig(batch_id(index), start, end, end - start, index, len(ranges))
@@ -72,7 +72,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
     def generate_cursor_configs(
         self, total_items: int, worker_count: int, fn: Callable[[int, int, int, int], dict[str, Any]] | None = None
     ) -> list[dict[str, Any]]:
-        """Shares in wire form; `fn(index, start, end, items)` may make each one, with cursors of any kind (C-56)."""
+        """Shares in wire form; `fn(index, start, end, items)` may make each one, with cursors of any kind."""
         shares = self.create_cursor_configs(total_items, worker_count)
         if fn is None:
             return [share.to_dict() for share in shares]
@@ -83,7 +83,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         ]
 
     def calculate_optimal_batch_size(self, total_items: int, item_processing_time_ms: float) -> int:
-        """Items per batch for batches of about 7.5 minutes (C-59); a total below that makes a single batch."""
+        """Items per batch for batches of about 7.5 minutes; a total below that makes a single batch."""
         return optimal_batch_size(item_processing_time_ms)
 
     def batch_analyzer_success(
@@ -95,7 +95,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         total_items: int | None = None,
         batch_metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """One worker per cursor; no cursors means no batches (D-137).
+        """One worker per cursor; no cursors means no batches.
 
         Give an `outcome`, or `cursor_configs` in any accepted form. Workers read `batch_metadata` from this step's
         result. Raises `ValidationError` when the cursors cannot be used.
@@ -118,25 +118,25 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         additional_data: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """The same with `additional_data` at the top of the result (C-58); `worker_count` must fit the cursors."""
+        """The same with `additional_data` at the top of the result; `worker_count` must fit the cursors."""
         return analysis_result(
             worker_template_name, cursor_configs, total_items, additional_data or {}, metadata, worker_count
         )
 
     def no_batches_outcome(self, reason: str, metadata: dict[str, Any] | None = None) -> StepHandlerResult:
-        """Nothing to do for workers. No worker processes any item: do small work here, or lose it (C-79)."""
+        """Nothing to do for workers. No worker processes any item: do small work here, or lose it."""
         return no_batches_result({"reason": reason}, metadata)
 
     def no_batches_success(self, reason: str, **extra: Any) -> StepHandlerResult:
-        """The same with further fields for the result (C-58)."""
+        """The same with further fields for the result."""
         return no_batches_result({"reason": reason, **extra}, None)
 
     def get_batch_worker_inputs(self, context: StepContext) -> RustBatchWorkerInputs | None:
-        """The inputs of this worker; None when the step is not a batch worker (C-68)."""
+        """The inputs of this worker; None when the step is not a batch worker."""
         return RustBatchWorkerInputs.parse(context.step_inputs)
 
     def get_batch_context(self, context: StepContext) -> BatchWorkerContext | None:
-        """This worker's batch with its checkpoint; None when the step is not a batch worker (C-86)."""
+        """This worker's batch with its checkpoint; None when the step is not a batch worker."""
         return BatchWorkerContext.from_step_context(context)
 
     def create_batch_context(
@@ -158,7 +158,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         )
 
     def handle_no_op_worker(self, context: StepContext | BatchWorkerContext | None) -> StepHandlerResult | None:
-        """The result of the placeholder that stands in when there are no batches; None for a real worker (C-77)."""
+        """The result of the placeholder that stands in when there are no batches; None for a real worker."""
         batch = self.get_batch_context(context) if isinstance(context, StepContext) else context
         return no_op_result(batch.batch_id) if batch is not None and batch.is_no_op else None
 
@@ -180,7 +180,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
     ) -> StepHandlerResult:
         """The batch is done. `processed_count` is the same as `items_processed`; `result_data` joins the result.
 
-        Without `items_succeeded` every processed item that did not fail succeeded (D-136).
+        Without `items_succeeded` every processed item that did not fail succeeded.
         """
         processed = next((n for n in (items_processed, processed_count) if n is not None), 0)
         succeeded = processed - items_failed if items_succeeded is None else items_succeeded
@@ -191,7 +191,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
     def batch_worker_complete(
         self, processed_count: int, result_data: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """The batch is done, with data of your own in the result (C-88)."""
+        """The batch is done, with data of your own in the result."""
         return self.batch_worker_success(processed_count=processed_count, result_data=result_data, metadata=metadata)
 
     def batch_worker_partial_failure(
@@ -207,7 +207,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         items_processed: int,
         accumulated_results: dict[str, Any] | None = None,
     ) -> NoReturn:
-        """Save progress and run this step again from there (C-101).
+        """Save progress and run this step again from there.
 
         Execution stops here, with `return` before it or without; `except Exception` does not catch it.
         """
@@ -216,11 +216,11 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
     def detect_aggregation_scenario(
         self, dependency_results: dict[str, Any], batchable_step_name: str, batch_worker_prefix: str
     ) -> BatchAggregationScenario:
-        """What the convergence step finds above it (C-92)."""
+        """What the convergence step finds above it."""
         return BatchAggregationScenario.detect(dependency_results, batchable_step_name, batch_worker_prefix)
 
     def no_batches_aggregation_result(self, zero_metrics: dict[str, Any] | None = None) -> StepHandlerResult:
-        """The convergence result when nothing was processed: `zero_metrics` and `worker_count` 0 (C-78)."""
+        """The convergence result when nothing was processed: `zero_metrics` and `worker_count` 0."""
         return aggregation_result(zero_metrics or {}, 0)
 
     def aggregate_batch_worker_results(
@@ -240,7 +240,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
 
     @staticmethod
     def aggregate_worker_results(worker_results: list[dict[str, Any]]) -> dict[str, Any]:
-        """The standard totals over the workers' results (C-97)."""
+        """The standard totals over the workers' results."""
         return aggregate_batch_results(list(worker_results)).model_dump()
 
     def _batch_ranges(self, total: int, size: int, step: int, max_batches: int | None) -> list[tuple[int, int]]:
@@ -251,4 +251,4 @@ BatchableMixin = Batchable
 
 
 class BatchableHandler(Batchable, StepHandler):
-    """`StepHandler` with `Batchable` (C-177)."""
+    """`StepHandler` with `Batchable`."""

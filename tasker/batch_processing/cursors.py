@@ -1,4 +1,4 @@
-"""Cutting a number of items into ranges: 0-indexed, start inclusive, end exclusive (C-55, C-57, D-139, D-140)."""
+"""Cutting a number of items into ranges: 0-indexed, start inclusive, end exclusive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def ranges_by_size(
     total_items: int, batch_size: int, step_size: int = 1, max_batches: int | None = None
 ) -> list[tuple[int, int]]:
     """Ranges of `batch_size`, the last one shorter. `max_batches` caps their number, never the items: when it does, the
-    size is computed anew (1000 by 100, 5 at most: 5 x 200, C-57).
+    size is computed anew (1000 by 100, 5 at most: 5 x 200).
 
     Boundaries are multiples of `step_size`. No range is empty. Raises `ValidationError` for numbers that are none.
     """
@@ -36,13 +36,13 @@ def ranges_by_workers(total_items: int, workers: int) -> list[tuple[int, int]]:
 
 
 def worker_count(total_items: int, batch_size: int, max_workers: int | None = None) -> int:
-    """How many batches there will be (C-57)."""
+    """How many batches there will be."""
     wanted = math.ceil(total_items / batch_size)
     return wanted if max_workers is None else min(wanted, max_workers)
 
 
 def optimal_batch_size(item_processing_time_ms: float) -> int:
-    """Items per batch for batches of about 7.5 minutes, from 100 to 10,000 (C-59)."""
+    """Items per batch for batches of about 7.5 minutes, from 100 to 10,000."""
     if not _is_above_zero(item_processing_time_ms):
         raise ValidationError(f"item_processing_time_ms must be above 0, found {described(item_processing_time_ms)}")
     wanted = TARGET_BATCH_MS / min(item_processing_time_ms, TARGET_BATCH_MS)

@@ -29,7 +29,7 @@ class BatchForms(Generic[Cursor, Analysis]):
     def create_cursor_ranges(
         self, total_items: int, batch_size: int, step_size: int = 1, max_batches: int | None = None
     ) -> list[Cursor]:
-        """Ranges of about `batch_size`; `max_batches` makes them larger, it never leaves items out (D-140)."""
+        """Ranges of about `batch_size`; `max_batches` makes them larger, it never leaves items out."""
         ranges = self._batch_ranges(total_items, batch_size, step_size, max_batches)
         return [self.create_cursor_config(start, end, step_size) for start, end in ranges]
 

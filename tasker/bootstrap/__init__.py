@@ -1,4 +1,4 @@
-"""Starting and stopping the worker of this process, under the published names (D-163, D-164, D-168).
+"""Starting and stopping the worker of this process, under the published names.
 
 `bootstrap_worker` makes a worker that runs: it claims steps, calls their handlers and stores their results. Nothing
 else has to be started.

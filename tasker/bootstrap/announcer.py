@@ -28,7 +28,7 @@ class StepAnnouncer:
     """An `Observer` of attempts. Without a listener an event costs a look-up.
 
     Listeners run in a thread of their own, one event after the other, so that a slow one never holds up the worker;
-    when 1,000 events wait, further ones are dropped and counted (D-171, B-106).
+    when 1,000 events wait, further ones are dropped and counted.
     """
 
     def __init__(self, bridge: EventBridge) -> None:

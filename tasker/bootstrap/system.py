@@ -81,7 +81,7 @@ class System:
 
     @property
     def environment(self) -> str:
-        """The environment that the process runs in: `TASKER_ENV`, else development (D-165)."""
+        """The environment that the process runs in: `TASKER_ENV`, else development."""
         return os.environ.get("TASKER_ENV") or ENVIRONMENT
 
     def drain(self) -> None:

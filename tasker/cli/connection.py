@@ -54,7 +54,7 @@ def configured_for(
     """What a command is made with: options count above `DATABASE_URL`, that above the configuration file.
 
     `--data-dir` names the embedded database, whatever a file says. Raises `ConfigurationError` for a file that is
-    missing, or that no variable names and the `context` needs (C-148), and `ConfigurationInvalid` with every problem.
+    missing, or that no variable names and the `context` needs, and `ConfigurationInvalid` with every problem.
     """
     from tasker.app.configured import UNCONFIGURED, from_environment
 

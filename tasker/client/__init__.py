@@ -1,5 +1,5 @@
 """Tasks from a program's point of view: `HttpClient` and `SyncHttpClient` ask a Tasker server for all that it offers,
-`TaskerClient` is the client of the published names, on a server or a database (B-87). They answer the same types.
+`TaskerClient` is the client of the published names, on a server or a database. They answer the same types.
 
 Names are imported from their modules when they are first asked for: who talks HTTP needs no database driver.
 """

@@ -1,4 +1,4 @@
-"""What the client of the published names asks of a database (B-87).
+"""What the client of the published names asks of a database.
 
 Inside a process with a worker the clients share its database; elsewhere they connect to `DATABASE_URL`, to the
 configured database, or to the embedded one, once for all clients of the process; one that is forked connects anew.

@@ -15,7 +15,7 @@ API_KEY, API_KEY_HEADER, CA_FILE = "TASKER_API_KEY", "TASKER_API_KEY_HEADER", "T
 
 
 def server_at(url: str) -> ServerAddress:
-    """The server of a URL, with what the environment has of credentials: a token counts above a key (F-283)."""
+    """The server of a URL, with what the environment has of credentials: a token counts above a key."""
     from tasker.client.http.server import ServerAddress
     from tasker.contracts.defaults.authentication import KEY_HEADER
 

@@ -1,4 +1,4 @@
-"""The client of the published names: create, read, cancel (B-87), on a server where one is named, else a database."""
+"""The client of the published names: create, read, cancel, on a server where one is named, else a database."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class TaskerClient:
         return self._calls().get_step(task_uuid, step_uuid)
 
     def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
-        """Who stored which result of a step, the newest first (B-87). Raises `TaskNotFound`, `StepNotFound`."""
+        """Who stored which result of a step, the newest first. Raises `TaskNotFound`, `StepNotFound`."""
         return self._calls().get_step_audit_history(task_uuid, step_uuid)
 
     def health_check(self) -> HealthResponse:

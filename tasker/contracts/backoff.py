@@ -1,4 +1,4 @@
-"""Pauses before something is tried again: they double, are bounded, and differ between processes (H-45)."""
+"""Pauses before something is tried again: they double, are bounded, and differ between processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The port that a messaging backend implements (B-74, B-75, design section 3).
+"""The port that a messaging backend implements (design section 3).
 
 A message is a hint that carries ids only; the row in PostgreSQL is the truth. A backend is chosen by name through the
 entry-point group `tasker.backends`; its module offers
@@ -66,7 +66,7 @@ class Capabilities:
     ack_extend: bool = False
     """`extend_visibility` keeps a received message hidden for longer."""
     fetch_by_id: bool = False
-    """`receive_message` takes one message by its id, as a notification names it (B-16)."""
+    """`receive_message` takes one message by its id, as a notification names it."""
     fallback_polling: bool = False
     """A push may be lost; poll as well."""
     shared: bool = True
@@ -89,7 +89,7 @@ class QueuedMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageAvailable:
-    """Notification that a queue has a message; it must still be fetched (B-12)."""
+    """Notification that a queue has a message; it must still be fetched."""
 
     queue: str
     message_id: int | None = None
@@ -198,8 +198,9 @@ class Backend(Protocol):
     def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable | QueuedMessage, None]:
         """Notifications for these queues until the generator is closed.
 
-        The first notifications are one `MessageAvailable` for each queue: the subscription is live, and messages that came
-        before it must be looked for. Notifications may be doubled or find nothing (B-12, E-14, E-15).
+        The first notifications are one `MessageAvailable` for each queue: the subscription is live, and messages that
+        came
+        before it must be looked for. Notifications may be doubled or find nothing.
         """
         ...
 
@@ -220,7 +221,7 @@ class SqlChannel(Protocol):
     def listen(self, channels: Sequence[str]) -> AbstractAsyncContextManager[AsyncIterator[tuple[str, str]]]:
         """Within it, LISTEN is in effect for every channel; it gives (channel, payload) of each notification.
 
-        The implementation quotes the names (E-16). Iterating raises when the connection is lost: what was sent
+        The implementation quotes the names. Iterating raises when the connection is lost: what was sent
         meanwhile is unknown, so subscribe again and look again.
         """
         ...
@@ -280,7 +281,7 @@ ENCODE_URL = "percent-encode special characters of user and password: % as %25, 
 
 
 def known_settings(provider: str, given: BackendSettings, known: Collection[str]) -> dict[str, Any]:
-    """What is given but `channel`, the engine's database, which is lent to every backend (B-74).
+    """What is given but `channel`, the engine's database, which is lent to every backend.
 
     Raises `MessagingError` when there is anything else than `known`.
     """
@@ -291,7 +292,7 @@ def known_settings(provider: str, given: BackendSettings, known: Collection[str]
 
 
 def is_clear_url(url: str) -> bool:
-    """True for a broker's URL in which no part of a password passes for a host, a port or a path (C-155).
+    """True for a broker's URL in which no part of a password passes for a host, a port or a path.
 
     A raw `/`, `?` or `#` in a password ends the address too early: its port is no number then, or `@` comes later.
     """

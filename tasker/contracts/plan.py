@@ -50,12 +50,12 @@ class RetryPolicy:
     """Share of the delay that may be added or taken away, 0.0 to 1.0; `full`: anything from nothing to the delay."""
     profile: str | None = None
     delays_ms: tuple[int, ...] = ()
-    """Delay after the first, second ... failure, in place of `backoff`; the last one repeats (D-82, F-35)."""
+    """Delay after the first, second ... failure, in place of `backoff`; the last one repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerPolicy:
-    """When a circuit breaker opens and closes (A-66, H-83)."""
+    """When a circuit breaker opens and closes."""
 
     failure_threshold: int = BREAKER_FAILURES
     """Failures in a row that open it."""
@@ -67,7 +67,7 @@ class BreakerPolicy:
 
 @dataclass(frozen=True, slots=True)
 class StepBreaker(BreakerPolicy):
-    """The breaker around the handler of a step, in each worker (H-84)."""
+    """The breaker around the handler of a step, in each worker."""
 
     name: str | None = None
     """What the handler depends on: in a worker the steps with this name and policy share one; None: its own."""
@@ -85,7 +85,7 @@ class HandlerRef:
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """Advice for batch workers, copied into the inputs of each instance (C-68)."""
+    """Advice for batch workers, copied into the inputs of each instance."""
 
     batch_size: int | None = None
     parallelism: int | None = None
@@ -109,7 +109,7 @@ class StepPlan:
     depends_on: tuple[str, ...]
     """Declared dependencies, in the order of the file."""
     static: bool
-    """True: the step exists from the start of the task. False: an expansion creates it (C-10)."""
+    """True: the step exists from the start of the task. False: an expansion creates it."""
     retry: RetryPolicy = RetryPolicy()
     inherits: tuple[str, ...] = ()
     """Fields of `retry` about which the template says nothing: a fleet's settings give them at submission."""

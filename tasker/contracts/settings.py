@@ -24,7 +24,7 @@ class Substituted(str):
 
 
 class Table(BaseModel):
-    """One TOML table. Unknown keys and wrong types are errors; `model_fields_set` tells what was written (C-158)."""
+    """One TOML table. Unknown keys and wrong types are errors; `model_fields_set` tells what was written."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=(), defer_build=True
@@ -93,7 +93,7 @@ def choice(default: str, meaning: str, **notes: Any) -> Any:
 
 
 def several(default: tuple[Any, ...], meaning: str, **notes: Any) -> Any:
-    """A list, which replaces the one of a lower layer as a whole (C-149)."""
+    """A list, which replaces the one of a lower layer as a whole."""
     return Field(default, description=meaning, json_schema_extra=notes, strict=False)
 
 

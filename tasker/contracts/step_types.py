@@ -16,20 +16,20 @@ class Creates(Enum):
 
     NOTHING = "nothing"
     BRANCHES = "branches"
-    """Those of the steps below it that its handler names (C-20)."""
+    """Those of the steps below it that its handler names."""
     BATCHES = "batches"
-    """An instance of the pattern below it for each batch that its handler cuts (C-50)."""
+    """An instance of the pattern below it for each batch that its handler cuts."""
 
 
 class Origin(Enum):
-    """How a step comes to be (C-10)."""
+    """How a step comes to be."""
 
     PLAIN = "plain"
     """With the task; below a step that creates branches, when it is chosen or everything that it depends on exists."""
     BATCH = "batch"
     """The template has a pattern, and there is an instance of it for each batch."""
     CONVERGENCE = "convergence"
-    """Once nothing above it is undecided; it waits for those of its dependencies that exist (C-37 .. C-39)."""
+    """Once nothing above it is undecided; it waits for those of its dependencies that exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ _STANDARD = Traits("runs when all its dependencies are complete", "box", ("[", "
 
 
 class StepType(StrEnum):
-    """The types of step (C-6, C-220, C-221); aliases are resolved by the compiler."""
+    """The types of step; aliases are resolved by the compiler."""
 
     traits: Traits
 

@@ -72,7 +72,7 @@ MIGRATION: Mapping[str, int | str] = {**SESSION, "statement_timeout": 0, "lock_t
 
 @dataclass(frozen=True, slots=True)
 class PoolSettings:
-    """The size of a pool and its patience (F-222). Times are seconds."""
+    """The size of a pool and its patience. Times are seconds."""
 
     max_connections: int = MAX_CONNECTIONS
     min_connections: int = MIN_CONNECTIONS

@@ -59,7 +59,7 @@ class Pool(Statements, Generic[C]):
         self._timer: asyncio.TimerHandle | None = None
         self._slow = SlowWaits()
         self.counts: Counter[str] = Counter()
-        """`acquires`, `slow_acquires`, `exhausted` and `answered` since the start (G-61)."""
+        """`acquires`, `slow_acquires`, `exhausted` and `answered` since the start."""
         self._waits = Histogram(
             "tasker_db_pool_wait_duration_milliseconds", "A wait for a connection of this process.", WAIT_BOUNDS_MS
         )

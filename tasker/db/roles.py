@@ -1,4 +1,4 @@
-"""Database roles for the kinds of processes, with the least rights each (H-156)."""
+"""Database roles for the kinds of processes, with the least rights each."""
 
 from __future__ import annotations
 

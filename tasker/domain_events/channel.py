@@ -19,7 +19,7 @@ class InProcessChannel:
         self._events: deque[dict[str, Any]] = deque()
 
     def send(self, event: dict[str, Any]) -> bool:
-        """Add an event; False, and one more in `dropped`, when the queue is full (D-155)."""
+        """Add an event; False, and one more in `dropped`, when the queue is full."""
         if len(self._events) >= self.capacity:
             self.dropped += 1
             return False

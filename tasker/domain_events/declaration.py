@@ -13,7 +13,7 @@ DeliveryMode = Literal["durable", "fast", "broadcast"]
 
 
 class EventDeclaration(Model):
-    """One entry of `publishes_events` (D-155)."""
+    """One entry of `publishes_events`."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -38,10 +38,10 @@ class StepResult(Model):
 
 
 class StepEventContext(Model):
-    """The step that an event is about; `result` holds the handler's own keys (D-152).
+    """The step that an event is about; `result` holds the handler's own keys.
 
     A publisher finds beside it what a template declares of the event, what the attempt came to with the metadata that
-    the handler gave it, and what the handler was called with: `step_context` is a `StepContext` (A-109).
+    the handler gave it, and what the handler was called with: `step_context` is a `StepContext`.
     """
 
     task_uuid: str

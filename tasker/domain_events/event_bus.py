@@ -1,4 +1,4 @@
-"""Functions that hear of the events of this process (A-110)."""
+"""Functions that hear of the events of this process."""
 
 from __future__ import annotations
 

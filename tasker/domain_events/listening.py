@@ -1,4 +1,4 @@
-"""How one subscriber hears of events: in a thread of its own, behind a bounded queue. Nobody waits for it (A-112)."""
+"""How one subscriber hears of events: in a thread of its own, behind a bounded queue. Nobody waits for it."""
 
 from __future__ import annotations
 

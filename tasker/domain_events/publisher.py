@@ -1,4 +1,4 @@
-"""Publishing events about finished steps (D-151)."""
+"""Publishing events about finished steps."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def publish_domain_event(
     `delivery_mode` is `durable`, `fast` or `broadcast`, and `condition` one of those of `publishes_events`.
 
     Returns False where it will not be published: its payload is no JSON or too large, or no handler is running here.
-    The reason is in the log and in `tasker events list --withheld`; the step goes on (A-99). Raises `ValidationError`
+    The reason is in the log and in `tasker events list --withheld`; the step goes on. Raises `ValidationError`
     for a name, a condition or a mode that no event can have.
     """
     return publish_to(publishing.get(), name, payload, condition, delivery_mode)

@@ -1,4 +1,4 @@
-"""Subscribers to begin with: one that logs every event, one that counts (A-111)."""
+"""Subscribers to begin with: one that logs every event, one that counts."""
 
 from __future__ import annotations
 

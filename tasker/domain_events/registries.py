@@ -1,4 +1,4 @@
-"""Who publishes and who subscribes in this process (D-154)."""
+"""Who publishes and who subscribes in this process."""
 
 from __future__ import annotations
 

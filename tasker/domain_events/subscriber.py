@@ -1,4 +1,4 @@
-"""Taking part in events of this process (D-153)."""
+"""Taking part in events of this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BaseSubscriber(ABC):
     """Handles the events whose name fits one of its patterns (`payment.*`, `order.completed`).
 
     `handle` and the hooks around it may be async: they run in the subscriber's own thread, all in one event loop, and
-    are cancelled when one takes longer than `dispatch_timeout_ms` (A-110, A-112).
+    are cancelled when one takes longer than `dispatch_timeout_ms`.
     """
 
     failed = 0

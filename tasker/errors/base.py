@@ -11,7 +11,7 @@ class TaskerError(Exception):
 
     Parameters: `retryable` overrides the class's default; `metadata` and `context` are free mappings kept with the
     failure; `error_code` is the application's own code; `retry_after` is the delay in seconds that the failure asks
-    for before the next attempt; `hint` tells the reader what to do. `str(error)` is the message alone (D-120, D-121).
+    for before the next attempt; `hint` tells the reader what to do. `str(error)` is the message alone.
     """
 
     retryable: bool = True

@@ -98,7 +98,7 @@ class NotStorable(TaskerError):
 class DuplicateTask(TaskerError):
     """A task of the same identity exists: `task_uuid`, its `state` and the number of its `steps` when it was found.
 
-    All three stay out of the message and of `to_dict`, which may reach a stranger (D-58).
+    All three stay out of the message and of `to_dict`, which may reach a stranger.
     """
 
     retryable: bool = False
@@ -126,7 +126,7 @@ class IdempotencyKeyReused(DuplicateTask):
 
 
 class Overloaded(TaskerError):
-    """New work is refused for now; `retry_after` says for how many seconds (A-45). Nothing was created."""
+    """New work is refused for now; `retry_after` says for how many seconds. Nothing was created."""
 
     error_type = "overloaded"
 
@@ -193,7 +193,7 @@ class ConnectionLost(DatabaseUnavailable):
 
 
 class DatabaseBreakerOpen(DatabaseUnavailable):
-    """The database kept failing and is not asked for now; `retry_after` says for how many seconds (A-62)."""
+    """The database kept failing and is not asked for now; `retry_after` says for how many seconds."""
 
     error_type = "database_breaker_open"
 

@@ -1,4 +1,4 @@
-"""What a handler raises to say how its attempt failed. `retryable` alone decides what happens next (D-118)."""
+"""What a handler raises to say how its attempt failed. `retryable` alone decides what happens next."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class BusinessLogicError(PermanentError):
 
 
 class StepExecutionError(TaskerError):
-    """Raised inside `call`, it equals returning that failure (D-120). `error_type` is free text."""
+    """Raised inside `call`, it equals returning that failure. `error_type` is free text."""
 
     def __init__(
         self,

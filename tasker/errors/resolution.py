@@ -18,7 +18,7 @@ class MissingCallable(NamedTuple):
 
 
 class ResolutionError(TaskerError):
-    """No resolver of the chain knows the callable (D-40). Resolvers of others may raise it without a message."""
+    """No resolver of the chain knows the callable. Resolvers of others may raise it without a message."""
 
     retryable: bool = False
     error_type = "handler_not_found"
@@ -32,7 +32,7 @@ class ResolverNotFoundError(ResolutionError):
 
 
 class MethodNotFound(ResolutionError):
-    """The handler has no public method of the name that the template gives (D-43)."""
+    """The handler has no public method of the name that the template gives."""
 
 
 class HandlerNotFound(ResolutionError):

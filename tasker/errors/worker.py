@@ -1,4 +1,4 @@
-"""What starting and stopping a worker reports (D-120, D-168)."""
+"""What starting and stopping a worker reports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tasker.errors.base import TaskerError
 
 
 class WorkerNotInitializedError(TaskerError, RuntimeError):
-    """The call needs a running worker and there is none (E-152)."""
+    """The call needs a running worker and there is none."""
 
     error_type = "worker_not_initialized"
 

@@ -2,7 +2,7 @@
 
 A wake-up may be lost only between a look and the mark "asleep"; therefore the worker marks itself asleep, commits, and
 looks once more before it waits (rule 7). How long it waits then depends on how the process learns of work: for ever, or
-with polls that back off with jitter (H-45). Only whoever is marked is woken, so the mark is set as soon as nothing is
+with polls that back off with jitter. Only whoever is marked is woken, so the mark is set as soon as nothing is
 there, and stays until the worker has been up for a while: short work costs no marks, and no moment is without one.
 """
 

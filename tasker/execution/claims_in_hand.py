@@ -101,7 +101,8 @@ class InFlightClaims:
         )
 
     def stop_all(self, end: type[ClaimLost] | type[ClaimReleased]) -> None:
-        """Stop every handler, and those of claims that are still to come: an answer may be under way. `ClaimReleased`: their
+        """Stop every handler, and those of claims that are still to come: an answer may be under way. `ClaimReleased`:
+        their
         steps are given back without an attempt."""
         self._end = end
         self.stop_steps(list(self._in_hand), end)

@@ -1,6 +1,6 @@
 """What has ended and is not stored yet: results to bring, claims to give back, between the worker and its collector.
 
-A result is never dropped (A-44): one whose write failed is here again. While it is full nothing more is claimed.
+A result is never dropped: one whose write failed is here again. While it is full nothing more is claimed.
 """
 
 from __future__ import annotations

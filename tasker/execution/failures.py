@@ -29,7 +29,7 @@ def failed_here(error: BaseException, canceller: str = "code outside of handlers
 
 
 def log_failure(claim: Claim, step: StepPlan, failure: Failure) -> None:
-    """A WARNING for a failure that is tried again, an ERROR with the traceback for one that ends the step (E-116)."""
+    """A WARNING for a failure that is tried again, an ERROR with the traceback for one that ends the step."""
     decision = decide_failure(step.retry, claim.attempt, failure, 0.5)
     if isinstance(decision, Fail):
         phrase = FOR_GOOD.get(decision.reason, REFUSED)

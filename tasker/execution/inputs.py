@@ -107,7 +107,7 @@ class InputCache:
         )
 
     def dependency_results(self, task: TaskInputs, plan: Plan, step: StepPlan) -> CopyOnRead:
-        """The results of all ancestors that have one, by step name (C-44), sorted; instances by their numbers."""
+        """The results of all ancestors that have one, by step name, sorted; instances by their numbers."""
         results, ancestors = task.results, plan.above.of(step.name)
         if step.name not in plan.below_dynamic:
             return _copied(results, [name for name in ancestors if name in results])

@@ -43,7 +43,7 @@ class Slots:
         self._freed = asyncio.Event()
         self._closed = False
         self.holds: Counter[str] = Counter()
-        """How often nothing or little more was taken on, by reason (A-46)."""
+        """How often nothing or little more was taken on, by reason."""
 
     def close(self) -> None:
         """No slot is free any more: the worker takes on nothing."""

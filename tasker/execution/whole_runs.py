@@ -50,7 +50,8 @@ class LocalTaskTracker:
 
 
 class LocalTask:
-    """One submission with what this process sees of its task: as `EagerStarter` by way of `starter`, to be left at the end.
+    """One submission with what this process sees of its task: as `EagerStarter` by way of `starter`, to be left at the
+    end.
 
     Its report is what a query would say, word for word; where anything is not known there is none.
     """

@@ -2,7 +2,7 @@
 
 Claims come from the queue (`Claimer`), from the answers to results (hand-over) and from whoever promotes retries; they
 all go through `accept`. Results are collected while the previous write is under way and go in the next (group commit
-without a timer). Every claimed step produces a result or is given back (B-106).
+without a timer). Every claimed step produces a result or is given back.
 """
 
 from __future__ import annotations

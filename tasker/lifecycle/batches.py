@@ -1,4 +1,4 @@
-"""The outcome of a batchable step, read strictly, and the inputs of its workers (C-50 .. C-55, C-66 .. C-69, C-87)."""
+"""The outcome of a batchable step, read strictly, and the inputs of its workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasker.contracts.plan import BatchSettings
 from tasker.lifecycle.outcomes import describe, did_you_mean, is_count, malformed, outcome_of, refuse_unknown_keys
 
 PLACEHOLDER_CURSOR: Mapping[str, Any] = {"batch_id": "001", "start_cursor": 0, "end_cursor": 0, "batch_size": 0}
-"""The cursor of the one worker that stands in for no batches (C-76)."""
+"""The cursor of the one worker that stands in for no batches."""
 
 _EXAMPLE = (
     "self.batch_analyzer_success(cursor_configs=..., total_items=..., worker_template_name=...), or "
@@ -39,7 +39,7 @@ class ParsedBatches:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What looks like lost or doubled items: never a reason to refuse, sparse ranges are legal (C-87)."""
+        """What looks like lost or doubled items: never a reason to refuse, sparse ranges are legal."""
         return tuple(_warnings(self))
 
 
@@ -67,7 +67,7 @@ def parse_batches(result: Any) -> ParsedBatches:
 
 
 def worker_inputs(cursor: Mapping[str, Any], settings: BatchSettings | None, *, no_op: bool = False) -> dict[str, Any]:
-    """The inputs of one worker (C-68)."""
+    """The inputs of one worker."""
     advice = settings or BatchSettings()
     return {
         "cursor": dict(cursor),
@@ -81,12 +81,12 @@ def worker_inputs(cursor: Mapping[str, Any], settings: BatchSettings | None, *, 
 
 
 def instance_name(pattern: str, index: int) -> str:
-    """The name of the worker at `index` (from 0): `process_001`; beyond 999 the number grows a digit (C-66)."""
+    """The name of the worker at `index` (from 0): `process_001`; beyond 999 the number grows a digit."""
     return f"{pattern}_{batch_id(index)}"
 
 
 def instance_number(name: str, pattern: str) -> int:
-    """The number in an instance's name: instances are ordered by it, not by text (C-66)."""
+    """The number in an instance's name: instances are ordered by it, not by text."""
     return int(name.removeprefix(f"{pattern}_"))
 
 

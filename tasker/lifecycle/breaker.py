@@ -1,4 +1,4 @@
-"""A circuit breaker as a state machine: calls and times in, decisions out; it knows no clock (A-59, A-60, H-82).
+"""A circuit breaker as a state machine: calls and times in, decisions out; it knows no clock.
 
 Closed, it lets everything pass and counts failures in a row. Open, it refuses until its timeout has passed. Half-open,
 it lets one call at a time pass as a trial: a failure opens it again, enough successes in a row close it.
@@ -55,7 +55,7 @@ class BreakerHealth:
 
 
 def health(readings: Sequence[BreakerReading]) -> BreakerHealth:
-    """The health of a process by its breakers: the worst of them counts, and the open ones say why (A-68)."""
+    """The health of a process by its breakers: the worst of them counts, and the open ones say why."""
     states = [reading.state for reading in readings]
     status = "healthy"
     if BreakerState.OPEN in states:
@@ -80,7 +80,7 @@ class CircuitBreaker:
     Every call is asked for with `allow` and, if allowed, reported with its permit: by `succeeded` or `failed` - or by
     `abandoned` when it says nothing about what the breaker guards. A call that began before the last opening says
     nothing of the time after it: its report is counted and moves nothing. The breaker closes `settle_seconds` after it
-    opened at the earliest, so that it does not flutter; opening and forcing are never put off (A-66).
+    opened at the earliest, so that it does not flutter; opening and forcing are never put off.
     """
 
     def __init__(self, name: str, policy: BreakerPolicy | None = None, *, settle_seconds: float = 0.0) -> None:
@@ -147,7 +147,7 @@ class CircuitBreaker:
         return permit <= self._last_before_opening
 
     def encouraged(self, now: float) -> None:
-        """Something else shows that it may work again: an open breaker lets a trial pass now (H-88)."""
+        """Something else shows that it may work again: an open breaker lets a trial pass now."""
         if self._open_until is not None:
             self._open_until = min(self._open_until, now)
 
@@ -164,7 +164,7 @@ class CircuitBreaker:
         self._failures = self._successes = 0
 
     def is_healthy(self, now: float) -> bool:
-        """True while it is closed (A-68)."""
+        """True while it is closed."""
         return self.state(now) is BreakerState.CLOSED
 
     def metrics(self) -> BreakerCounts:

@@ -1,4 +1,4 @@
-"""What a decision or batchable step may choose, and how far that may go (C-29 .. C-33, C-52, C-76)."""
+"""What a decision or batchable step may choose, and how far that may go."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class ExpansionLimits:
-    """How far a task may grow (C-32, C-60). A decision's depth counts the decisions above it and itself."""
+    """How far a task may grow. A decision's depth counts the decisions above it and itself."""
 
     max_decision_depth: int = SINGLE_PROCESS_DECISION_DEPTH
     warn_decision_depth: int = SINGLE_PROCESS_WARN_DECISION_DEPTH
@@ -32,7 +32,7 @@ DEFAULT_LIMITS = ExpansionLimits()
 
 
 def check_depth(growth: GraphDelta, limits: ExpansionLimits) -> list[str]:
-    """Refuses a decision that is too deep; warns before it comes to that (C-33)."""
+    """Refuses a decision that is too deep; warns before it comes to that."""
     depth = _depth(growth)
     if depth > limits.max_decision_depth:
         raise OutcomeError(
@@ -45,7 +45,7 @@ def check_depth(growth: GraphDelta, limits: ExpansionLimits) -> list[str]:
 
 
 def _depth(growth: GraphDelta) -> int:
-    """The longest chain of decisions that exist, one above the other, down to the parent and with it (C-33)."""
+    """The longest chain of decisions that exist, one above the other, down to the parent and with it."""
     depths: dict[str, int] = {}
     for step in growth.plan.steps:
         counts = step.type.creates is Creates.BRANCHES and growth.exists(step.name)
@@ -54,7 +54,7 @@ def _depth(growth: GraphDelta) -> int:
 
 
 def check_names(growth: GraphDelta, decision: ParsedDecision, limits: ExpansionLimits) -> list[str]:
-    """Refuses names that cannot be created here; warns about those that change nothing (C-29, C-30)."""
+    """Refuses names that cannot be created here; warns about those that change nothing."""
     parent, count = growth.parent, len(decision.step_names)
     if count > limits.max_steps_per_decision:
         raise OutcomeError(
@@ -111,7 +111,7 @@ def check_batches(parent: StepPlan, outcome: ParsedBatches, limits: ExpansionLim
 
 
 def worker_pattern(growth: GraphDelta, outcome: ParsedBatches) -> tuple[str | None, list[str]]:
-    """The step that the workers are made from: the outcome names it, or it is the one below (C-52, C-76)."""
+    """The step that the workers are made from: the outcome names it, or it is the one below."""
     by_name, parent = growth.plan.by_name, growth.parent
     patterns = [name for name in growth.plan.dependents[parent.name] if by_name[name].type.is_pattern]
     if outcome.pattern is None:

@@ -1,4 +1,4 @@
-"""Whether a convergence has a reason to exist when nothing that it joins does (C-38)."""
+"""Whether a convergence has a reason to exist when nothing that it joins does."""
 
 from __future__ import annotations
 

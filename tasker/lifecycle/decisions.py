@@ -1,4 +1,4 @@
-"""The outcome of a decision step, read strictly (C-20 .. C-24, C-30, C-231)."""
+"""The outcome of a decision step, read strictly."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def parse_decision(result: Any) -> ParsedDecision:
     """The decision in a step's result.
 
     Takes the wire form (`type`, `step_names`) and the published class's own (`decision_type`, `next_step_names`).
-    Repeated names count once (C-30). Raises `OutcomeError` for everything else: no outcome, an unknown type or key,
-    an empty `create_steps`, steps that the template does not declare (C-12, C-22, C-247).
+    Repeated names count once. Raises `OutcomeError` for everything else: no outcome, an unknown type or key,
+    an empty `create_steps`, steps that the template does not declare.
     """
     outcome = outcome_of(result, DECISION_KEY, _EXAMPLE)
     type_key, names_key, known = decision_form(outcome)

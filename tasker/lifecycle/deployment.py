@@ -1,4 +1,4 @@
-"""Deployment modes: how a process may learn of work, and what becomes of it when its listener is lost (B-1 .. B-8).
+"""Deployment modes: how a process may learn of work, and what becomes of it when its listener is lost.
 
 Times are monotonic seconds that the caller gives.
 """
@@ -31,7 +31,7 @@ MINUTE = 60.0
 
 
 class DeploymentMode(StrEnum):
-    """How a process is told to learn of work. Each process has its own mode; a fleet may mix them (B-2)."""
+    """How a process is told to learn of work. Each process has its own mode; a fleet may mix them."""
 
     POLLING_ONLY = "PollingOnly"
     EVENT_DRIVEN_ONLY = "EventDrivenOnly"
@@ -42,7 +42,7 @@ USUAL_MODE = DeploymentMode(DEPLOYMENT_MODE)
 
 
 def effective_mode(configured: DeploymentMode, capabilities: Capabilities) -> DeploymentMode:
-    """What a mode means on a backend (B-3): no events without push, no polls below a push that is never lost."""
+    """What a mode means on a backend: no events without push, no polls below a push that is never lost."""
     if not capabilities.push:
         return DeploymentMode.POLLING_ONLY
     if configured is DeploymentMode.HYBRID and not capabilities.fallback_polling:
@@ -51,7 +51,7 @@ def effective_mode(configured: DeploymentMode, capabilities: Capabilities) -> De
 
 
 class MessageSource(StrEnum):
-    """Where a listener stands (B-8). Work is processed in each of them; what differs is who finds it."""
+    """Where a listener stands. Work is processed in each of them; what differs is who finds it."""
 
     CONNECTING = "connecting"
     EVENT_DRIVEN = "event_driven"
@@ -148,7 +148,7 @@ def longest_pause(settings: EventSettings, mode: DeploymentMode, listening: bool
 
 
 class HealthStatus(StrEnum):
-    """Levels of health, best first (B-6)."""
+    """Levels of health, best first."""
 
     HEALTHY = "Healthy"
     DEGRADED = "Degraded"
@@ -166,7 +166,7 @@ class ListeningHealth:
 
 @dataclass(frozen=True, slots=True)
 class EventSystemStatistics:
-    """What has come of looking for work since the start (B-5). Only successes count as processed."""
+    """What has come of looking for work since the start. Only successes count as processed."""
 
     events_processed: int
     """Looks that found work."""
@@ -259,7 +259,7 @@ def judge_health(
     running: bool = True,
     lost: ListenerState | None = None,
 ) -> ListeningHealth:
-    """How well a process learns of work; `lost` is a listener to which nothing arrives, if there is one (B-6)."""
+    """How well a process learns of work; `lost` is a listener to which nothing arrives, if there is one."""
     if not running:
         return ListeningHealth(HealthStatus.CRITICAL, "it does not run")
     if settings.health_enabled and (reason := _too_many_errors(settings, tally, now)):

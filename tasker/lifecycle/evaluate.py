@@ -1,4 +1,4 @@
-"""How the progress of a task reads (F-47 .. F-51). Where a task goes is decided by SQL: `tasker.task_target`."""
+"""How the progress of a task reads. Where a task goes is decided by SQL: `tasker.task_target`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class StepCounts:
 
     total: int
     done: int = 0
-    """`complete` and `resolved_manually` (F-24)."""
+    """`complete` and `resolved_manually`."""
     error: int = 0
     cancelled: int = 0
     active: int = 0
-    """`enqueued`, `in_progress` and both parked states: anything that will report without help (F-47)."""
+    """`enqueued`, `in_progress` and both parked states: anything that will report without help."""
     retry: int = 0
     """`waiting_for_retry`."""
     ready_held: int = 0
@@ -25,7 +25,7 @@ class StepCounts:
 
 
 class ExecutionStatus(StrEnum):
-    """How a task's execution stands, derived from its steps (F-49)."""
+    """How a task's execution stands, derived from its steps."""
 
     BLOCKED_BY_FAILURES = "blocked_by_failures"
     HAS_READY_STEPS = "has_ready_steps"
@@ -44,9 +44,9 @@ _ACTIONS = {
 
 
 def execution_status(counts: StepCounts) -> ExecutionStatus:
-    """The status for readers; the first rule that fits wins, blocked before ready (F-48, F-49).
+    """The status for readers; the first rule that fits wins, blocked before ready.
 
-    Every step in `error` blocks for good: a retryable failure never gets there (F-28).
+    Every step in `error` blocks for good: a retryable failure never gets there.
     """
     rules = (
         (counts.error > 0, ExecutionStatus.BLOCKED_BY_FAILURES),
@@ -58,17 +58,17 @@ def execution_status(counts: StepCounts) -> ExecutionStatus:
 
 
 def recommended_action(counts: StepCounts) -> str:
-    """What should happen next, by the execution status (F-50)."""
+    """What should happen next, by the execution status."""
     return _ACTIONS[execution_status(counts)]
 
 
 def health_status(counts: StepCounts) -> str:
-    """`blocked`, `recovering` (failures that will be retried) or `healthy` (F-50)."""
+    """`blocked`, `recovering` (failures that will be retried) or `healthy`."""
     if counts.error:
         return "blocked"
     return "recovering" if counts.retry else "healthy"
 
 
 def completion_percentage(counts: StepCounts) -> float:
-    """Done steps per hundred; 100 for a task without steps (F-47)."""
+    """Done steps per hundred; 100 for a task without steps."""
     return 100.0 * counts.done / counts.total if counts.total else 100.0

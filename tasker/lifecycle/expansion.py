@@ -1,4 +1,4 @@
-"""What completing a decision or batchable step adds to its task: the planner of dynamic graphs (C-26 .. C-46).
+"""What completing a decision or batchable step adds to its task: the planner of dynamic graphs.
 
 The planner is a pure function of the compiled plan, the step that completed, its result and the steps that exist. It
 never adds a parent to a step that exists, so what it plans cannot form a cycle.
@@ -38,11 +38,11 @@ from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem
 def expand(
     plan: Plan, parent: str, result: Any, existing: Existing, limits: ExpansionLimits = DEFAULT_LIMITS
 ) -> Expansion:
-    """The steps to create when `parent` completes with `result`, in topological order (C-43).
+    """The steps to create when `parent` completes with `result`, in topological order.
 
     `existing` are all steps of the task, `parent` among them; a step counts as open until it is complete or resolved,
-    so a decision in `error` is open: a person may still make it decide. What exists is never planned again (C-41).
-    Raises `OutcomeError` when the outcome cannot be followed: the permanent failure of `parent` (C-22, C-29, C-52).
+    so a decision in `error` is open: a person may still make it decide. What exists is never planned again.
+    Raises `OutcomeError` when the outcome cannot be followed: the permanent failure of `parent`.
     """
     step = _template_step(plan, parent, existing)
     if step.type.creates is Creates.BRANCHES:
@@ -53,7 +53,7 @@ def expand(
 
 
 def expand_resolved(plan: Plan, parent: str, existing: Existing, limits: ExpansionLimits = DEFAULT_LIMITS) -> Expansion:
-    """The same for a step that a person resolved, without a result: no branches, no batches (C-46)."""
+    """The same for a step that a person resolved, without a result: no branches, no batches."""
     step = _template_step(plan, parent, existing)
     if step.type.creates is Creates.BRANCHES:
         return _decide(plan, step, NO_BRANCHES, existing, limits)
@@ -68,7 +68,7 @@ def _template_step(plan: Plan, parent: str, existing: Existing) -> StepPlan:
 
 
 def _stray_outcomes(step: StepPlan, result: Any) -> tuple[str, ...]:
-    """An outcome in the result of a step that decides nothing is ignored, and said (C-22)."""
+    """An outcome in the result of a step that decides nothing is ignored, and said."""
     if not isinstance(result, Mapping):
         return ()
     return tuple(
@@ -135,7 +135,7 @@ def _close(growth: GraphDelta, chosen: frozenset[str], cut: ParsedBatches) -> No
 
 
 def _add_workers(growth: GraphDelta, pattern: StepPlan, cut: ParsedBatches) -> None:
-    """One worker per cursor; without any, the placeholder that keeps the shape of the graph (C-66, C-75)."""
+    """One worker per cursor; without any, the placeholder that keeps the shape of the graph."""
     parents = (growth.parent.name, *growth.instances_of(pattern.depends_on))
     for index, cursor in enumerate(cut.cursors or (PLACEHOLDER_CURSOR,)):
         inputs = worker_inputs(cursor, pattern.batch, no_op=not cut.cursors)
@@ -143,7 +143,7 @@ def _add_workers(growth: GraphDelta, pattern: StepPlan, cut: ParsedBatches) -> N
 
 
 def _add_convergence(growth: GraphDelta, step: StepPlan) -> None:
-    """Waits for those of its dependencies that exist, once nothing above it is undecided (C-37 .. C-39)."""
+    """Waits for those of its dependencies that exist, once nothing above it is undecided."""
     if growth.waits_for_decision(step):
         return
     parents = growth.instances_of(step.depends_on)
@@ -152,9 +152,9 @@ def _add_convergence(growth: GraphDelta, step: StepPlan) -> None:
 
 
 def _follows(growth: GraphDelta, step: StepPlan) -> bool:
-    """True for a step that needs no choice: everything that it depends on exists (C-42).
+    """True for a step that needs no choice: everything that it depends on exists.
 
-    A step directly below a decision is a branch, and comes to life only when a decision names it (C-15).
+    A step directly below a decision is a branch, and comes to life only when a decision names it.
     """
     by_name = growth.plan.by_name
     is_branch = any(by_name[name].type.creates is Creates.BRANCHES for name in step.depends_on)
@@ -162,7 +162,7 @@ def _follows(growth: GraphDelta, step: StepPlan) -> bool:
 
 
 def _orphans(growth: GraphDelta) -> list[str]:
-    """Convergences that were created although nothing that they join exists (C-38)."""
+    """Convergences that were created although nothing that they join exists."""
     by_name, parent = growth.plan.by_name, growth.parent.name
     return [
         f"none of the dependencies of '{step.name}' exists; it runs after '{parent}'"

@@ -35,11 +35,11 @@ class GraphDelta:
         return name in self._instances
 
     def waits_for_decision(self, step: StepPlan) -> bool:
-        """True while an ancestor that exists may still create steps above this one (C-39)."""
+        """True while an ancestor that exists may still create steps above this one."""
         return step.name in self._undecided
 
     def instances_of(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The steps that exist for these template steps; a pattern stands for all its workers (C-37)."""
+        """The steps that exist for these template steps; a pattern stands for all its workers."""
         return tuple(instance for name in names for instance in self._instances.get(name, ()))
 
     def add(

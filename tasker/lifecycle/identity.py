@@ -1,4 +1,4 @@
-"""When two submissions are the same task (D-51 .. D-62)."""
+"""When two submissions are the same task."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def identity_hash(
 ) -> str:
     """The identity of a submission: `v1:` and 64 hexadecimal digits; equal identities are one task.
 
-    `plan_key` stands for namespace, name and version (D-62). An idempotency key decides under every strategy (D-53).
+    `plan_key` stands for namespace, name and version. An idempotency key decides under every strategy.
     Without one, `strict` takes the context and `always_unique` takes `fresh_id`, an identifier made for this
-    submission. Raises `IdentityError` for `caller_provided` without a key (D-54), for an empty key and for an unknown
+    submission. Raises `IdentityError` for `caller_provided` without a key, for an empty key and for an unknown
     strategy; `NotStorable` for a context that is not JSON.
     """
     if idempotency_key is not None:
@@ -56,7 +56,7 @@ def key_identity(plan_key: str, idempotency_key: str) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """JSON in one form for equal data: keys sorted, no white space, arrays in their order (D-57).
+    """JSON in one form for equal data: keys sorted, no white space, arrays in their order.
 
     Numbers that are equal as JSON are written alike (1.0 as 1, -0.0 as 0, 1e+20 with its digits). Text is kept code
     point by code point: composed and decomposed letters are different data. Raises `NotStorable` for what is not strict

@@ -24,7 +24,7 @@ class OutcomeProblem(StrEnum):
 class OutcomeError(TaskerError):
     """A decision or batchable step returned an outcome that cannot be followed.
 
-    It is that step's permanent failure, and nothing is created (C-22, C-29, C-52, C-247).
+    It is that step's permanent failure, and nothing is created.
     """
 
     retryable = False
@@ -41,7 +41,7 @@ def malformed(key: str, message: str, hint: str | None = None) -> OutcomeError:
 
 
 def outcome_of(result: Any, key: str, example: str) -> Mapping[str, Any]:
-    """The outcome that a result holds under `key`. Raises `OutcomeError` when there is none (C-22)."""
+    """The outcome that a result holds under `key`. Raises `OutcomeError` when there is none."""
     if not isinstance(result, Mapping) or key not in result:
         found = f"an object with {_listed(result)}" if isinstance(result, Mapping) else describe(result)
         message = f"the result has no '{key}'; found {found}"

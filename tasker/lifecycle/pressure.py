@@ -1,4 +1,4 @@
-"""When new work is refused, for how long, and how full a buffer is: decisions without IO (A-39, A-45, H-140)."""
+"""When new work is refused, for how long, and how full a buffer is: decisions without IO."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DepthLimits:
-    """Ready steps of a namespace: from `critical` on new tasks are refused, from `overflow` on urgent ones too (H-140).
+    """Ready steps of a namespace: from `critical` on new tasks are refused, from `overflow` on urgent ones too.
 
     Watchers see a `warning` at half of `critical`, and `overflow` when the depth has grown on regardless.
     """
@@ -45,7 +45,7 @@ class DepthLimits:
         return max(self.critical, self.overflow) if priority > 0 else self.critical
 
     def retry_after(self, depth: int, per_second: float | None, priority: int = 0) -> int | None:
-        """None when new tasks are taken; else whole seconds until half of the limit is free at that rate (A-39)."""
+        """None when new tasks are taken; else whole seconds until half of the limit is free at that rate."""
         limit = self.limit(priority)
         if depth < limit:
             return None

@@ -1,4 +1,4 @@
-"""Whether and when a failed attempt is repeated (D-72 .. D-85, F-25, F-32, H-69 .. H-74)."""
+"""Whether and when a failed attempt is repeated."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Fail:
 
 
 def is_eligible(attempts: int | None, retryable: bool | None, max_attempts: int | None) -> bool:
-    """True when the step may run once more, backoff aside (D-72, F-25).
+    """True when the step may run once more, backoff aside.
 
     `attempts` counts finished executions; None means the defaults 0, True and 3. The first execution is always
-    allowed, whatever `retryable` and `max_attempts` say (D-73, D-75).
+    allowed, whatever `retryable` and `max_attempts` say.
     """
     done = attempts or 0
     limit = MAX_ATTEMPTS if max_attempts is None else max_attempts
@@ -55,7 +55,7 @@ def decide_failure(policy: RetryPolicy, attempt: int, failure: Failure, random: 
     """What follows the failure of execution number `attempt` (from 1).
 
     `random` in [0.0, 1.0) places the delay inside the policy's jitter. The delay that the failure itself asks for
-    (`retry_after`, seconds) wins over the policy's and is not capped by it (F-32, D-82).
+    (`retry_after`, seconds) wins over the policy's and is not capped by it.
     """
     if not failure.retryable:
         return Fail(FailReason.NOT_RETRYABLE, "the failure is permanent")
@@ -83,7 +83,7 @@ def delay_ms(policy: RetryPolicy, failures: int, random: float = 0.5) -> int:
     """Milliseconds to wait after failure number `failures` (from 1), never above the policy's cap.
 
     With jitter j the delay is drawn evenly from (1 - j) to (1 + j) times the plain one, with full jitter from 0 to 1
-    times it (H-73); `random` 0.5 is the middle.
+    times it; `random` 0.5 is the middle.
     """
     strategy = _listed if policy.delays_ms else _STRATEGIES[policy.backoff]
     plain = min(strategy(policy, failures), policy.max_backoff_ms)

@@ -1,4 +1,4 @@
-"""How many workers a namespace should have (H-61, H-62): pure; who starts and stops them is somebody else."""
+"""How many workers a namespace should have: pure; who starts and stops them is somebody else."""
 
 from __future__ import annotations
 

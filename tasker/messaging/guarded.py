@@ -1,8 +1,8 @@
 """A circuit breaker around a backend: while the provider keeps failing, sending and receiving fail at once.
 
 Acknowledging, giving back and extending pass by it: their failure is safe, the message comes again. So do the health
-check and subscriptions, which see the recovery and then let a trial pass at once, and everything about queues (A-65,
-B-20). A backend whose messages are part of the engine's own transactions is not wrapped: a breaker there would refuse
+check and subscriptions, which see the recovery and then let a trial pass at once, and everything about queues. A
+backend whose messages are part of the engine's own transactions is not wrapped: a breaker there would refuse
 changes of tasks.
 """
 

@@ -1,4 +1,4 @@
-"""Names of queues and channels, and which namespace a queue belongs to: one classifier for all of Tasker (D-7)."""
+"""Names of queues and channels, and which namespace a queue belongs to: one classifier for all of Tasker."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class QueueNames:
             check_queue_name(queue)
 
     def orchestration(self) -> tuple[str, str, str]:
-        """The three queues that orchestrators read (B-78)."""
+        """The three queues that orchestrators read."""
         return (self.task_requests, self.step_results, self.task_finalizations)
 
     def step_queue(self, namespace: str) -> str:
@@ -41,7 +41,7 @@ class QueueNames:
 
 
 def namespace_of(queue: str) -> str:
-    """The namespace that a queue's name carries (B-15, F-73); the backends' SQL follows the same rules.
+    """The namespace that a queue's name carries; the backends' SQL follows the same rules.
 
     `orchestration...` is `orchestration`, `worker_X_queue` is X (an empty X is `worker`), `X_queue` is X, any other
     name belongs to `default`.
@@ -55,7 +55,7 @@ def namespace_of(queue: str) -> str:
 
 
 def ready_channel(namespace: str) -> str:
-    """The channel on which a namespace's messages are announced (B-14). Quote it in LISTEN: it holds a dot."""
+    """The channel on which a namespace's messages are announced. Quote it in LISTEN: it holds a dot."""
     name = namespace if namespace == "orchestration" else check_namespace(namespace)
     return f"{CHANNEL_PREFIX}.{name}"
 

@@ -1,4 +1,4 @@
-"""MessagingService: what the engine and its users call, whichever backend is behind it (B-74, B-77)."""
+"""MessagingService: what the engine and its users call, whichever backend is behind it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class MessagingService:
         return queue
 
     async def send_step_message(self, namespace: str, hint: StepHint) -> int:
-        """Send one hint; the queue is made on first use. Returns the message's id. Published for programs (B-77)."""
+        """Send one hint; the queue is made on first use. Returns the message's id. Published for programs."""
         return await self.backend.send_message(await self.ensure_namespace(namespace), hint.encode())
 
     async def send_hints(self, entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -146,7 +146,7 @@ class MessagingService:
         return await self._send_json(self.names.task_requests, request)
 
     async def send_step_result(self, result: Mapping[str, Any]) -> int:
-        """Point to a stored result (step and token). Published for programs (B-77)."""
+        """Point to a stored result (step and token). Published for programs."""
         return await self._send_json(self.names.step_results, result)
 
     async def send_step_results(self, results: Sequence[Mapping[str, Any]], together: int = POINTED_AT) -> list[int]:

@@ -75,7 +75,7 @@ def failed_change(row: FoundStep | ParkedRow, error: Mapping[str, Any], worker: 
 
 
 def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> StepChange:
-    """The change for a claim that is given back without an attempt: to the queue, or to wait for `delay_ms` (H-85)."""
+    """The change for a claim that is given back without an attempt: to the queue, or to wait for `delay_ms`."""
     kind = "release" if delay_ms is None else "defer"
     change = simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, claim.worker)
     change["n"] = note

@@ -35,7 +35,7 @@ class MessageInbox(Protocol):
 
 
 class QueueActor:
-    """Deals with the messages of one queue until drained or cancelled (B-21, B-28).
+    """Deals with the messages of one queue until drained or cancelled.
 
     `caller` says who this process is, `poller` when to look without an announcement; `batch` is how many messages it
     takes at a time at most.

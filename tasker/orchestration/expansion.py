@@ -30,7 +30,7 @@ async def plan_expansion(engine: Engine, result: Result, *, read: bool = False) 
     """The change for a decision's or batchable step's result, with the steps it creates.
 
     The task's graph is read where its plan does not tell it, or if `read`: because that has turned out wrong.
-    A malformed outcome is a permanent failure of the step that says what is wrong; nothing is created (C-22, C-52).
+    A malformed outcome is a permanent failure of the step that says what is wrong; nothing is created.
     Whatever else is raised would be raised again each time, and hold up the results of others.
     """
     claim = result.claim

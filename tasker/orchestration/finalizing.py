@@ -1,4 +1,4 @@
-"""Tasks that are to be evaluated again: `orchestration_task_finalizations` (B-17, B-28, B-66)."""
+"""Tasks that are to be evaluated again: `orchestration_task_finalizations`."""
 
 from __future__ import annotations
 

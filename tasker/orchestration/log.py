@@ -1,4 +1,4 @@
-"""Log lines of what became of results: the steps that are complete, the tasks that are over (D-70, E-118)."""
+"""Log lines of what became of results: the steps that are complete, the tasks that are over."""
 
 from __future__ import annotations
 

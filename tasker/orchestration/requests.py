@@ -1,4 +1,4 @@
-"""Tasks that are asked for by message: `orchestration_task_requests` (B-17, B-28).
+"""Tasks that are asked for by message: `orchestration_task_requests`.
 
 Requests for one template become tasks in one transaction; messages are acknowledged after its commit. A request that
 comes again asks for the same task. One that cannot be met is set aside with the reason and holds nobody up (RT-49).

@@ -1,6 +1,6 @@
 """The clockwork of every process: retries that are due, sweeps, waking whoever sleeps (rule 14).
 
-A round goes through the breaker `task_readiness`: open, it is skipped, and everything else goes on (A-63).
+A round goes through the breaker `task_readiness`: open, it is skipped, and everything else goes on.
 """
 
 from __future__ import annotations

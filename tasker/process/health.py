@@ -1,4 +1,4 @@
-"""The health of a process: the worst of its areas, and why (B-7)."""
+"""The health of a process: the worst of its areas, and why."""
 
 from __future__ import annotations
 

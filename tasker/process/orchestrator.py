@@ -69,7 +69,7 @@ class Orchestrator:
             self._context.plugins.tell_failures()
 
     def health(self) -> ListeningHealth:
-        """How the process does: how it learns of work, its breakers, and what crashed (B-7)."""
+        """How the process does: how it learns of work, its breakers, and what crashed."""
         return process_health(self.events.health(), self.breakers.health(), self.supervisor.recent_crashes())
 
     async def _watch(self) -> None:

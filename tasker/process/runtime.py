@@ -111,7 +111,7 @@ class Runtime:
             self.wake()
 
     def health(self) -> ListeningHealth:
-        """How the process does: how it learns of work, its breakers, what crashed, and whether it takes steps (B-7)."""
+        """How the process does: how it learns of work, its breakers, what crashed, and whether it takes steps."""
         crashes, held_by = self.supervisor.recent_crashes(), self.execution.held_by()
         return process_health(self.events.health(), self.breakers.health(), crashes, held_by)
 

@@ -21,7 +21,7 @@ CALLED = {
     "worker": ("worker", "Worker core", "worker_id"),
     "orchestrator": ("orchestration system", "Orchestration core", "processor_uuid"),
 }
-"""What a kind of process, the engine in it, and its identity are called in the published phrases of the log (E-118)."""
+"""What a kind of process, the engine in it, and its identity are called in the published phrases of the log."""
 _log = logging.getLogger("tasker.process")
 
 

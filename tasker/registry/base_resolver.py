@@ -9,10 +9,10 @@ from tasker.registry.handler_definition import HandlerDefinition
 
 
 class BaseResolver(ABC):
-    """Finds the handler for a definition. Resolvers are asked in the order of `priority`, lowest first (D-40).
+    """Finds the handler for a definition. Resolvers are asked in the order of `priority`, lowest first.
 
     A resolver may also have the form of which everything is a method: `resolver_name()`, `priority()`,
-    `can_resolve(definition)` and `resolve(definition, context)`, which may be asynchronous (D-44).
+    `can_resolve(definition)` and `resolve(definition, context)`, which may be asynchronous.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:

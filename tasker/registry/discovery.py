@@ -38,7 +38,7 @@ class FoundHandler:
 
 
 def handlers_in_module(module: ModuleType, base_class: type = StepHandler) -> list[FoundHandler]:
-    """The concrete handler classes and decorated functions of a module, in its order (D-107, D-108).
+    """The concrete handler classes and decorated functions of a module, in its order.
 
     Publishers and subscribers of domain events that are defined there are registered on the way.
     """

@@ -1,4 +1,4 @@
-"""Which code runs a step, as the template says it (D-37)."""
+"""Which code runs a step, as the template says it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class HandlerDefinition:
 
     @classmethod
     def from_callable(cls, callable_str: str) -> HandlerDefinition:
-        """The short form: a bare callable (D-38)."""
+        """The short form: a bare callable."""
         return cls(callable=callable_str)
 
     @classmethod

@@ -31,7 +31,7 @@ def is_made_here(found: Any) -> bool:
 def to_handler(found: Any, name: str) -> Any:
     """An object with an entry method. Raises `HandlerLoadError` for what cannot handle a step.
 
-    A class is instantiated without arguments (D-106); a function under a decorator gives its handler class.
+    A class is instantiated without arguments; a function under a decorator gives its handler class.
     """
     found = getattr(found, "_handler_class", found)
     if inspect.isclass(found):

@@ -1,4 +1,4 @@
-"""A handler whose entry is another method than `call` (D-42, D-43)."""
+"""A handler whose entry is another method than `call`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MethodDispatchWrapper:
 
 
 def entry_point(handler: Any, method: str) -> Callable[[Any], Any]:
-    """The bound method that runs a step. Names with a leading underscore are never an entry (D-43)."""
+    """The bound method that runs a step. Names with a leading underscore are never an entry."""
     found = None if method.startswith("_") else getattr(handler, method, None)
     if not callable(found):
         name = getattr(handler, "handler_name", "") or type(handler).__name__

@@ -1,4 +1,4 @@
-"""Resolvers in the published form (D-44): all methods, `resolve` may be asynchronous and gets a `ResolutionContext`."""
+"""Resolvers in the published form: all methods, `resolve` may be asynchronous and gets a `ResolutionContext`."""
 
 from __future__ import annotations
 

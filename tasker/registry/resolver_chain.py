@@ -1,4 +1,4 @@
-"""Resolvers in order: the first that finds a handler wins (D-40, D-41, D-45)."""
+"""Resolvers in order: the first that finds a handler wins."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class ResolverChain:
         return sorted({name for resolver in self._resolvers for name in resolver.registered_callables()})
 
     def register(self, key: str | BaseResolver, handler: Any = None) -> ResolverChain:
-        """Register a class, a decorated function or an object under a name; or a resolver, as `add_resolver` (D-45)."""
+        """Register a class, a decorated function or an object under a name; or a resolver, as `add_resolver`."""
         if isinstance(key, BaseResolver):
             return self.add_resolver(key)
         explicit = self.explicit_resolver

@@ -1,4 +1,4 @@
-"""A circuit breaker at work: it asks the clock, and names every change of its state in the log (A-60)."""
+"""A circuit breaker at work: it asks the clock, and names every change of its state in the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("tasker.breakers")
 
 
 class GuardedCircuit:
-    """One breaker of this process. It never changes another one (A-61). `on_change` hears of every state it tells."""
+    """One breaker of this process. It never changes another one. `on_change` hears of every state it tells."""
 
     def __init__(
         self, breaker: CircuitBreaker, clock: Clock, on_change: Callable[[BreakerChanged], None] = lambda changed: None
@@ -33,7 +33,7 @@ class GuardedCircuit:
         """What else there is to say when somebody asks how it stands."""
 
     def change(self, policy: BreakerPolicy, settle_seconds: float) -> None:
-        """Open and close by this policy from now on; what was counted stays (B-9)."""
+        """Open and close by this policy from now on; what was counted stays."""
         self._breaker.policy, self._breaker.settle_seconds = policy, settle_seconds
 
     @property
@@ -76,7 +76,7 @@ class GuardedCircuit:
         self._breaker.abandoned(permit)
 
     def encouraged(self) -> None:
-        """Something else shows that it may work again: a trial may pass now (H-88)."""
+        """Something else shows that it may work again: a trial may pass now."""
         self._breaker.encouraged(self._clock.monotonic())
 
     def is_healthy(self) -> bool:
@@ -143,7 +143,7 @@ class GuardedCircuit:
 
 
 class SlowCalls:
-    """Tells a breaker of calls that succeed too slowly as of failures (A-64)."""
+    """Tells a breaker of calls that succeed too slowly as of failures."""
 
     def __init__(self, guard: GuardedCircuit, clock: Clock, slow_seconds: float) -> None:
         self.guard = guard

@@ -26,7 +26,7 @@ _COMPLETION = BreakerPolicy(timeout_seconds=COMPLETION_TIMEOUT_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class BreakerPolicies:
-    """When the breakers of a process open and close (A-62 .. A-66)."""
+    """When the breakers of a process open and close."""
 
     messaging: BreakerPolicy = field(default_factory=BreakerPolicy)
     """Sending and receiving, where messages are not part of the engine's transactions."""
@@ -57,7 +57,7 @@ class Breakers:
         self._slow_calls: list[SlowCalls] = []
 
     def change(self, policies: BreakerPolicies) -> None:
-        """Other policies for all of them from now on; where each stands, and what it counted, stays (B-9)."""
+        """Other policies for all of them from now on; where each stands, and what it counted, stays."""
         self._policies = policies
         for guard in self._guards:
             guard.change(getattr(policies, guard.name), policies.settle_seconds)
@@ -87,7 +87,7 @@ class Breakers:
         return self._slow_calls[-1]
 
     def of_handler(self, name: str, policy: BreakerPolicy) -> GuardedCircuit:
-        """Around the handlers of steps: the one of this name and policy (H-84, H-88).
+        """Around the handlers of steps: the one of this name and policy.
 
         The policy is the template's: `change` leaves it alone.
         """
@@ -105,7 +105,7 @@ class Breakers:
         return sum(slow.count for slow in self._slow_calls)
 
     def health(self) -> BreakerHealth:
-        """What they say together, those around handlers among them (A-68, H-88)."""
+        """What they say together, those around handlers among them."""
         return health(self.readings())
 
     def _made(self, name: str, policy: BreakerPolicy) -> GuardedCircuit:

@@ -104,7 +104,7 @@ class ClientViews:
         return (await self._steps(task_uuid, checked(step_uuid)))[0]
 
     async def audit(self, task_uuid: str, step_uuid: str | None = None) -> list[View]:
-        """Who stored which result of a step, or of every step of a task, the newest first (B-87).
+        """Who stored which result of a step, or of every step of a task, the newest first.
 
         Raises `TaskNotFound`, `StepNotFound`.
         """

@@ -1,4 +1,4 @@
-"""Pausing what must not start for now, and resuming it (H-29): a namespace, a template, one of its steps, a task; or a
+"""Pausing what must not start for now, and resuming it: a namespace, a template, one of its steps, a task; or a
 queue of the orchestration."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiled templates in the memory of a process, and how they fare there (E-148, E-151)."""
+"""Compiled templates in the memory of a process, and how they fare there."""
 
 from __future__ import annotations
 

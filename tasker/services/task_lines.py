@@ -1,4 +1,4 @@
-"""Log lines about tasks and steps that a process knows by identifier alone: whose they are the database says (E-109).
+"""Log lines about tasks and steps that a process knows by identifier alone: whose they are the database says.
 
 It is asked once for all that one write or one answer tells of, and only where somebody wants the lines.
 """
@@ -48,7 +48,7 @@ def logs_task_end() -> bool:
 
 
 def log_task_end(task_uuid: str, state: str, correlation: str, namespace: str, place: TraceContext | None) -> None:
-    """A line that a task is over (E-118, D-70)."""
+    """A line that a task is over."""
     fields = ids_of_task(task_uuid, correlation, namespace, place) | {"state": state}
     log_line(_ends, logging.INFO, f"Task finalized: task_uuid={task_uuid}", fields)
 
@@ -75,7 +75,7 @@ async def enqueued(connection: Statements, hints: Sequence[Mapping[str, Any]]) -
 
 
 def log_enqueued(answer: Mapping[str, Any], names: QueueNames, began: float) -> None:
-    """A line for each step that a write sent to the queue, asked at `began` by `perf_counter` (E-118, D-70).
+    """A line for each step that a write sent to the queue, asked at `began` by `perf_counter`.
 
     `answer` holds what `tasker.enqueued_v1` answers, where the lines are wanted.
     """

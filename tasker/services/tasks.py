@@ -62,7 +62,7 @@ class Tasks:
         return task_progress(rows[0][0])
 
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation:
-        """Why each step that has not ended does not run now, and what would change it (H-186).
+        """Why each step that has not ended does not run now, and what would change it.
 
         With `step` that one alone, ended or not, or the instances of that batch worker. Of the steps with one reason
         the first `names` are named. Raises `TaskNotFound`, `StepNotFound`.

@@ -13,7 +13,7 @@ ALIASES: Mapping[str, str] = {
     "orchestration.decision_points.max_depth": "orchestration.decision_points.max_decision_depth",
     "orchestration.decision_points.warn_threshold": "orchestration.decision_points.warn_threshold_depth",
 }
-"""Older path -> path (A-66, C-32)."""
+"""Older path -> path."""
 
 
 def canonical(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[SettingProblem]]:

@@ -1,4 +1,4 @@
-"""From plain tables to settings, with every problem at once (C-155, C-158)."""
+"""From plain tables to settings, with every problem at once."""
 
 from __future__ import annotations
 

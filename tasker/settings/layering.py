@@ -9,7 +9,7 @@ Tables = dict[str, Any]
 
 
 def deep_merge(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Tables:
-    """Both together; `upper` wins key by key, a list replaces a list (C-149). Neither is changed."""
+    """Both together; `upper` wins key by key, a list replaces a list. Neither is changed."""
     merged = dict(lower)
     for key, value in upper.items():
         below = merged.get(key)

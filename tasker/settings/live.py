@@ -1,4 +1,4 @@
-"""Which settings a running process takes over when it reads its configuration again (B-9)."""
+"""Which settings a running process takes over when it reads its configuration again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All settings: the three contexts and what is in each (C-146), and the plugins."""
+"""All settings: the three contexts and what is in each, and the plugins."""
 
 from __future__ import annotations
 

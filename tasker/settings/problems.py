@@ -1,4 +1,4 @@
-"""One thing that is wrong with a configuration, and how it is said (C-158)."""
+"""One thing that is wrong with a configuration, and how it is said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hiding secrets in what is shown (C-152)."""
+"""Hiding secrets in what is shown."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def is_clear(url: str) -> bool:
 
 
 def without_password(url: str) -> str:
-    """The URL of a database with `***` for what is secret, for texts that must name the server (C-155).
+    """The URL of a database with `***` for what is secret, for texts that must name the server.
 
     Of a URL that is not clear only the scheme is left. It never raises.
     """

@@ -1,4 +1,4 @@
-"""`${VAR}` and `${VAR:-default}` in texts (C-150)."""
+"""`${VAR}` and `${VAR:-default}` in texts."""
 
 from __future__ import annotations
 

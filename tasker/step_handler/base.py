@@ -60,7 +60,7 @@ class StepHandler(ABC):
     def success_result(
         self, results: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """The same as `success` (C-176)."""
+        """The same as `success`."""
         return self.success(results, metadata)
 
     def failure(
@@ -71,7 +71,7 @@ class StepHandler(ABC):
         metadata: dict[str, Any] | None = None,
         error_code: str | None = None,
     ) -> StepHandlerResult:
-        """The attempt failed; `retryable=False` ends the step at once (D-119)."""
+        """The attempt failed; `retryable=False` ends the step at once."""
         return StepHandlerResult.failure(message, error_type, retryable, metadata, error_code)
 
 

@@ -8,7 +8,7 @@ from tasker.errors import ValidationError
 
 
 class CheckpointYield(BaseException):
-    """Leaves the handler on the way to the worker, which stores the checkpoint and runs the step again (C-101).
+    """Leaves the handler on the way to the worker, which stores the checkpoint and runs the step again.
 
     Not an `Exception`, so that a handler's `except Exception` lets it pass. `finally` blocks run as usual.
     """
@@ -25,7 +25,7 @@ class CheckpointYield(BaseException):
 
 
 def checkpoint_yield(cursor: Any, items_processed: int, accumulated_results: dict[str, Any] | None = None) -> NoReturn:
-    """Stop here, store this position, and run the step again from the top of its handler (C-100).
+    """Stop here, store this position, and run the step again from the top of its handler.
 
     `cursor` is any JSON and says where to go on; `items_processed` is the total so far, over all runs;
     `accumulated_results` should stay small. Costs no attempt. Raises `ValidationError` for a negative or non-integer

@@ -65,7 +65,7 @@ class BatchAnalyzerFunction(FunctionHandler):
 
 
 class BatchWorkerFunction(FunctionHandler):
-    """A function that does one batch; the placeholder of an empty analysis never reaches it (C-77)."""
+    """A function that does one batch; the placeholder of an empty analysis never reaches it."""
 
     handler_role = HandlerRole.WORKER
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "CompileResult": "compile",
     "Diagnostic": "diagnostics",
-    "Problem": "schema.check",
+    "SchemaMismatch": "schema.check",
     "check_input": "schema.check",
     "check_result": "schema.check",
     "compile_text": "compile",

@@ -92,7 +92,7 @@ def _event(values: Mapping[str, Any], events: Events) -> dict[str, Any]:
 
 
 def _batch(draft: StepDraft, graph: DependencyGraph) -> BatchSettings | None:
-    """The advice for batches: a batch_worker without its own takes that of its batchable step (C-68)."""
+    """The advice for batches: a batch_worker without its own takes that of its batchable step."""
     own = draft.values.get("batch_config")
     if graph.is_from(draft.name, Origin.BATCH):
         batchable = next(p for p in graph.parents[draft.name] if graph.makes(p, Creates.BATCHES))

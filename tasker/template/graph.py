@@ -113,7 +113,7 @@ class DependencyGraph:
         return type_ is None or type_.is_plain
 
     def is_static(self, name: str) -> bool:
-        """True when the step exists from the start: no pattern or convergence, and nothing above decides (C-10)."""
+        """True when the step exists from the start: no pattern or convergence, and nothing above decides."""
         return self.is_plain(name) and name not in self.below_expanding
 
 

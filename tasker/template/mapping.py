@@ -47,7 +47,7 @@ class Mapping:
     title: str
     keys: tuple[Key, ...]
     shorthand: str | None = None
-    """The key that a bare text stands for (D-38)."""
+    """The key that a bare text stands for."""
     foreign: Ways = ()
     """Keys that other systems have here."""
 

@@ -1,4 +1,4 @@
-"""One retry policy out of `retry`, its profile, and the older keys under `lifecycle` (C-5, C-25, D-75, D-76, D-86)."""
+"""One retry policy out of `retry`, its profile, and the older keys under `lifecycle`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USUAL = RetryPolicy()
 ONCE = RetryPolicy(max_attempts=1)
 """Of a decision, unless its template says otherwise."""
 INHERITED = ("delays_ms", "jitter", "max_backoff_ms", "multiplier")
-"""What a step that says nothing about retries takes from a fleet's settings (D-82)."""
+"""What a step that says nothing about retries takes from a fleet's settings."""
 
 
 def retry_policy(step: StepDraft, settings: StepOverrides) -> RetryPolicy:

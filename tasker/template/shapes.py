@@ -74,7 +74,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Version(Text):
-    """Text, or a number that is taken as it is written: `1.10` is "1.10" (C-2)."""
+    """Text, or a number that is taken as it is written: `1.10` is "1.10"."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """The version as text."""

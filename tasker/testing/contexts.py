@@ -27,7 +27,7 @@ def step_context(
     attempt: int = 1,
     name: str = "step",
 ) -> StepContext:
-    """What a handler is called with (D-110).
+    """What a handler is called with.
 
     `values` is the task's input, `results` are those of the steps above by name, `config` is the handler's
     `initialization`; `batch` makes it a batch worker's, with that start and end (the end is out); `checkpoint` is what

@@ -1,4 +1,4 @@
-"""The sum over batch workers (C-97)."""
+"""The sum over batch workers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def aggregate_batch_results(
     """Add up the results of batch workers; None (a worker resolved by hand) counts for nothing.
 
     `items_processed` and `processed_count` are the same number; without `items_succeeded` every processed item that
-    did not fail succeeded (D-136).
+    did not fail succeeded.
     """
     present = [result for result in worker_results if result is not None]
     errors = [error for result in present for error in result.get("errors") or []]

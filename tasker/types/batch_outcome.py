@@ -1,4 +1,4 @@
-"""What a batchable step decides: how its work is cut into batches (C-50 .. C-54)."""
+"""What a batchable step decides: how its work is cut into batches."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tasker.types.model import Model
 
 
 class NoBatchesOutcome(Model):
-    """There is nothing to cut: no worker will process any item (C-79)."""
+    """There is nothing to cut: no worker will process any item."""
 
     type: str = BatchType.NO_BATCHES.value
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form (C-51)."""
+        """The wire form."""
         return {"type": self.type}
 
 
 class CreateBatchesOutcome(Model):
-    """One worker per cursor. Raises `ValidationError` when the numbers do not fit together (C-52)."""
+    """One worker per cursor. Raises `ValidationError` when the numbers do not fit together."""
 
     type: str = BatchType.CREATE_BATCHES.value
     worker_template_name: str
@@ -39,7 +39,7 @@ class CreateBatchesOutcome(Model):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form (C-51)."""
+        """The wire form."""
         return self.model_dump(mode="json")
 
 
@@ -77,7 +77,7 @@ def create_batches(
 
 
 def wire_outcome(worker_template_name: str, cursor_configs: Sequence[Any], total_items: int | None) -> dict[str, Any]:
-    """The wire form of an analysis: `no_batches` without cursors, else `create_batches` (C-51, D-137).
+    """The wire form of an analysis: `no_batches` without cursors, else `create_batches`.
 
     `cursor_configs` takes every accepted form of a cursor; without `total_items` the batch sizes are added up.
     """
@@ -111,7 +111,7 @@ class BatchAnalyzerOutcome(Model):
         return cls._of(cursors, total_items, batch_metadata)
 
     def to_dict(self, worker_template_name: str = "batch_worker") -> dict[str, Any]:
-        """The wire form (C-51)."""
+        """The wire form."""
         return wire_outcome(worker_template_name, self.cursor_configs, self.total_items)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What a batch worker is given (C-68, C-86) and what it reports (C-88)."""
+"""What a batch worker is given and what it reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FailureStrategy(StrEnum):
-    """What a worker does about an item that fails; advice that the handler honours (C-69)."""
+    """What a worker does about an item that fails; advice that the handler honours."""
 
     CONTINUE_ON_FAILURE = "continue_on_failure"
     FAIL_FAST = "fail_fast"
@@ -40,7 +40,7 @@ class BatchMetadata(Model):
 
 
 class RustBatchWorkerInputs(Model):
-    """The inputs of a worker instance (C-68)."""
+    """The inputs of a worker instance."""
 
     cursor: RustCursorConfig
     batch_metadata: BatchMetadata
@@ -93,11 +93,11 @@ class BatchWorkerContext(Model):
         return self.cursor_config.step_size
 
     def start_position(self) -> Any:
-        """The same as `start_cursor` (C-86)."""
+        """The same as `start_cursor`."""
         return self.start_cursor
 
     def end_position(self) -> Any:
-        """The same as `end_cursor` (C-86)."""
+        """The same as `end_cursor`."""
         return self.end_cursor
 
     @property
@@ -107,7 +107,7 @@ class BatchWorkerContext(Model):
 
     @property
     def checkpoint_cursor(self) -> Any:
-        """Where the last checkpoint stopped; None without one (C-103)."""
+        """Where the last checkpoint stopped; None without one."""
         return self.checkpoint.get("cursor")
 
     @property
@@ -128,7 +128,7 @@ class BatchWorkerContext(Model):
     def checkpoint_yield(
         self, cursor: Any, items_processed: int, accumulated_results: dict[str, Any] | None = None
     ) -> NoReturn:
-        """Save progress and run this step again from there; never returns (C-101)."""
+        """Save progress and run this step again from there; never returns."""
         from tasker.step_handler.checkpoint import checkpoint_yield
 
         checkpoint_yield(cursor, items_processed, accumulated_results)

@@ -1,4 +1,4 @@
-"""What a handler is called with: the task's input, the results above, its settings, its attempt (D-110)."""
+"""What a handler is called with: the task's input, the results above, its settings, its attempt."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CancelFlag(Protocol):
 
 
 class StepContext(ProgressReporting, Resuming, Model):
-    """Everything a handler may read. No accessor raises for something that is not there (F-1).
+    """Everything a handler may read. No accessor raises for something that is not there.
 
     `input_data` is the task's context, `step_inputs` the inputs of this step instance (a batch worker's cursor),
     `step_config` the template's `initialization`. `retry_count` is 0 on the first run, `max_retries` counts
@@ -223,7 +223,7 @@ class StepContext(ProgressReporting, Resuming, Model):
         return str(task_fields(self.event.task_sequence_step).get("namespace_name") or "")
 
     def get_dependency_result(self, step_name: str) -> Any:
-        """The result of a step above, unwrapped; None when it has none (F-2)."""
+        """The result of a step above, unwrapped; None when it has none."""
         return unwrap(self.read_singly("dependency_results").get(step_name))
 
     def get_dependency_field(self, step_name: str, *path: str) -> Any:
@@ -235,7 +235,7 @@ class StepContext(ProgressReporting, Resuming, Model):
         return list(self.read_singly("dependency_results"))
 
     def get_all_dependency_results(self, prefix: str) -> list[Any]:
-        """The results of all steps above whose name starts with `prefix`, batches in their order (D-114)."""
+        """The results of all steps above whose name starts with `prefix`, batches in their order."""
         return [
             self.get_dependency_result(name)
             for name in names_with_prefix(self.read_singly("dependency_results"), prefix)
@@ -246,7 +246,7 @@ class StepContext(ProgressReporting, Resuming, Model):
         return self.read_singly("input_data").get(key)
 
     def get_task_field(self, name: str) -> Any:
-        """The same as `get_input` (D-112)."""
+        """The same as `get_input`."""
         return self.get_input(name)
 
     def get_input_or(self, key: str, default: Any = None) -> Any:
@@ -270,7 +270,7 @@ class StepContext(ProgressReporting, Resuming, Model):
 
     @property
     def checkpoint(self) -> dict[str, Any] | None:
-        """What the last `checkpoint_yield` of this step stored (C-102); None without one."""
+        """What the last `checkpoint_yield` of this step stored; None without one."""
         if self._claim is not None:
             return self._claim.checkpoint_data
         stored = (self.event.task_sequence_step.get("workflow_step") or {}).get("checkpoint")
@@ -285,7 +285,7 @@ class StepContext(ProgressReporting, Resuming, Model):
 
     @property
     def task(self) -> TaskWrapper:
-        """The task, with `.context` (D-110)."""
+        """The task, with `.context`."""
         return self.task_sequence_step.task
 
 

@@ -1,4 +1,4 @@
-"""Where a batch starts and ends. Start is inclusive, end exclusive, and both may be any JSON (C-53)."""
+"""Where a batch starts and ends. Start is inclusive, end exclusive, and both may be any JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasker.types.printable import described
 
 
 class RustCursorConfig(Model):
-    """A cursor in wire form: exactly the four fields that the engine reads (C-53)."""
+    """A cursor in wire form: exactly the four fields that the engine reads."""
 
     batch_id: str
     start_cursor: Any
@@ -39,7 +39,7 @@ class CursorConfig(Model):
     batch_size: int | None = None
 
     def to_dict(self, index: int = 0) -> dict[str, Any]:
-        """The wire form (C-53); `index` is the position among the batches, from 0.
+        """The wire form; `index` is the position among the batches, from 0.
 
         `step_size` and `metadata` ride along when they say something. Raises `ValidationError` for a cursor that is
         not JSON, for a `step_size` below 1, and for one that has no `batch_size` and is not a range of integers, or one

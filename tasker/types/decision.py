@@ -1,4 +1,4 @@
-"""What a decision step decides: which steps of the template come to life (C-20 .. C-24, C-30)."""
+"""What a decision step decides: which steps of the template come to life."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DecisionPointOutcome(Model):
     """A decision. `to_dict` writes what the engine reads; `parse` reads that form and this class's own.
 
     Raises `ValidationError` (permanent) for `dynamic_steps`: a decision chooses among the steps of the template, it
-    cannot bring steps that the template does not hold (C-12, C-29).
+    cannot bring steps that the template does not hold.
     """
 
     decision_type: DecisionType
@@ -49,7 +49,7 @@ class DecisionPointOutcome(Model):
         dynamic_steps: list[dict[str, Any]] | None = None,
         routing_context: dict[str, Any] | None = None,
     ) -> DecisionPointOutcome:
-        """Create these steps of the template, or this one. Repeated names count once (C-30)."""
+        """Create these steps of the template, or this one. Repeated names count once."""
         names = [step_names] if isinstance(step_names, str) else step_names
         return cls(
             decision_type=DecisionType.CREATE_STEPS,
@@ -90,14 +90,14 @@ class DecisionPointOutcome(Model):
 
     @classmethod
     def from_step_result(cls, result: Mapping[str, Any] | None) -> DecisionPointOutcome | None:
-        """The outcome inside a step's result; None without the key, `ValidationError` when it is malformed (C-22)."""
+        """The outcome inside a step's result; None without the key, `ValidationError` when it is malformed."""
         return cls.parse(result[DECISION_KEY]) if result and DECISION_KEY in result else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form (C-20)."""
+        """The wire form."""
         names = {WIRE.names_key: list(self.next_step_names)} if self.next_step_names else {}
         return {WIRE.type_key: self.decision_type.value, **names}
 
     def to_value(self) -> dict[str, Any]:
-        """The same as `to_dict` (C-24)."""
+        """The same as `to_dict`."""
         return self.to_dict()

@@ -1,4 +1,4 @@
-"""Reading the results of the steps above: envelopes, paths, groups (F-2, C-44, D-113)."""
+"""Reading the results of the steps above: envelopes, paths, groups."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def unwrap(value: Any) -> Any:
 
 
 def unwrap_all(results: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Every result by step name, unwrapped; steps without a result are left out (D-113)."""
+    """Every result by step name, unwrapped; steps without a result are left out."""
     plain = {name: unwrap(value) for name, value in (results or {}).items()}
     return {name: value for name, value in plain.items() if value is not None}
 
 
 def dig(value: Any, path: tuple[str, ...]) -> Any:
-    """The value below `path`, or None where a part is missing (F-1)."""
+    """The value below `path`, or None where a part is missing."""
     for key in path:
         if not isinstance(value, Mapping):
             return None
@@ -51,7 +51,7 @@ def dig(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def names_with_prefix(names: Mapping[str, Any], prefix: str) -> list[str]:
-    """The names that start with `prefix`, numbered ones in the order of their number (C-66)."""
+    """The names that start with `prefix`, numbered ones in the order of their number."""
     return sorted((name for name in names if name.startswith(prefix)), key=_by_number)
 
 

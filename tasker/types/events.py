@@ -33,7 +33,7 @@ class ExecutionResult(Model):
 
 
 class InProcessDomainEvent(Model):
-    """An event delivered inside the process (modes `fast` and `broadcast`, D-155)."""
+    """An event delivered inside the process (modes `fast` and `broadcast`)."""
 
     event_id: UUID
     event_name: str

@@ -25,7 +25,7 @@ class ResultStatus(StrEnum):
 
 
 class ErrorType(StrEnum):
-    """The usual error types. Any other text is legal: `retryable` alone decides (D-118)."""
+    """The usual error types. Any other text is legal: `retryable` alone decides."""
 
     PERMANENT_ERROR = "permanent_error"
     RETRYABLE_ERROR = "retryable_error"
@@ -59,7 +59,7 @@ class _Failure(Constructor[P]):
 
 
 class StepHandlerResult(Model):
-    """The outcome of one call of a handler (D-115): made by `success(...)` or `failure(...)`."""
+    """The outcome of one call of a handler: made by `success(...)` or `failure(...)`."""
 
     is_success: bool = Field(validation_alias=AliasChoices("is_success", "success"))
     result: Keyed | None = None
@@ -115,7 +115,7 @@ class StepHandlerResult(Model):
         metadata: dict[str, Any] | None = None,
         error_code: str | None = None,
     ) -> Self:
-        """The attempt failed. `retryable=False` ends the step at once (D-119). `error_type` is a text, or enumerated.
+        """The attempt failed. `retryable=False` ends the step at once. `error_type` is a text, or enumerated.
         On an instance: whether it is a failure.
 
         A number under `metadata["retry_after"]` asks for a delay of that many seconds. Fields of another type than
@@ -132,7 +132,7 @@ class StepHandlerResult(Model):
 
     @classmethod
     def success_handler_result(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> Self:
-        """The same as `success` (D-116)."""
+        """The same as `success`."""
         return cls.success(result, metadata)
 
     @classmethod
@@ -144,7 +144,7 @@ class StepHandlerResult(Model):
         metadata: dict[str, Any] | None = None,
         error_code: str | None = None,
     ) -> Self:
-        """The same as `failure` (D-116)."""
+        """The same as `failure`."""
         return cls.failure(message, error_type, retryable, metadata, error_code)
 
     @yes_or_no
@@ -195,7 +195,7 @@ class StepError(Model):
 
 
 class StepExecutionResult(Model):
-    """One execution of a step as it is reported: outcome, duration in milliseconds, and who ran it (C-176)."""
+    """One execution of a step as it is reported: outcome, duration in milliseconds, and who ran it."""
 
     step_uuid: UUID
     task_uuid: UUID

@@ -32,7 +32,7 @@ class ProgressReporting:
 
         Parameters: `percent` from 0 to 100, or how many of `total` are `done`; `message` says what is being done. May
         be called as often as one likes: at most once a second the latest is stored, and nothing waits for that. The
-        next attempt begins with none. Counts as a sign of life where a step's checkpoints are watched (C-114).
+        next attempt begins with none. Counts as a sign of life where a step's checkpoints are watched.
         Raises `ValueError` for numbers that contradict each other.
         """
         report = progress_report(percent, done, total, message)

@@ -23,7 +23,7 @@ class WorkerState(StrEnum):
 
 
 class BootstrapConfig(Model):
-    """What a worker is told at its start; everything else comes from the TOML configuration (D-164)."""
+    """What a worker is told at its start; everything else comes from the TOML configuration."""
 
     worker_id: str | None = None
     namespace: str = "default"
@@ -43,7 +43,7 @@ class BootstrapResult(Model):
 
 
 class WorkerStatus(Model):
-    """The worker right now; `running` is false when none was started (D-168)."""
+    """The worker right now; `running` is false when none was started."""
 
     running: bool
     environment: str | None = None
@@ -56,7 +56,7 @@ class WorkerStatus(Model):
 
 
 class LogContext(Model):
-    """The fields that every log line about a step should carry (D-174)."""
+    """The fields that every log line about a step should carry."""
 
     correlation_id: str | None = None
     task_uuid: str | None = None

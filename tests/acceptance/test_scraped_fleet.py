@@ -49,7 +49,7 @@ IDENTITY = {
     "tasker_task_finalization_duration_milliseconds_count": 1,
     "tasker_task_duration_milliseconds_count": 1,
 }
-"""How often each is counted for one task of so many steps that all succeed at once (E-93)."""
+"""How often each is counted for one task of so many steps that all succeed at once."""
 NOT_HERE = {
     "tasker_permission_denials_total",  # nobody is refused
     "tasker_auth_failures_total",

@@ -1,4 +1,4 @@
-"""Subscribers in a running worker: none holds up another, and its port tells where the events went (A-112, E-140)."""
+"""Subscribers in a running worker: none holds up another, and its port tells where the events went."""
 
 from __future__ import annotations
 

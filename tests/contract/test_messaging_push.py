@@ -1,4 +1,4 @@
-"""What the service makes of notifications, whichever of the two forms a backend gives (B-12)."""
+"""What the service makes of notifications, whichever of the two forms a backend gives."""
 
 from __future__ import annotations
 

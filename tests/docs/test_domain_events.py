@@ -1,4 +1,4 @@
-"""What the page on domain events shows to readers that have no Tasker (A-115)."""
+"""What the page on domain events shows to readers that have no Tasker."""
 
 from __future__ import annotations
 

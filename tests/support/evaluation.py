@@ -24,8 +24,8 @@ def evaluate_task(state: TaskState, counts: StepCounts, on_blocked: OnBlocked = 
 
     The way is the shortest legal one; when steps became ready it always leads through `enqueuing_steps`. A permanent
     failure stops the task only when nothing else can run; then `on_blocked` says whether it gives up (`error`) or
-    waits for a person. `error` is evaluated like an open state: the engine asks only after an operator's repair
-    (D-16). The other final states answer [].
+    waits for a person. `error` is evaluated like an open state: the engine asks only after an operator's repair. The
+    other final states answer [].
     """
     return list(task_path(state, _target(state, counts, on_blocked)) or ())
 
@@ -46,7 +46,7 @@ def _is_blocked(counts: StepCounts) -> bool:
 
 
 def _waiting(state: TaskState, counts: StepCounts) -> TaskState:
-    """Only a task whose steps were in process can start to wait for a retry; the others have no edge to it (E-8)."""
+    """Only a task whose steps were in process can start to wait for a retry; the others have no edge to it."""
     if not counts.retry:
         return TaskState.WAITING_FOR_DEPENDENCIES
     quiet = not counts.active and not counts.ready_held

@@ -39,7 +39,7 @@ STEP_FAIL_UNSTARTED: Final[StepPath] = (_S.PENDING, _S.ERROR)
 STEP_FAIL_UNSERVED: Final[StepPath] = (_S.ENQUEUED, _S.ERROR)
 STEP_EXPIRE_RETRY: Final[StepPath] = (_S.WAITING_FOR_RETRY, _S.PENDING, _S.ERROR)
 
-# After the backoff: waiting_for_retry -> enqueued is no edge (E-9).
+# After the backoff: waiting_for_retry -> enqueued is no edge.
 STEP_PROMOTE: Final[StepPath] = (_S.WAITING_FOR_RETRY, _S.PENDING, _S.ENQUEUED)
 STEP_PROMOTE_HELD: Final[StepPath] = STEP_PROMOTE[:2]
 STEP_PROMOTE_HAND_OVER: Final[StepPath] = (*STEP_PROMOTE, _S.IN_PROGRESS)

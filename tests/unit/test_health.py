@@ -1,4 +1,4 @@
-"""The health of a process is the worst of its areas, with every reason (B-7)."""
+"""The health of a process is the worst of its areas, with every reason."""
 
 from __future__ import annotations
 

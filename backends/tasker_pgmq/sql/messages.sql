@@ -1,6 +1,6 @@
 -- Messages one by one, for everything that is not a hint to a step. Seconds may have fractions.
 
--- Announces a message on the namespace's channel and on the global one, at the commit that makes it visible (B-14, B-15).
+-- Announces a message on the namespace's channel and on the global one, at the commit that makes it visible.
 create or replace function tasker_pgmq.announce(queue text, msg_id bigint, delay_seconds double precision) returns void
 language plpgsql as $$
 declare
@@ -48,7 +48,7 @@ begin
   using qty, seconds;
 end $$;
 
--- Hides one message for `seconds` and returns it; no row when it is gone or somebody else has it (B-16, F-71).
+-- Hides one message for `seconds` and returns it; no row when it is gone or somebody else has it.
 create or replace function tasker_pgmq.read_specific_message(queue text, id bigint, seconds double precision)
 returns table (msg_id bigint, read_ct int, message text)
 language plpgsql as $$

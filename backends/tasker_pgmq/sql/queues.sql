@@ -5,7 +5,7 @@ do $$ begin
   end if;
 end $$;
 
--- The namespace that a queue name carries. Same rules as tasker.messaging.queues.namespace_of (B-15, F-73).
+-- The namespace that a queue name carries. Same rules as tasker.messaging.queues.namespace_of.
 create or replace function tasker_pgmq.extract_queue_namespace(queue text) returns text
 language sql immutable strict parallel safe as $$
   select case

@@ -27,12 +27,12 @@ SCHEMES: dict[str, Any] = {
         "description": "A key of the configuration; the header is the configured one.",
     },
 }
-"""What a server with authentication asks for (F-282); one without it takes requests as they are."""
+"""What a server with authentication asks for; one without it takes requests as they are."""
 FRAMEWORKS_OWN = ("HTTPValidationError", "ValidationError")
 
 
 def description_of(app: FastAPI) -> dict[str, Any]:
-    """The document: with our errors in place of the framework's, and the permissions in words (F-282)."""
+    """The document: with our errors in place of the framework's, and the permissions in words."""
     found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
     _, ours = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")

@@ -1,4 +1,4 @@
-"""What a process tells of itself, over its port or in the same program. Needs no web framework (E-144)."""
+"""What a process tells of itself, over its port or in the same program. Needs no web framework."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ProcessStatus:
         return own + families([*histograms(self.observed), access.verification, *self.metrics])
 
     def events(self) -> Told:
-        """Where domain events went since the start (E-140). Every subscriber is reached by the channel."""
+        """Where domain events went since the start. Every subscriber is reached by the channel."""
         found = self.observed.events()
         return {
             "router": {

@@ -1,4 +1,4 @@
-"""How tasks have gone lately, and what was slow (F-70)."""
+"""How tasks have gone lately, and what was slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this process was configured with, as far as it is no secret. Offered where the configuration says so (F-273)."""
+"""What this process was configured with, as far as it is no secret. Offered where the configuration says so."""
 
 from __future__ import annotations
 

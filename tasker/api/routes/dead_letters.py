@@ -1,4 +1,4 @@
-"""Tasks that need a person (D-12 to D-18). Only `retry` moves a task and its steps."""
+"""Tasks that need a person. Only `retry` moves a task and its steps."""
 
 from __future__ import annotations
 

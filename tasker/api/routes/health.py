@@ -25,7 +25,7 @@ NEEDED = ("web_database", "circuit_breaker")
 
 @routes.get("/health", response_model=HealthResponse)
 async def health(request: Request) -> Json:
-    """Whether database and messaging answer (A-86)."""
+    """Whether database and messaging answer."""
     found = await program_of(request).health.checks()
     database, messaging = (found[name].status != UNHEALTHY for name in ("database", "messaging"))
     return Json(
@@ -59,7 +59,7 @@ async def ready(request: Request) -> Response:
 
 @routes.get("/health/detailed", response_model=DetailedHealthResponse)
 async def detailed(request: Request) -> Json:
-    """Everything that is known of how the process does (A-87)."""
+    """Everything that is known of how the process does."""
     program = program_of(request)
     checks = published(await program.health.checks())
     states = {check["status"] for check in checks.values()}

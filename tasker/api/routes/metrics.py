@@ -1,4 +1,4 @@
-"""Numbers for Prometheus. Open to everybody, as published (F-272): they name no task and hold no value of one."""
+"""Numbers for Prometheus. Open to everybody, as published: they name no task and hold no value of one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ routes = router("health")
 
 @routes.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> PlainTextResponse:
-    """How the fleet and this process do, in the text format of Prometheus (E-35)."""
+    """How the fleet and this process do, in the text format of Prometheus."""
     program = program_of(request)
     text = await program.metrics.text(program.breakers.readings()) + families(request.app.state.options.metrics)
     return PlainTextResponse(text, media_type=CONTENT_TYPE)

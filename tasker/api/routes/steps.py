@@ -1,4 +1,4 @@
-"""The steps of a task: reading them, and what operators do to them (C-119 to C-126)."""
+"""The steps of a task: reading them, and what operators do to them."""
 
 from __future__ import annotations
 
@@ -73,5 +73,5 @@ def _act(request: Request, task: str, step: str, body: StepManualAction) -> Awai
     ONE + "/audit", response_model=list[StepAuditResponse], responses=refusals(404), **needs(Permission.STEPS_READ)
 )
 async def get_audit(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Json:
-    """Who stored which result of a step, the newest first (B-87)."""
+    """Who stored which result of a step, the newest first."""
     return Json(await redact_answer(request, uuid, await program_of(request).views.audit(uuid, step_uuid)))

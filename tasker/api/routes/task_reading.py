@@ -117,7 +117,7 @@ async def get_task_context(request: Request, uuid: TaskUuid) -> Json:
     **needs(Permission.TASKS_READ),
 )
 async def get_task_details(request: Request, uuid: TaskUuid) -> Json:
-    """A task with the results of its steps and its history (D-67): at most 1,000 steps and 10,000 transitions.
+    """A task with the results of its steps and its history: at most 1,000 steps and 10,000 transitions.
 
     `task.more_steps` says how many steps follow: `/v1/tasks/{uuid}/report` and `/history` have the others.
     """

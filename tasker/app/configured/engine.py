@@ -36,7 +36,7 @@ def sweep_settings(settings: Settings) -> SweepSettings:
 
 
 def staleness_settings(settings: Settings) -> StalenessSettings:
-    """When tasks that nothing moves are stale, and what is done with them (D-28)."""
+    """When tasks that nothing moves are stale, and what is done with them."""
     dlq, stall = settings.orchestration.dlq, settings.orchestration.batch_processing.checkpoint_stall_minutes
     found, thresholds = dlq.staleness_detection, dlq.staleness_detection.thresholds
     return StalenessSettings(
@@ -92,7 +92,7 @@ def growth_limits(settings: Settings) -> ExpansionLimits:
 
 
 def retry_policy(settings: Settings) -> RetryPolicy:
-    """The policy of steps whose template says nothing about retries (D-82)."""
+    """The policy of steps whose template says nothing about retries."""
     backoff = settings.common.backoff
     return RetryPolicy(
         max_backoff_ms=backoff.max_backoff_seconds * 1000,

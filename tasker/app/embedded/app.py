@@ -127,7 +127,8 @@ class App(AppLifecycle):
     ) -> list[SubmissionResult | DuplicateTask]:
         """Create many tasks of one template in one transaction; the answers are in the order of the requests.
 
-        Each request is an input, or a `Submission` where more than the input is to be said. A duplicate is answered with
+        Each request is an input, or a `Submission` where more than the input is to be said. A duplicate is answered
+        with
         `DuplicateTask` and holds up nothing else. `awaited` as of `submit`. Raises `InputInvalid`, which names the
         request, before anything is created.
         """

@@ -1,4 +1,4 @@
-"""`tasker task step`: mending single steps (C-121)."""
+"""`tasker task step`: mending single steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tasker task steps` and its kin: single steps are shown, and mended under their published names (C-121, D-23)."""
+"""`tasker task steps` and its kin: single steps are shown, and mended under their published names."""
 
 from __future__ import annotations
 

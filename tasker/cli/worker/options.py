@@ -48,7 +48,7 @@ def no_config_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def configuration(context: str, database: DatabaseOption, no_config: bool, **given: Any) -> Configured:
     """The configuration of a process of the fleet; options that were given (not None) count above it.
 
-    Raises `ConfigurationError` when there is no file (C-148) and `--no-config` was not given, and
+    Raises `ConfigurationError` when there is no file and `--no-config` was not given, and
     `ConfigurationInvalid` with every problem of the file.
     """
     chosen = configured_for(database, context, no_config=no_config)
@@ -69,7 +69,7 @@ def log_to_stderr(environ: MutableMapping[str, str] = os.environ, *, default: in
 def log_as_configured(chosen: Configured, environ: MutableMapping[str, str] = os.environ) -> None:
     """In the form that the configuration says, where neither option nor variable does; child processes, too.
 
-    That there is a configuration is a line at DEBUG (E-119).
+    That there is a configuration is a line at DEBUG.
     """
     form = environ[log_format.FORMAT_VARIABLE] = environ.get(log_format.FORMAT_VARIABLE) or chosen.log_format
     log_format.write_as(form)

@@ -45,7 +45,7 @@ class StepCalls:
         return dict(await self.connection.get(_steps(task_uuid, step_uuid)))
 
     async def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
-        """Who stored which result of a step, the newest first (B-87)."""
+        """Who stored which result of a step, the newest first."""
         rows = await self.connection.get(_steps(task_uuid, step_uuid, "audit"))
         return [StepAuditResponse.from_dict(row) for row in rows]
 

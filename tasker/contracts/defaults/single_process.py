@@ -11,7 +11,7 @@ half is written while the other runs, each in writes as large as pay."""
 
 SINGLE_PROCESS_DECISION_DEPTH = 3
 SINGLE_PROCESS_WARN_DECISION_DEPTH = 2
-"""As `DECISION_DEPTH` and the depth that is warned of. A configuration of `tasker config init` says the same (C-32):
+"""As `DECISION_DEPTH` and the depth that is warned of. A configuration of `tasker config init` says the same:
 what a laptop refuses, a fleet that was set up like that refuses as well."""
 
 SINGLE_PROCESS_SLOW_COMPLETION_MS = 10_000

@@ -53,7 +53,7 @@ class HandlerEvents(Protocol):
     """Takes what one call of a handler publishes, from any thread."""
 
     def publish(self, name: str, payload: Mapping[str, Any], condition: str, delivery_mode: str) -> bool:
-        """Take an event. False, and never an error, where it will not be published (A-99)."""
+        """Take an event. False, and never an error, where it will not be published."""
         ...
 
 

@@ -7,10 +7,10 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 DECISION_KEY = "decision_point_outcome"
-"""Where the result of a decision step holds its outcome (C-21)."""
+"""Where the result of a decision step holds its outcome."""
 
 BATCH_KEY = "batch_processing_outcome"
-"""The same of a batchable step (C-51)."""
+"""The same of a batchable step."""
 
 
 class DecisionType(StrEnum):
@@ -52,7 +52,7 @@ def decision_form(outcome: Mapping[str, Any]) -> DecisionForm:
 
 
 def batch_id(index: int) -> str:
-    """The id of the batch at `index` (from 0): `001`, `002`, ...; beyond 999 it grows a digit (C-66, D-139)."""
+    """The id of the batch at `index` (from 0): `001`, `002`, ...; beyond 999 it grows a digit."""
     return f"{index + 1:03}"
 
 

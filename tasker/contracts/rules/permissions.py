@@ -1,7 +1,7 @@
-"""The words for what a caller may do (F-278, F-280), and how they are written in tokens and configuration.
+"""The words for what a caller may do, and how they are written in tokens and configuration.
 
 A word is `RESOURCE:ACTION`, `RESOURCE:*`, or `*` for everything; `RESOURCE:ACTION:NAMESPACE` and `RESOURCE:*:NAMESPACE`
-permit the same in one namespace alone (H-156).
+permit the same in one namespace alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Named retry policies that a template may choose with `retry: {profile: NAME}` (H sections 31 and 34, D-85).
+"""Named retry policies that a template may choose with `retry: {profile: NAME}`.
 
 Keys that a step writes itself win over the profile's. `max_attempts` counts executions, the first included.
 """

@@ -1,4 +1,4 @@
-"""The circuit breakers around handlers, in this process: one for each step that asks for it, or by name (H-82..H-88).
+"""The circuit breakers around handlers, in this process: one for each step that asks for it, or by name.
 
 A failure that may be retried counts, a timeout with it. A permanent one says nothing: what refuses a request answers.
 """

@@ -31,7 +31,7 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
         ending: Ending = _settled(value, attempt, handler)
     except asyncio.CancelledError:
         raise
-    except BaseException as error:  # SystemExit too: a handler must not end the worker (B-146)
+    except BaseException as error:  # SystemExit too: a handler must not end the worker
         ending = result_of_stopped(error, handler.name)
     finally:
         _leave(attempt, entered)

@@ -31,7 +31,8 @@ class AttemptCancelFlag:
     def set(
         self, end: type[UnreportedEnd] = AttemptCancelled, reason: str = "told to stop while its handler ran"
     ) -> None:
-        """Stop the attempt; it ends as `end` says (`AttemptCancelled`, `ClaimLost`, `ClaimReleased`). The first call decides."""
+        """Stop the attempt; it ends as `end` says (`AttemptCancelled`, `ClaimLost`, `ClaimReleased`). The first call
+        decides."""
         if self._end is not None:
             return
         self._end, self._reason, self._up = end, reason, True

@@ -1,4 +1,4 @@
-"""Log lines about attempts (C-112)."""
+"""Log lines about attempts."""
 
 from __future__ import annotations
 

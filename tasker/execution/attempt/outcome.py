@@ -1,4 +1,4 @@
-"""From what a handler returned or raised to a checked success, or to a failure that says why (B-100, B-106)."""
+"""From what a handler returned or raised to a checked success, or to a failure that says why."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def result_of_stopped(error: BaseException, handler: str) -> Checkpoint | Failur
 
 
 def settle_exception(error: BaseException, handler: str) -> Failure:
-    """What the handler raised, as a failure. One that would end the process is a failure like any other (B-146)."""
+    """What the handler raised, as a failure. One that would end the process is a failure like any other."""
     try:
         return make_storable(_from_exception(error, handler))
     except BaseException as defect:  # its text or one of its fields fails: neither step nor thread may be lost for that

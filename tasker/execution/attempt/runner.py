@@ -57,7 +57,7 @@ class AttemptRunner:
     `default_timeout` is the limit in seconds of a call whose step names none; `threads` and `processes`
     bound how many handlers run in each (processes: as many as the machine has processors); `on_leaked_thread` is called
     with the claim whenever a thread is left behind, `leaked_threads` counts them; `checkpoint_timeout` is the limit
-    in seconds for saving a checkpoint (C-108); `stop_grace` is how many seconds a stopped handler has left: between
+    in seconds for saving a checkpoint; `stop_grace` is how many seconds a stopped handler has left: between
     SIGTERM and SIGKILL, and after `close` has told it to stop; `waits` says how steps wait for a thread or a child.
     """
 
@@ -89,12 +89,12 @@ class AttemptRunner:
 
     @property
     def leaked_threads(self) -> int:
-        """How many threads still run a handler whose attempt has ended (B-147)."""
+        """How many threads still run a handler whose attempt has ended."""
         return self._threads.leaked
 
     @property
     def starved(self) -> int:
-        """How many steps have waited too long for a thread or a child process (B-108)."""
+        """How many steps have waited too long for a thread or a child process."""
         return sum(places.starved for places in self._places())
 
     @property
@@ -121,11 +121,13 @@ class AttemptRunner:
         return [mode.places for mode in (self._threads, self._processes) if mode is not None]
 
     async def run(self, attempt: Attempt) -> AttemptEnd:
-        """Run the step's handler until it has a result, over as many checkpoints as it yields (C-100).
+        """Run the step's handler until it has a result, over as many checkpoints as it yields.
 
         Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd`
-        when nothing may be: `ClaimLost` (a checkpoint was refused), `AttemptCancelled`, `ClaimReleased` (this worker has no such
-        handler, closes, or has no thread or child process for it), or `ClaimDeferred` (the step's circuit breaker is open).
+        when nothing may be: `ClaimLost` (a checkpoint was refused), `AttemptCancelled`, `ClaimReleased` (this worker
+        has no such
+        handler, closes, or has no thread or child process for it), or `ClaimDeferred` (the step's circuit breaker is
+        open).
         """
         if self._closing:
             return ClaimReleased(attempt.claim, "the worker is closing")

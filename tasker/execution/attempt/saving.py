@@ -1,4 +1,4 @@
-"""Saving a checkpoint in the middle of an attempt (C-100, C-108)."""
+"""Saving a checkpoint in the middle of an attempt."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A position that a handler wants saved (C-101). Everything in it is storable JSON."""
+    """A position that a handler wants saved. Everything in it is storable JSON."""
 
     cursor: Any
     items_processed: int
@@ -38,7 +38,7 @@ class ClaimWrites(Protocol):
         ...
 
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
-        """Save a position; the stored checkpoint with its history, or None when the claim is no longer ours (C-100)."""
+        """Save a position; the stored checkpoint with its history, or None when the claim is no longer ours."""
         ...
 
 
@@ -100,7 +100,7 @@ class NoCapacity(ClaimReleased):
 
 @dataclass(frozen=True, slots=True)
 class ClaimDeferred(UnreportedEnd):
-    """A circuit breaker is open: the step is to be given back for later; no attempt was used (H-85)."""
+    """A circuit breaker is open: the step is to be given back for later; no attempt was used."""
 
     delay_ms: int = 0
 

@@ -108,7 +108,7 @@ class AcceptedEventBus:
             self._send(claim, dict(event))
 
     def _is_new(self, event_id: object) -> bool:
-        """Whether it was not sent before, as far as that is remembered (A-113)."""
+        """Whether it was not sent before, as far as that is remembered."""
         if event_id in self._seen:
             return False
         if len(self._seen) >= self._remembered:

@@ -1,4 +1,4 @@
-"""Publishers of the author's own: called in a thread, for a limited time, and whatever they do harms no step (A-99)."""
+"""Publishers of the author's own: called in a thread, for a limited time, and whatever they do harms no step."""
 
 from __future__ import annotations
 

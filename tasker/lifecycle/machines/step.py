@@ -1,4 +1,4 @@
-"""The ten states of a step and every legal transition (B-38 .. B-44)."""
+"""The ten states of a step and every legal transition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.lifecycle.machines.machine import Machine, StateGroup
 
 
 class StepState(StrEnum):
-    """Where a step stands, in the spelling of the database and the API (B-38)."""
+    """Where a step stands, in the spelling of the database and the API."""
 
     PENDING = "pending"
     ENQUEUED = "enqueued"
@@ -25,7 +25,7 @@ class StepState(StrEnum):
 
 
 class StepTransitionEvent(StrEnum):
-    """What can happen to a step (B-41). A finished attempt is one of two events, by its outcome."""
+    """What can happen to a step. A finished attempt is one of two events, by its outcome."""
 
     ENQUEUE = "Enqueue"
     START = "Start"
@@ -52,13 +52,13 @@ PARKED = frozenset({_S.ENQUEUED_FOR_ORCHESTRATION, _S.ENQUEUED_AS_ERROR_FOR_ORCH
 PIPELINE = PARKED | {_S.ENQUEUED, _S.IN_PROGRESS}
 SETTLED = frozenset({_S.COMPLETE, _S.ERROR, _S.WAITING_FOR_RETRY})
 OPEN_TO_OPERATORS = tuple(state for state in StepState if state not in TERMINAL - {_S.ERROR})
-"""The seven states in which a person may cancel, resolve or complete a step: `error` is one of them (D-15)."""
+"""The seven states in which a person may cancel, resolve or complete a step: `error` is one of them."""
 
 GROUPS: Final[Mapping[str, StateGroup]] = {
-    "done": StateGroup(SATISFYING, "Steps that depend on it may run (B-40, F-24)."),
-    "ended": StateGroup(TERMINAL, "The engine will not move it again; `error` stays open to operators (D-15)."),
+    "done": StateGroup(SATISFYING, "Steps that depend on it may run."),
+    "ended": StateGroup(TERMINAL, "The engine will not move it again; `error` stays open to operators."),
     "parked": StateGroup(PARKED, "It has run, and an orchestrator is to settle what came of it."),
-    "active": StateGroup(PIPELINE, "From the queue until its result is settled (B-40): what a task counts as active."),
+    "active": StateGroup(PIPELINE, "From the queue until its result is settled: what a task counts as active."),
     "under_way": StateGroup(PIPELINE | {_S.WAITING_FOR_RETRY}, "Active, or it has been and will be again."),
     "to_run": StateGroup(frozenset({_S.PENDING, _S.ENQUEUED}), "It waits for its turn, in the queue or before it."),
     "settled": StateGroup(SETTLED, "What came of an attempt is settled, and nothing has happened since."),
@@ -73,7 +73,7 @@ STEP = Machine[StepState, StepTransitionEvent](
         (_S.ENQUEUED, _E.START): _S.IN_PROGRESS,
         (_S.IN_PROGRESS, _E.ENQUEUE_FOR_ORCHESTRATION): _S.ENQUEUED_FOR_ORCHESTRATION,
         (_S.ENQUEUED_FOR_ORCHESTRATION, _E.COMPLETE): _S.COMPLETE,
-        # A result that turns out unusable (a malformed outcome) fails after it was parked as a success (B-43).
+        # A result that turns out unusable (a malformed outcome) fails after it was parked as a success.
         (_S.ENQUEUED_FOR_ORCHESTRATION, _E.FAIL): _S.ERROR,
         (_S.IN_PROGRESS, _E.ENQUEUE_AS_ERROR_FOR_ORCHESTRATION): _S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION,
         (_S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION, _E.WAIT_FOR_RETRY): _S.WAITING_FOR_RETRY,

@@ -1,4 +1,4 @@
-"""The twelve states of a task and every legal transition (B-31 .. B-35)."""
+"""The twelve states of a task and every legal transition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.lifecycle.machines.machine import Machine, StateGroup
 
 
 class TaskState(StrEnum):
-    """Where a task stands, in the spelling of the database and the API (B-31)."""
+    """Where a task stands, in the spelling of the database and the API."""
 
     PENDING = "pending"
     INITIALIZING = "initializing"
@@ -27,7 +27,7 @@ class TaskState(StrEnum):
 
 
 class TaskTransitionEvent(StrEnum):
-    """What can happen to a task (B-34; `StepRepaired` is D-16's)."""
+    """What can happen to a task (`StepRepaired` is D-16's)."""
 
     START = "Start"
     READY_STEPS_FOUND = "ReadyStepsFound"
@@ -59,16 +59,16 @@ TERMINAL = frozenset({_S.COMPLETE, _S.ERROR, _S.CANCELLED, _S.RESOLVED_MANUALLY}
 PASSING = frozenset({_S.PENDING, _S.INITIALIZING, _S.ENQUEUING_STEPS, _S.EVALUATING_RESULTS})
 
 GROUPS: Final[Mapping[str, StateGroup]] = {
-    "final": StateGroup(TERMINAL, "It has ended; `error` is open to operators (D-15, D-16)."),
+    "final": StateGroup(TERMINAL, "It has ended; `error` is open to operators."),
     "done": StateGroup(frozenset({_S.COMPLETE, _S.RESOLVED_MANUALLY}), "It has ended well, by itself or by a person."),
     "troubled": StateGroup(TERMINAL - {_S.COMPLETE}, "It has ended otherwise than complete."),
     "blocked": StateGroup(
-        frozenset({_S.BLOCKED_BY_FAILURES, _S.ERROR}), "Failed steps keep it from going on: it is for a person (D-31)."
+        frozenset({_S.BLOCKED_BY_FAILURES, _S.ERROR}), "Failed steps keep it from going on: it is for a person."
     ),
     "passing": StateGroup(PASSING, "No write leaves a task there."),
     "retrying": StateGroup(
         frozenset({_S.STEPS_IN_PROCESS, _S.WAITING_FOR_RETRY}),
-        "It waits for a retry, or one transition leads there (E-8).",
+        "It waits for a retry, or one transition leads there.",
     ),
 }
 """By name; `tasker.task_is_NAME` in SQL."""

@@ -1,4 +1,4 @@
-"""The search for tasks that nothing moves any more (D-26 to D-30): one process searches in each interval."""
+"""The search for tasks that nothing moves any more: one process searches in each interval."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _log = logging.getLogger("tasker.orchestration")
 
 
 class LostWorkerLog:
-    """Says once that a worker has not been heard of for two thirds of its lease: it is about to be lost (H-51)."""
+    """Says once that a worker has not been heard of for two thirds of its lease: it is about to be lost."""
 
     def __init__(self) -> None:
         self._told: set[str | None] = set()

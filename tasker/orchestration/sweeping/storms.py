@@ -1,4 +1,4 @@
-"""Failure storms: the same step failing too often is paused, so that a person looks before more is lost (H-88b).
+"""Failure storms: the same step failing too often is paused, so that a person looks before more is lost.
 
 Counted in the database over all workers, unlike the breakers around handlers, each of which is one worker's own.
 """

@@ -1,4 +1,4 @@
-"""Whether the database has room for the connections of all processes: one line at the start of each (G-68)."""
+"""Whether the database has room for the connections of all processes: one line at the start of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a process learns of work: by announcements, by polling, or by both (B-1 .. B-8)."""
+"""How a process learns of work: by announcements, by polling, or by both."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class EventSystem:
         return self.mode is not DeploymentMode.POLLING_ONLY
 
     def change(self, settings: EventSettings) -> None:
-        """Learn of work in this way from now on: another mode, other pauses, other limits (B-9)."""
+        """Learn of work in this way from now on: another mode, other pauses, other limits."""
         if settings == self.settings:
             return
         self.settings, self.mode = settings, effective_mode(settings.deployment_mode, self._capabilities)
@@ -153,11 +153,11 @@ class EventSystem:
         )
 
     def statistics(self) -> EventSystemStatistics:
-        """What has come of it since the start (B-5)."""
+        """What has come of it since the start."""
         return self.tally.statistics(self._clock.monotonic(), self.mode)
 
     def health(self) -> ListeningHealth:
-        """How well it does now (B-6)."""
+        """How well it does now."""
         listener = self._lost()
         lost = listener.state if listener and listener.state.reception is MessageSource.POLLING_FALLBACK else None
         now = self._clock.monotonic()

@@ -70,7 +70,7 @@ class NotificationListener:
         return self.state.reception is MessageSource.POLLING_FALLBACK
 
     def change(self, settings: EventSettings, wanted: bool) -> None:
-        """Go on in this way (B-9)."""
+        """Go on in this way."""
         self._settings, self.wanted = settings, wanted
         unchanged, self._unchanged = self._unchanged, None  # the source may take a while to close: once is enough
         if unchanged is not None:

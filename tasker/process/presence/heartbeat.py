@@ -14,7 +14,7 @@ TELL_SECONDS = 1.0
 
 
 class ProcessHeartbeat:
-    """Keeps a process that holds no steps in the registry: it beats every third of its lease (H-47, H-48).
+    """Keeps a process that holds no steps in the registry: it beats every third of its lease.
 
     A process that holds steps has a `LeaseKeeper` instead, with a thread of its own.
     """
@@ -23,7 +23,7 @@ class ProcessHeartbeat:
         self._registry, self._entry = registry, entry
 
     async def run(self) -> None:
-        """Enter, and beat until cancelled. The registry is advisory: without the database it tries again (H-50)."""
+        """Enter, and beat until cancelled. The registry is advisory: without the database it tries again."""
         known = False
         while True:
             with contextlib.suppress(DatabaseError):

@@ -1,4 +1,4 @@
-"""Settings that change in a running process: at SIGHUP it reads its configuration again (B-9)."""
+"""Settings that change in a running process: at SIGHUP it reads its configuration again."""
 
 from __future__ import annotations
 

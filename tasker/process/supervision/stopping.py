@@ -61,7 +61,7 @@ def give_back_of(limit_seconds: float) -> float:
 
 
 def warn_short_grace(plans: Iterable[Plan], limit_seconds: float) -> None:
-    """Warn when an orderly stop with this limit leaves a step less time than its own `timeout_seconds` (H-66).
+    """Warn when an orderly stop with this limit leaves a step less time than its own `timeout_seconds`.
 
     The timeout of all others only bounds what hangs: it says nothing about how long they take.
     """

@@ -16,7 +16,7 @@ EVERYTHING = ("*",)
 
 
 class ClassLookupResolver(BaseResolver):
-    """Imports `package.module.Class` or `package.module.function`; `::` is read as a dot (D-39, D-40).
+    """Imports `package.module.Class` or `package.module.function`; `::` is read as a dot.
 
     `allow` are the paths that may be imported; `package.*` is everything below a package. Nothing else is even looked
     for, since that would run its package.

@@ -1,4 +1,4 @@
-"""Handlers of installed packages: the entry-point group `tasker.handlers` (D-50)."""
+"""Handlers of installed packages: the entry-point group `tasker.handlers`."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from tasker.registry.handler_definition import HandlerDefinition
 
 
 class ExplicitMappingResolver(BaseResolver):
-    """An exact match in a dictionary (D-40)."""
+    """An exact match in a dictionary."""
 
     def __init__(self, name: str = "explicit_mapping") -> None:
         self._name = name

@@ -35,7 +35,7 @@ class AuthenticatedCaller:
         return any(grant.covers(permission) for grant in self.grants)
 
     def namespaces(self, permission: Permission) -> frozenset[str] | None:
-        """Where they may do that; None: everywhere (H-156)."""
+        """Where they may do that; None: everywhere."""
         granted = [grant.namespace for grant in self.grants if grant.covers(permission)]
         if None in granted:
             return self.confined_to
@@ -43,7 +43,7 @@ class AuthenticatedCaller:
         return named if self.confined_to is None else named & self.confined_to
 
     def require(self, permission: Permission) -> None:
-        """Raises `NotPermitted` (F-285)."""
+        """Raises `NotPermitted`."""
         if not self.may(permission):
             raise NotPermitted(f"Missing required permission: {permission}")
 
@@ -56,4 +56,4 @@ class AuthenticatedCaller:
 
 
 ANYBODY = AuthenticatedCaller("anonymous", frozenset({Grant(EVERYTHING)}))
-"""Whoever calls where nobody is asked who they are (F-270)."""
+"""Whoever calls where nobody is asked who they are."""

@@ -1,4 +1,4 @@
-"""Asking an issuer for its keys: only where nobody can change them, and where no secrets lie (G-215)."""
+"""Asking an issuer for its keys: only where nobody can change them, and where no secrets lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens: JSON Web Tokens signed with RS256, and never with anything else (F-276)."""
+"""Tokens: JSON Web Tokens signed with RS256, and never with anything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys that tokens are checked with: one of the configuration, or those that an issuer publishes (JWKS, F-277)."""
+"""The keys that tokens are checked with: one of the configuration, or those that an issuer publishes (JWKS)."""
 
 from __future__ import annotations
 

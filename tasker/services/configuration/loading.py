@@ -1,6 +1,6 @@
 """The configuration of a process: found, merged, checked, and able to say where each value is from.
 
-At run time one merged file is read, named by `TASKER_CONFIG_PATH` or found below `TASKER_CONFIG_ROOT` (C-148). The
+At run time one merged file is read, named by `TASKER_CONFIG_PATH` or found below `TASKER_CONFIG_ROOT`. The
 commands that make and check such files read the folders `base` and `environments` instead.
 """
 
@@ -273,7 +273,7 @@ def _checked(
 
 
 def generate(context: str, environment: str, source_dir: Path, environ: Mapping[str, str], now: datetime) -> str:
-    """The merged file of a context as text: placeholders stay as they are, so that it holds no secret (C-150, C-154).
+    """The merged file of a context as text: placeholders stay as they are, so that it holds no secret.
 
     What needs a variable that is not set here is left out of the check, and so are the backend's name and plugins that
     are not installed here: their packages may be installed only where the file is used. Raises like `from_sources`.

@@ -1,4 +1,4 @@
-"""Where configuration comes from: TOML files and environment variables, each a layer (C-145 .. C-150)."""
+"""Where configuration comes from: TOML files and environment variables, each a layer."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read_layer(file: Path) -> ConfigurationLayer:
 
 
 def source_layers(context: str, environment: str, source_dir: Path) -> list[ConfigurationLayer]:
-    """The base files of a context, each followed by the environment's (C-149).
+    """The base files of a context, each followed by the environment's.
 
     Raises `ConfigurationError` when the base files or the environment do not exist.
     """
@@ -128,7 +128,7 @@ def _picked(layer: ConfigurationLayer, paths: tuple[str, ...]) -> ConfigurationL
 
 
 class Variables:
-    """Environment variables. `NAME_FILE` names a file that holds the value of `NAME`, for mounted secrets (A-83)."""
+    """Environment variables. `NAME_FILE` names a file that holds the value of `NAME`, for mounted secrets."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ

@@ -1,4 +1,4 @@
-"""The use cases around dead letters (D-12 to D-17). They record; only `retry` moves a task and its steps."""
+"""The use cases around dead letters. They record; only `retry` moves a task and its steps."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class DeadLetters:
         return await self._list(**which, **more, limit=limit, offset=offset)
 
     async def of_task(self, task_uuid: str) -> DeadLetter:
-        """The newest entry of a task (D-13). Raises `DeadLetterNotFound`."""
+        """The newest entry of a task. Raises `DeadLetterNotFound`."""
         found = await self._list(task=checked(task_uuid), limit=1)
         if not found:
             raise DeadLetterNotFound(f"task {task_uuid} was never a dead letter", hint="see `tasker dlq list`")
@@ -75,18 +75,18 @@ class DeadLetters:
         return found[0]
 
     async def stats(self) -> Sequence[ReasonStats]:
-        """Counts for each reason that has entries (D-15)."""
+        """Counts for each reason that has entries."""
         return [ReasonStats(*row) for row in await self._query("stats")]
 
     async def queue(
         self, *, limit: int = 100, namespaces: Collection[str] | None = None
     ) -> Sequence[QueuedInvestigation]:
-        """Pending entries, the most urgent first (D-16)."""
+        """Pending entries, the most urgent first."""
         rows = await self._query("queue", limit=limit, namespaces=names(namespaces))
         return [QueuedInvestigation(*row) for row in rows]
 
     async def staleness(self, *, limit: int = 100, namespaces: Collection[str] | None = None) -> Sequence[TaskHealth]:
-        """Open tasks before they are dead letters: stale ones, then warnings, then healthy ones (D-17)."""
+        """Open tasks before they are dead letters: stale ones, then warnings, then healthy ones."""
         rows = await self._query("staleness", limit=limit, namespaces=names(namespaces))
         return [TaskHealth(*row) for row in rows]
 
@@ -140,7 +140,7 @@ class DeadLetters:
         by: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> DeadLetter:
-        """Keep what was found (D-14): what is None stays as it was, metadata are added to those there are.
+        """Keep what was found: what is None stays as it was, metadata are added to those there are.
 
         The task and its steps stay as they are. Raises `DeadLetterNotFound`, `UsageError`, `NotStorable`, and
         `StateMachineError` when a closed entry is to be pending again while its task has another pending one.

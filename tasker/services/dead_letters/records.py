@@ -16,14 +16,14 @@ REASONS = (
     "worker_unavailable",
     "manual_dlq",
 )
-"""Why a task can need a person (D-3)."""
+"""Why a task can need a person."""
 STATUSES = ("pending", "manually_resolved", "permanently_failed", "cancelled")
-"""How an investigation can stand (D-4)."""
+"""How an investigation can stand."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """An entry: when and why a task needed somebody, where it stood, who looked and what they found (D-6).
+    """An entry: when and why a task needed somebody, where it stood, who looked and what they found.
 
     `fingerprints` are those of the failures that its steps ended with; `current_state` is the task's now, None when it
     has been deleted.
@@ -48,7 +48,7 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class ReasonStats:
-    """How many entries a reason has, and how long they took (D-9)."""
+    """How many entries a reason has, and how long they took."""
 
     dlq_reason: str
     total_entries: int
@@ -63,7 +63,7 @@ class ReasonStats:
 
 @dataclass(frozen=True, slots=True)
 class QueuedInvestigation:
-    """A pending entry with its urgency (D-10)."""
+    """A pending entry with its urgency."""
 
     dlq_entry_uuid: str
     task_uuid: str
@@ -81,7 +81,7 @@ class QueuedInvestigation:
 
 @dataclass(frozen=True, slots=True)
 class TaskHealth:
-    """An open task and how near it is to its limit (D-11); `excuse` says why its clock does not count."""
+    """An open task and how near it is to its limit; `excuse` says why its clock does not count."""
 
     task_uuid: str
     namespace_name: str

@@ -16,7 +16,7 @@ MOST = 1000
 
 @dataclass(frozen=True, slots=True)
 class PublishedEvent:
-    """A durable event (A-101, E-139), with the attributes of CloudEvents 1.0 beside its own.
+    """A durable event, with the attributes of CloudEvents 1.0 beside its own.
 
     `event_id` tells an event from every other one: it is the same each time the event is delivered. `metadata` says
     which task and step it is of, its `correlation_id`, when (`fired_at`) and by whom. `position` is its place among all

@@ -93,7 +93,8 @@ class Engine:
     async def call(self, function: str, args: Args, *, ends_told: bool = False) -> Answer:
         """Call `tasker.FUNCTION_v1`, send the hints that it answers, and have told who waits for what it ended.
 
-        In the middle of somebody's transaction (`SharedTransactions.together`) others hear of it behind the commit, not before.
+        In the middle of somebody's transaction (`SharedTransactions.together`) others hear of it behind the commit,
+        not before.
         `ends_told`: the caller writes the log lines of the tasks that it ends.
         """
         began = perf_counter()

@@ -17,7 +17,7 @@ from tasker.services.engine.result_events import ResultEvents
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an attempt came to, which must be reported (B-106)."""
+    """What an attempt came to, which must be reported."""
 
     claim: Claim
     plan: Plan

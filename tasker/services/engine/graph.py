@@ -55,7 +55,7 @@ async def plan_growth(
     result: Mapping[str, Any] | None,
     known: TaskGraph | None = None,
 ) -> VersionedGraph:
-    """What the step `step` of the task decides with this result; None: it was resolved by hand, without one (C-46).
+    """What the step `step` of the task decides with this result; None: it was resolved by hand, without one.
 
     The graph is read where it is not `known`. Raises `OutcomeError` for a malformed outcome, and `TaskNotFound` where
     the task is gone.

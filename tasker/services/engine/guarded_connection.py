@@ -1,4 +1,4 @@
-"""The connections of those who ask from outside: while the database keeps failing they are answered at once (A-62).
+"""The connections of those who ask from outside: while the database keeps failing they are answered at once.
 
 The engine's own work never goes through here: a breaker must not hold up tasks because a caller met an error.
 """
@@ -36,7 +36,8 @@ class GuardedConnection(SharedTransactions):
         return await self.pool.lend(lambda connection: self._guarded(connection.execute)(statement, params))
 
     async def together(self, use: Callable[[], Awaitable[T]]) -> T:
-        """As `SharedTransactions.together`. The breaker is asked for each statement, and not for the rollback: whatever it says,
+        """As `SharedTransactions.together`. The breaker is asked for each statement, and not for the rollback:
+        whatever it says,
         a connection comes back without a transaction."""
         if self.transaction is not None:
             return await use()

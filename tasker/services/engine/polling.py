@@ -1,4 +1,4 @@
-"""When a queue is polled again: as this process learns of work (B-1, H-45)."""
+"""When a queue is polled again: as this process learns of work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of processes, as those at work write in it (H-47): `tasker.worker_v1`, with a method for each action."""
+"""The registry of processes, as those at work write in it: `tasker.worker_v1`, with a method for each action."""
 
 from __future__ import annotations
 

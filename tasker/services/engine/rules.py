@@ -21,7 +21,7 @@ class FleetRules:
     hidden_seconds: float = float(VISIBILITY_TIMEOUT_SECONDS)
     """How long a received message stays hidden while it is dealt with (backends with acknowledgements)."""
     dead_letters: bool = True
-    """Tasks that fail are recorded for a person (D-31)."""
+    """Tasks that fail are recorded for a person."""
     log_expansions: bool = False
     """Log what every decision and batchable step creates."""
 

@@ -1,4 +1,4 @@
-"""How many workers each namespace should have, by what waits there and how fast it goes (H-61)."""
+"""How many workers each namespace should have, by what waits there and how fast it goes."""
 
 from __future__ import annotations
 

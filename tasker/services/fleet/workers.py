@@ -10,7 +10,7 @@ from tasker.services.listings import ProcessRow
 
 
 class Workers:
-    """Reads the registry (H-47, H-48). It is advisory: a worker whose beats fail goes on until it is fenced (H-50)."""
+    """Reads the registry. It is advisory: a worker whose beats fail goes on until it is fenced."""
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""What operators do to single steps: run again, take as done with or without a result (C-121)."""
+"""What operators do to single steps: run again, take as done with or without a result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RetriedSteps:
 class Steps:
     """Operator actions. All raise `StepNotFound`, and `StateMachineError` when the step's state does not allow it.
 
-    A decision or batchable step that is completed or resolved by hand expands like one that ran (C-46).
+    A decision or batchable step that is completed or resolved by hand expands like one that ran.
     """
 
     def __init__(self, engine: Engine, plans: PlanStore) -> None:
@@ -118,7 +118,7 @@ class Steps:
 
 
 def _not_possible(step: str, state: StepState, kind: str) -> StateMachineError:
-    """Why an operator's action was refused: by the step's state, or its task has ended (B-35)."""
+    """Why an operator's action was refused: by the step's state, or its task has ended."""
     legal = [name for name, move in CHANGES.items() if move.reopens and state in move.by_state]
     if kind in legal:
         return StateMachineError(f"step {step!r} is {state}: {kind} is not possible", hint="its task has ended")

@@ -1,4 +1,4 @@
-"""Whether what a process needs answers: database, messaging, room in its pool, somebody who works (A-86, A-87)."""
+"""Whether what a process needs answers: database, messaging, room in its pool, somebody who works."""
 
 from __future__ import annotations
 

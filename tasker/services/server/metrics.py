@@ -41,7 +41,7 @@ def _verification() -> Histogram:
 
 @dataclass(slots=True)
 class AccessCounts:
-    """How callers of this process fared (B-135, F-285)."""
+    """How callers of this process fared."""
 
     requests: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By method (`disabled`, `jwt`, `api_key`, `none`) and result (`success`, `failure`)."""

@@ -1,4 +1,4 @@
-"""Callers who were not let through: a warning in each period, whoever knocks how often (B-134)."""
+"""Callers who were not let through: a warning in each period, whoever knocks how often."""
 
 from __future__ import annotations
 

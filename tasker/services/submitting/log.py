@@ -1,4 +1,4 @@
-"""Telling of the tasks that a submission has created: plugins, and a log line for each (D-70)."""
+"""Telling of the tasks that a submission has created: plugins, and a log line for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backpressure at submission: how deep a namespace's work is, how fast it drains, whether more is taken (A-45).
+"""Backpressure at submission: how deep a namespace's work is, how fast it drains, whether more is taken.
 
 A refused task is not created: nothing is lost, and whoever asked knows when to ask again.
 """

@@ -1,4 +1,4 @@
-"""`common.circuit_breakers`, `worker.circuit_breakers`, `common.failure_storm` (A-59 .. A-67, H-88b)."""
+"""`common.circuit_breakers`, `worker.circuit_breakers`, `common.failure_storm`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRESETS: Mapping[str, Mapping[str, int]] = {
     "aggressive": {"failure_threshold": 10, "success_threshold": 2, "timeout_seconds": 30},
     "database": {"failure_threshold": 3, "success_threshold": 2, "timeout_seconds": 30},
 }
-"""Thresholds that go together (H-31)."""
+"""Thresholds that go together."""
 Preset = Literal["none", "conservative", "balanced", "aggressive", "database"]
 _PRESET = "Thresholds and time that go together; what is set beside it counts above it."
 

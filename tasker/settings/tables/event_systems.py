@@ -1,4 +1,4 @@
-"""`*.event_systems.*`: how a process learns of work: by notification, by polling, or both (A-73 .. A-79)."""
+"""`*.event_systems.*`: how a process learns of work: by notification, by polling, or both."""
 
 from __future__ import annotations
 

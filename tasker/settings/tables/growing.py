@@ -24,7 +24,7 @@ from tasker.settings.tables.formats import Channel
 
 
 class BatchProcessing(Table):
-    """Steps that cut their work into batches (C-60)."""
+    """Steps that cut their work into batches."""
 
     enabled: bool = flag(True, "Off: a batchable step fails.")
     max_batches_per_step: int = whole(MOST_BATCHES, 1, 200_000, "Batches that one step may cut its work into.")
@@ -37,7 +37,7 @@ class BatchProcessing(Table):
 
 
 class DecisionPoints(Table):
-    """Steps that choose what runs next (C-32)."""
+    """Steps that choose what runs next."""
 
     enabled: bool = flag(True, "Off: a decision counts as `no_branches`.")
     max_steps_per_decision: int = whole(STEPS_PER_DECISION, 1, 10_000, "Steps that one decision may name.")

@@ -1,4 +1,4 @@
-"""`common.queues`: which messaging backend, and how it is used (A-70 .. A-72)."""
+"""`common.queues`: which messaging backend, and how it is used."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tasker.settings.tables.formats import Pattern
 
 
 class Backoff(Table):
-    """Retries of a step whose template has no `retry` block; what a template or a handler says wins (D-82)."""
+    """Retries of a step whose template has no `retry` block; what a template or a handler says wins."""
 
     default_backoff_seconds: tuple[Annotated[int, Field(ge=1, le=86_400, strict=True)], ...] = several(
         (1, 5, 15, 30, 60),

@@ -1,4 +1,4 @@
-"""HTTP calls from a handler, sync and async, and their translation into results (D-125 .. D-129)."""
+"""HTTP calls from a handler, sync and async, and their translation into results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTTP verbs of a handler, sync and async, over a connection pool that lives as long as the handler (D-125).
+"""The HTTP verbs of a handler, sync and async, over a connection pool that lives as long as the handler.
 
 Each event loop has a pool of its own for the async ones.
 """

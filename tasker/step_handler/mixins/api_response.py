@@ -1,4 +1,4 @@
-"""An HTTP response, and what its status means for the step (D-126, D-127)."""
+"""An HTTP response, and what its status means for the step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ApiResponse:
     """A response with its body read: a mapping for a JSON object, else what the JSON holds, else text.
 
     `response["email"]` and `response.json()` raise `StepExecutionError` with the right classification when the
-    status is not 2xx, so a body is never taken from a failed call by accident (D-129). `body` is always readable.
+    status is not 2xx, so a body is never taken from a failed call by accident. `body` is always readable.
     """
 
     def __init__(self, response: httpx.Response, body: dict[str, Any] | str | None = None) -> None:

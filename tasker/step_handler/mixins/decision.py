@@ -1,4 +1,4 @@
-"""Helpers for a handler that decides which branches of the template come to life (C-23, D-130)."""
+"""Helpers for a handler that decides which branches of the template come to life."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class DecisionMixin:
     """Adds decision results to a step handler.
 
     `routing_context` (also spelled `result_data`) is merged into the result, so that the steps below read
-    `get_dependency_field("decide", "route_type")`, and is kept whole under `routing_context` (D-133).
+    `get_dependency_field("decide", "route_type")`, and is kept whole under `routing_context`.
     """
 
     @property
@@ -29,7 +29,7 @@ class DecisionMixin:
         *,
         result_data: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """Create these steps: one name, several, or a ready outcome. No names at all means no branches (D-133)."""
+        """Create these steps: one name, several, or a ready outcome. No names at all means no branches."""
         return decision_result(to_outcome(steps), _merged(routing_context, result_data), metadata)
 
     def decision_success_with_outcome(
@@ -44,7 +44,7 @@ class DecisionMixin:
         result_data: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """Report an outcome in any accepted form, with data for the result (C-23)."""
+        """Report an outcome in any accepted form, with data for the result."""
         return decision_result(self.validate_decision_outcome(outcome), result_data, metadata)
 
     def decision_no_branches(
@@ -74,7 +74,7 @@ class DecisionMixin:
         routing_context: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """Create nothing and say why; the result carries `reason` (C-24)."""
+        """Create nothing and say why; the result carries `reason`."""
         return decision_result(DecisionPointOutcome.no_branches(reason), routing_context, metadata)
 
     def decision_failure(
@@ -89,7 +89,7 @@ class DecisionMixin:
 
     @staticmethod
     def validate_decision_outcome(outcome: DecisionPointOutcome | dict[str, Any]) -> DecisionPointOutcome:
-        """The outcome, checked; raises `ValidationError` when its structure is wrong (C-23)."""
+        """The outcome, checked; raises `ValidationError` when its structure is wrong."""
         return DecisionPointOutcome.parse(outcome)
 
 
@@ -105,7 +105,7 @@ def to_outcome(steps: str | list[str] | DecisionPointOutcome) -> DecisionPointOu
 def decision_result(
     outcome: DecisionPointOutcome, data: Any = None, metadata: dict[str, Any] | None = None
 ) -> StepHandlerResult:
-    """A success that carries the outcome where the engine looks for it (C-21); `data` never replaces it."""
+    """A success that carries the outcome where the engine looks for it; `data` never replaces it."""
     context = {**outcome.routing_context, **_plain(data)}
     result: dict[str, Any] = dict(context)
     if outcome.decision_type is DecisionType.NO_BRANCHES and outcome.reason:
@@ -116,7 +116,7 @@ def decision_result(
 
 
 def _plain(data: Any) -> Mapping[str, Any]:
-    """Routing data as a mapping; an object such as an API response says itself what it is (D-130)."""
+    """Routing data as a mapping; an object such as an API response says itself what it is."""
     to_dict = getattr(data, "to_dict", None)
     plain: Mapping[str, Any] = to_dict() if callable(to_dict) else data or {}
     return plain

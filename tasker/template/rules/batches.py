@@ -1,4 +1,4 @@
-"""Batches: a batchable step, its batch workers, and who may wait for them (C-16, C-17)."""
+"""Batches: a batchable step, its batch workers, and who may wait for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INSTANCE = re.compile(r"(.+)_\d{3,}", re.DOTALL)
 
 
 def instance_names(graph: DependencyGraph) -> None:
-    """No step is named like an instance of a batch worker, `<name>_001` (C-17)."""
+    """No step is named like an instance of a batch worker, `<name>_001`."""
     for name, step in graph.steps.items():
         instance = INSTANCE.fullmatch(name)
         if instance and instance[1] in graph.steps and graph.is_from(instance[1], Origin.BATCH):
@@ -21,7 +21,7 @@ def instance_names(graph: DependencyGraph) -> None:
 
 
 def worker_has_one_batchable(graph: DependencyGraph) -> None:
-    """A batch_worker depends on exactly one batchable step (C-16)."""
+    """A batch_worker depends on exactly one batchable step."""
     for name in (name for name in graph.steps if graph.is_from(name, Origin.BATCH)):
         batchables = [p for p in graph.parents[name] if graph.makes(p, Creates.BATCHES)]
         unsure = name in graph.tainted or any(p in graph.tainted for p in graph.parents[name])
@@ -33,7 +33,7 @@ def worker_has_one_batchable(graph: DependencyGraph) -> None:
 
 
 def batchable_has_worker(graph: DependencyGraph) -> None:
-    """A batchable step has a batch_worker; with several of them no-batches cannot tell which is meant (C-16, C-76)."""
+    """A batchable step has a batch_worker; with several of them no-batches cannot tell which is meant."""
     for name in (name for name in graph.steps if graph.makes(name, Creates.BATCHES)):
         workers = workers_of(name, graph)
         step = graph.steps[name]
@@ -48,7 +48,7 @@ def batchable_has_worker(graph: DependencyGraph) -> None:
 
 
 def only_convergences_wait_for_workers(graph: DependencyGraph) -> None:
-    """Only a convergence can wait for the instances of a batch_worker (C-16)."""
+    """Only a convergence can wait for the instances of a batch_worker."""
     for name, parents in graph.parents.items():
         workers = [parent for parent in parents if graph.is_from(parent, Origin.BATCH)]
         if graph.steps[name].type is None or graph.is_from(name, Origin.CONVERGENCE):

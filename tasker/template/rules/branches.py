@@ -1,4 +1,4 @@
-"""Branches of decisions: what a decision can create, and what can never be created (C-15, C-42)."""
+"""Branches of decisions: what a decision can create, and what can never be created."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tasker.template.graph import DependencyGraph
 
 
 def conditional_steps_are_reachable(graph: DependencyGraph) -> None:
-    """A plain step that may lack a dependency is created by a decision, or it is a convergence (C-15).
+    """A plain step that may lack a dependency is created by a decision, or it is a convergence.
 
-    Steps behind a convergence are exempt, since the convergence always exists (C-42); so are batch workers.
+    Steps behind a convergence are exempt, since the convergence always exists; so are batch workers.
     """
     deciding = _deciding(graph)
     for name in graph.order:
@@ -28,7 +28,7 @@ def conditional_steps_are_reachable(graph: DependencyGraph) -> None:
 
 
 def decisions_have_branches(graph: DependencyGraph) -> None:
-    """A decision has at least one step that it can create (C-36)."""
+    """A decision has at least one step that it can create."""
     for name, step in graph.steps.items():
         decides = graph.makes(name, Creates.BRANCHES)
         if decides and not branches_of(name, graph) and graph.complete and not graph.tainted:
@@ -37,7 +37,7 @@ def decisions_have_branches(graph: DependencyGraph) -> None:
 
 
 def convergences_are_declared(graph: DependencyGraph) -> None:
-    """A plain step that waits for a decision and several of its branches was probably meant to converge (C-36)."""
+    """A plain step that waits for a decision and several of its branches was probably meant to converge."""
     for name, step in graph.steps.items():
         for decision in decisions_above(name, graph) if graph.is_plain(name) and not graph.expands(name) else []:
             siblings = [p for p in graph.parents[name] if decision in graph.parents[p] and is_branch(p, graph)]

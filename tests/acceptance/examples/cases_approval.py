@@ -1,4 +1,4 @@
-"""Approvals at each side of every limit (C-245, C-246)."""
+"""Approvals at each side of every limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ APPROVED_BY = {
 
 
 def approval(amount: float, route_type: str) -> Case:
-    """A request of `amount` and the branches that it gets (C-245)."""
+    """A request of `amount` and the branches that it gets."""
     branches = APPROVED_BY[route_type]
     return Case(
         f"approval_of_{amount}",
@@ -72,7 +72,7 @@ def tiers(
     approvals: tuple[str, ...],
     emergency: bool = False,
 ) -> Case:
-    """A request and the approvals and checks that it gets (C-246)."""
+    """A request and the approvals and checks that it gets."""
     nested = ("compliance_routing",) if route_type == "senior" else ()
     return Case(
         f"tiers_{name}",

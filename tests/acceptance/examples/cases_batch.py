@@ -1,4 +1,4 @@
-"""Batches below a decision, and batches with checkpoints (C-254)."""
+"""Batches below a decision, and batches with checkpoints."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ async def test_a_wrong_input_is_refused_and_its_place_named(
 
 
 def inventory(rows: list[dict[str, str]]) -> dict[str, Any]:
-    """What the workflow must find out about `rows` (C-98), except for the number of workers."""
+    """What the workflow must find out about `rows`, except for the number of workers."""
     dearest = sorted(rows, key=lambda row: (-float(row["price"]), int(row["id"])))[:1]
     return {
         "total_processed": len(rows),

@@ -1,4 +1,4 @@
-"""`kill -HUP`: real processes read their configuration again, and say what has come of it (B-9)."""
+"""`kill -HUP`: real processes read their configuration again, and say what has come of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators do to steps over HTTP (C-119 to C-126)."""
+"""What operators do to steps over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operator mends a task whose batches failed, over HTTP alone (C-119, C-124)."""
+"""An operator mends a task whose batches failed, over HTTP alone."""
 
 from __future__ import annotations
 

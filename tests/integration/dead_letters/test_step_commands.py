@@ -1,4 +1,4 @@
-"""The published commands about single steps: looking, the three repairs, the audit (C-119 to C-126, B-87)."""
+"""The published commands about single steps: looking, the three repairs, the audit."""
 
 from __future__ import annotations
 

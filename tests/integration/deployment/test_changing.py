@@ -1,4 +1,4 @@
-"""A running process takes over another mode, other pauses, other breakers (B-9)."""
+"""A running process takes over another mode, other pauses, other breakers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a process hears of work in each mode, and what becomes of it when its listener is lost (B-1 .. B-8)."""
+"""How a process hears of work in each mode, and what becomes of it when its listener is lost."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ async def test_a_worker_that_ends_parked_results_takes_none_while_their_queue_is
 
 
 async def test_workers_of_different_modes_share_the_work(database_url: str) -> None:
-    """Each step runs once, whoever hears of it first (B-2)."""
+    """Each step runs once, whoever hears of it first."""
     async with (
         working(database_url, settings(EVENTS)),
         working(database_url, settings(POLLING)),

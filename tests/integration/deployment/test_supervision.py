@@ -43,7 +43,7 @@ HYBRID = DeploymentMode.HYBRID
     [
         (lambda runtime: runtime.execution.claimer, "_look", "Claimer.run"),
         (lambda runtime: runtime.upkeep, "_turn", "Upkeep.run"),
-        (lambda runtime: runtime.execution.collector, "_flush", "Collector.run"),
+        (lambda runtime: runtime.execution.collector, "_flush", "Completer.run"),
     ],
     ids=["claimer", "upkeep", "collector"],
 )

@@ -28,7 +28,7 @@ def test_a_duplicate_carries_the_task_that_exists_and_does_not_tell_strangers(ap
 
     assert type(caught.value) is DuplicateTask
     assert (caught.value.task_uuid, caught.value.state) == (first.task_uuid, "complete")
-    assert first.task_uuid not in str(caught.value.to_dict()), "the error may be handed to somebody else (D-58)"
+    assert first.task_uuid not in str(caught.value.to_dict()), "the error may be handed to somebody else"
 
 
 def test_a_duplicate_can_be_taken_instead_of_refused(app: tasker.SyncApp, plan: Plan) -> None:

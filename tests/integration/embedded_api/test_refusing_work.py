@@ -1,4 +1,4 @@
-"""Every way to submit honours the limit on ready steps, and what runs does not notice it (A-45)."""
+"""Every way to submit honours the limit on ready steps, and what runs does not notice it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of steps that go to the queue, and of tasks that end without a result (D-70, E-109, E-118)."""
+"""The lines of steps that go to the queue, and of tasks that end without a result."""
 
 from __future__ import annotations
 

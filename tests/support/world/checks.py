@@ -86,7 +86,7 @@ def _difference(key: Key, row: Mapping[str, Any], expected: Mapping[str, Any]) -
 
 
 def check_inputs(model: Model, names: Mapping[str, Key], claims: Sequence[ClaimRow], inputs: Inputs) -> None:
-    """Handlers get the results of every ancestor that has one, by name, and the context of their task (C-44)."""
+    """Handlers get the results of every ancestor that has one, by name, and the context of their task."""
     wanted: dict[str, dict[str, Any]] = {}
     for row in claims:
         step = model.step(names[row.step])

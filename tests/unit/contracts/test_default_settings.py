@@ -120,7 +120,7 @@ OF_A_SINGLE_PROCESS: dict[str, tuple[Callable[[], Any], str]] = {
     "orchestration.decision_points.max_decision_depth": (
         lambda: ExpansionLimits().max_decision_depth,
         "20 is the published default of the setting; what `config init` writes, and so a process without a "
-        "configuration, has the three of the published guide (C-32)",
+        "configuration, has the three of the published guide",
     ),
     "orchestration.decision_points.warn_threshold_depth": (
         lambda: ExpansionLimits().warn_decision_depth,

@@ -1,4 +1,4 @@
-"""A yield saves the position and runs the handler again at once, in the same attempt (C-100)."""
+"""A yield saves the position and runs the handler again at once, in the same attempt."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def worker_inputs(start: Any = 0, end: Any = 10, *, no_op: bool = False, **curso
 
 
 class ServiceDiscoveryResolver(BaseResolver):
-    """In the published form, of which everything is a method (D-44)."""
+    """In the published form, of which everything is a method."""
 
     def __init__(self, services: dict[str, type[StepHandler]]) -> None:
         self.services = services

@@ -1,4 +1,4 @@
-"""Subscribers of a running poller hear each in a thread of their own: none holds up another (A-111, A-112)."""
+"""Subscribers of a running poller hear each in a thread of their own: none holds up another."""
 
 from __future__ import annotations
 

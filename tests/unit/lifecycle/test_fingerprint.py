@@ -1,4 +1,4 @@
-"""Failures that are the same mistake have the same fingerprint (H-96)."""
+"""Failures that are the same mistake have the same fingerprint."""
 
 from __future__ import annotations
 

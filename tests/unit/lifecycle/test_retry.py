@@ -26,7 +26,7 @@ def exponential(base: int, cap: int, **fields) -> RetryPolicy:
     return RetryPolicy(backoff_base_ms=base, max_backoff_ms=cap, **fields)
 
 
-# Eligibility: the boundary tests that the original carries (D-77).
+# Eligibility: the boundary tests that the original carries.
 
 
 def test_max_attempts_zero_allows_first_execution() -> None:

@@ -1,4 +1,4 @@
-"""Which thresholds a breaker has: its own where they are set, else those set for all, else its default (A-66)."""
+"""Which thresholds a breaker has: its own where they are set, else those set for all, else its default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which settings a running process takes over: those of its ears, of its breakers, and of who is let in (B-9)."""
+"""Which settings a running process takes over: those of its ears, of its breakers, and of who is let in."""
 
 from __future__ import annotations
 

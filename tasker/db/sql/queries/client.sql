@@ -56,7 +56,7 @@ select to_jsonb(v) from (
 order by v.ordinal, v.step_uuid
 
 -- name: audit
--- Who stored which result of a step, or (null) of every step of a task, as documents, the newest first (B-87).
+-- Who stored which result of a step, or (null) of every step of a task, as documents, the newest first.
 select to_jsonb(v) from (
   select a.workflow_step_result_audit_uuid as audit_uuid, a.workflow_step_uuid,
     a.workflow_step_transition_uuid as transition_uuid, a.task_uuid, a.recorded_at, a.worker_uuid, a.correlation_id,

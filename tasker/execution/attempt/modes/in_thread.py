@@ -22,7 +22,7 @@ class ThreadExecutor:
     """Runs handlers in a bounded pool of threads.
 
     A timed-out thread goes on; the attempt ends without it, the thread is counted as leaked and replaced, and what it
-    returns in the end is discarded (B-147, D-192).
+    returns in the end is discarded.
 
     Parameters: `stop_grace` is how many seconds a handler has to notice that its worker closes or has lost the step;
     `waits` says how steps wait for a thread; `on_leaked_thread` is called with the claim each time a thread is left

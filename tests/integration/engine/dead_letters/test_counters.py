@@ -1,4 +1,4 @@
-"""Dead letters are counted when they are made and when somebody has dealt with them, and stay counted (D-32)."""
+"""Dead letters are counted when they are made and when somebody has dealt with them, and stay counted."""
 
 from __future__ import annotations
 

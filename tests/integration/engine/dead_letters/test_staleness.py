@@ -1,4 +1,4 @@
-"""Tasks that nothing moves any more are found, recorded and ended; those that move are left alone (D-26 to D-30)."""
+"""Tasks that nothing moves any more are found, recorded and ended; those that move are left alone."""
 
 from __future__ import annotations
 

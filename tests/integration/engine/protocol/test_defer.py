@@ -1,4 +1,4 @@
-"""A step that an open circuit breaker puts off waits like a retry, and has used no attempt (H-85)."""
+"""A step that an open circuit breaker puts off waits like a retry, and has used no attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of processes, and what it says about steps that nobody serves (H-47, H-48, H-51, rule 16)."""
+"""The registry of processes, and what it says about steps that nobody serves (rule 16)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ asyncio.run(main())
 
 UNREAD = """
 import asyncio, select
-from tasker.execution.attempt.modes.child_process import ChildProcess
+from tasker.execution.attempt.modes.child_process import Subprocess
 from tasker.execution.attempt.modes.wire import call_id, frame, request
 from tasker.registry.invocation import resolve_for
 from tests.unit.execution.modes import child_handlers
@@ -41,7 +41,7 @@ from tests.unit.execution.bench import make_bench
 async def main():
     bench = make_bench()
     attempt = bench.attempt(child_handlers.RaisesPermanently)
-    child, call = await ChildProcess.start(), call_id(attempt, 1)
+    child, call = await Subprocess.start(), call_id(attempt, 1)
     message = request(call, attempt, resolve_for(attempt.step, bench.registry), child.sent)
     asking = asyncio.ensure_future(child.ask(call, frame(message)))
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
--- Which steps and templates have been slowest lately (F-64, F-68, F-69). Reads the newest tasks that were submitted within a
+-- Which steps and templates have been slowest lately. Reads the newest tasks that were submitted within a
 -- span of time, their steps and their history, by the ranges of their identifiers: whatever is older costs nothing.
 -- p_args: {hours (24), tasks (20000): at most so many, limit (10), min_executions (1)}
 -- Answer: {steps, tasks: [{namespace, template, version, (step), executions, errors, mean_seconds, max_seconds, (mean_steps),

@@ -1,4 +1,4 @@
--- How many tasks and steps there are in each state (F-64), and connections of the server. Reads all of them: seldom, and not
+-- How many tasks and steps there are in each state, and connections of the server. Reads all of them: seldom, and not
 -- beside a busy engine with years of history; tasker.performance_v1 looks at what is recent.
 create or replace function tasker.get_system_health_counts()
 returns table (pending_tasks bigint, initializing_tasks bigint, enqueuing_steps_tasks bigint,

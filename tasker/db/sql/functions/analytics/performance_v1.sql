@@ -1,4 +1,4 @@
--- How tasks and steps have gone lately (F-65, F-67). Reads the newest tasks that were submitted within a span of time, and the
+-- How tasks and steps have gone lately. Reads the newest tasks that were submitted within a span of time, and the
 -- history of their steps, by the ranges of their identifiers: whatever is older costs nothing.
 -- p_args: {hours (1), tasks (20000): at most so many}
 -- Answer: {calculated_at, analysis_period_start: later than `hours` ago where there are more tasks, total, active, completed,

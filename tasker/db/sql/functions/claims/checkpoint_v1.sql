@@ -1,4 +1,4 @@
--- Stores a checkpoint of a running step and moves its deadline; the step stays in progress (C-100). The history of
+-- Stores a checkpoint of a running step and moves its deadline; the step stays in progress. The history of
 -- positions is appended here, so repeated saves never lose it; the last twenty are kept, which show where a step is and how
 -- fast it goes, because the row is written anew by each save and goes with every claim. Only the worker that holds
 -- the current token may save. p_args: {worker, step, token, cursor, items_processed, accumulated_results, timeout_ms, grace_ms,

@@ -1,4 +1,4 @@
--- What the handlers of these steps read of their tasks: the contexts, and the results of every ancestor (C-44), once each.
+-- What the handlers of these steps read of their tasks: the contexts, and the results of every ancestor, once each.
 -- Ancestors come from the template by ordinal (tasker.wanted_results); a step that does not exist or has no result is
 -- simply absent. What the database cannot answer at once (256 MiB) is described in its place: one step that reads so much.
 -- Answer: {tasks: {id: {template, namespace, context, correlation, priority, trace}},

@@ -1,4 +1,4 @@
--- Whose results the handlers of these steps may read (C-44): every step of the template above theirs, once for each task.
+-- Whose results the handlers of these steps may read: every step of the template above theirs, once for each task.
 -- Found by walking up from all of them together, since a chain of n steps has n squared over two pairs of a step and an
 -- ancestor. Steps that do not exist have no result and are among them.
 create or replace function tasker.wanted_results(p_steps uuid[]) returns table (task_uuid uuid, ordinal int)

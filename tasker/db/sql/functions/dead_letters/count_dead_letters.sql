@@ -1,4 +1,4 @@
--- Counts dead letters that are new, and those that wait no longer with how long they did, whoever has written them (D-32): in
+-- Counts dead letters that are new, and those that wait no longer with how long they did, whoever has written them: in
 -- the same transaction, on shards of its own (tasker.free_shard; no namespace is 0), so no writer waits for another.
 create or replace function tasker.count_dead_letters() returns trigger
 language plpgsql

@@ -1,4 +1,4 @@
--- Enters tasks that came to rest because of failed steps, in the transaction that let them rest (D-31). `p_from` are the
+-- Enters tasks that came to rest because of failed steps, in the transaction that let them rest. `p_from` are the
 -- states they were in. Of a task whose entry is pending already the failures are renewed: reason and time stay, for that
 -- is when it first needed somebody.
 create or replace function tasker.dlq_failed(p_tasks uuid[], p_from text[], p_now timestamptz) returns void

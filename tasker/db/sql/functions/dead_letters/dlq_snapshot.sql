@@ -1,4 +1,4 @@
--- What an entry keeps of its task, from the rows as they are now (D-8): where it stands, and of its steps those that are
+-- What an entry keeps of its task, from the rows as they are now: where it stands, and of its steps those that are
 -- not done, at most 50, with the last failure of each that failed. Messages are cut; all of them is in the history.
 create or replace function tasker.dlq_snapshot(p_task uuid) returns jsonb
 language sql stable

@@ -1,4 +1,4 @@
--- One slice of the search for tasks that nothing moves any more (D-29): each becomes a dead letter, and ends in `error`
+-- One slice of the search for tasks that nothing moves any more: each becomes a dead letter, and ends in `error`
 -- where it would not go on by itself, with those of its steps that were to move; all in this transaction. Passes over
 -- tasks that others hold, and judges again under the lock, so a task that moves meanwhile stays as it is. One that has a
 -- pending entry gets no second one. Locks the tasks ORDER BY task_uuid, then as advance_v1.

@@ -57,7 +57,7 @@ from (
     where tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute') o on true
   where not t.complete) a;
 
--- Open tasks with their health before they are dead letters (D-11): `warning` from 80 % of a limit on, `stale` from 100 %.
+-- Open tasks with their health before they are dead letters: `warning` from 80 % of a limit on, `stale` from 100 %.
 create or replace view tasker.v_task_staleness_monitoring as
 select h.task_uuid, h.namespace_name, h.task_name, h.current_state, floor(h.minutes)::int as time_in_state_minutes,
   ceil(coalesce(h.threshold_minutes, h.max_age_minutes))::int as staleness_threshold_minutes,
@@ -68,7 +68,7 @@ from (
     case when a.paused then 0 else a.aged_minutes / a.max_age_minutes end) as share
   from tasker.v_task_state_analysis a) h;
 
--- Per reason, how many entries there are and how long they took (D-9).
+-- Per reason, how many entries there are and how long they took.
 create or replace view tasker.v_dlq_dashboard as
 select e.dlq_reason, count(*) as total_entries,
   count(*) filter (where e.resolution_status = 'pending') as pending,
@@ -79,7 +79,7 @@ select e.dlq_reason, count(*) as total_entries,
   (avg(extract(epoch from e.resolved_at - e.dlq_timestamp)) / 60)::double precision as avg_resolution_time_minutes
 from tasker.tasks_dlq e group by e.dlq_reason;
 
--- What to look at next (D-10): a base for the reason, one point for each hour that the entry waits, at most 100 of them.
+-- What to look at next: a base for the reason, one point for each hour that the entry waits, at most 100 of them.
 create or replace view tasker.v_dlq_investigation_queue as
 select q.dlq_entry_uuid, q.task_uuid, q.dlq_reason, q.original_state, q.dlq_timestamp, q.minutes_in_dlq,
   (q.base + least(q.minutes_in_dlq / 60, 100))::double precision as priority_score,

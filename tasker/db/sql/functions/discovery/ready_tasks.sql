@@ -1,5 +1,5 @@
--- Tasks with steps that could run now and are not in a queue (F-56 to F-62): they wait for room in the queue (and for no pause), or their time
--- has come and nobody has promoted them yet. Found by the steps, so what is blocked or waits hides nobody (F-60), and nothing
+-- Tasks with steps that could run now and are not in a queue: they wait for room in the queue (and for no pause), or their time
+-- has come and nobody has promoted them yet. Found by the steps, so what is blocked or waits hides nobody, and nothing
 -- is locked: the engine takes work from queues, this is for looking. A point of priority is worth an hour of waiting, unless
 -- `p_age_factor` (points per hour) says otherwise.
 create or replace function tasker.get_next_ready_tasks(p_limit int default 5, p_age_factor float8 default 1.0)

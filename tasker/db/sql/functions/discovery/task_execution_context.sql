@@ -1,5 +1,5 @@
--- How tasks stand and what they wait for (F-47 to F-50). Every step in `error` blocks for good, since what may be tried again
--- is in `waiting_for_retry` (F-48). Mirrors tasker.lifecycle.evaluate.
+-- How tasks stand and what they wait for. Every step in `error` blocks for good, since what may be tried again
+-- is in `waiting_for_retry`. Mirrors tasker.lifecycle.evaluate.
 create or replace function tasker.get_task_execution_contexts_batch(task_uuids uuid[])
 returns table (task_uuid uuid, named_task_uuid uuid, status text, total_steps bigint, pending_steps bigint,
   in_progress_steps bigint, completed_steps bigint, failed_steps bigint, error_steps bigint, ready_steps bigint,

@@ -1,4 +1,4 @@
--- An operator's action on one step, by name: reset, resolve or complete (C-121). p_args: {task, step} and the fields of
+-- An operator's action on one step, by name: reset, resolve or complete. p_args: {task, step} and the fields of
 -- an item of advance_v1 (kind, n, r, x, gv). Answer: as advance_v1, or {missing: true}; `state` is the step's state before.
 create or replace function tasker.operate_v1(p_args jsonb) returns jsonb
 language plpgsql

@@ -1,4 +1,4 @@
--- An operator lets a failed task go on: every step in `error` is reset, all in this transaction (C-121). Left alone is what
+-- An operator lets a failed task go on: every step in `error` is reset, all in this transaction. Left alone is what
 -- was lost and may run only once (on_worker_lost: fail): nobody knows what its attempt did, so a person names it.
 -- p_args: {task, n}. Answer: as advance_v1, with the task's state before and the names of the steps, {state, reset, left};
 -- a cancelled task is left as it is; {missing: true}: no such task.

@@ -1,4 +1,4 @@
--- When a failed step may run again (F-32): so long after the last attempt as was asked for, or else after the failure by
+-- When a failed step may run again: so long after the last attempt as was asked for, or else after the failure by
 -- powers of the multiplier, at most `p_max_backoff_seconds`. Null when neither is known. The number is bounded before it
 -- becomes an interval, so no number of attempts overflows.
 create or replace function tasker.calculate_step_next_retry_time(backoff_request_seconds int, last_attempted_at timestamptz,
@@ -14,7 +14,7 @@ create or replace function tasker.calculate_backoff_delay(attempts int, base_del
   select least($2 * least(power($4, least(greatest(coalesce($1, 0), 0), 1000)), $3), $3)::int
 $$;
 
--- Whether a step could run now, of its own values alone (F-27, F-30): the first attempt needs no permission to be retried.
+-- Whether a step could run now, of its own values alone: the first attempt needs no permission to be retried.
 create or replace function tasker.evaluate_step_state_readiness(current_state text, processed boolean, in_process boolean,
   dependencies_satisfied boolean, retry_eligible boolean, retryable boolean, next_retry_time timestamptz)
 returns boolean language sql stable parallel safe as $$

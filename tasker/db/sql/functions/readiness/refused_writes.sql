@@ -1,4 +1,4 @@
--- Two names that wrote (F-33, F-51) say what to do instead: beside the engine's own functions nothing moves a step or a task,
+-- Two names that wrote say what to do instead: beside the engine's own functions nothing moves a step or a task,
 -- for it would have no history and nobody who answers for it.
 create or replace function tasker.set_step_backoff_atomic(p_step_uuid uuid, p_backoff_seconds int) returns boolean
 language plpgsql stable as $$

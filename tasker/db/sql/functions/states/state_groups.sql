@@ -1,11 +1,11 @@
 -- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.
--- Steps that depend on it may run (B-40, F-24).
+-- Steps that depend on it may run.
 create or replace function tasker.step_is_done(p_state text) returns boolean
 language sql immutable parallel safe as $$
   select p_state in ('complete', 'resolved_manually')
 $$;
 
--- The engine will not move it again; `error` stays open to operators (D-15).
+-- The engine will not move it again; `error` stays open to operators.
 create or replace function tasker.step_is_ended(p_state text) returns boolean
 language sql immutable parallel safe as $$
   select p_state in ('cancelled', 'complete', 'error', 'resolved_manually')
@@ -17,7 +17,7 @@ language sql immutable parallel safe as $$
   select p_state in ('enqueued_as_error_for_orchestration', 'enqueued_for_orchestration')
 $$;
 
--- From the queue until its result is settled (B-40): what a task counts as active.
+-- From the queue until its result is settled: what a task counts as active.
 create or replace function tasker.step_is_active(p_state text) returns boolean
 language sql immutable parallel safe as $$
   select p_state in ('enqueued', 'enqueued_as_error_for_orchestration', 'enqueued_for_orchestration', 'in_progress')
@@ -48,7 +48,7 @@ language sql immutable parallel safe as $$
   select p_state in ('error', 'waiting_for_retry')
 $$;
 
--- It has ended; `error` is open to operators (D-15, D-16).
+-- It has ended; `error` is open to operators.
 create or replace function tasker.task_is_final(p_state text) returns boolean
 language sql immutable parallel safe as $$
   select p_state in ('cancelled', 'complete', 'error', 'resolved_manually')
@@ -66,7 +66,7 @@ language sql immutable parallel safe as $$
   select p_state in ('cancelled', 'error', 'resolved_manually')
 $$;
 
--- Failed steps keep it from going on: it is for a person (D-31).
+-- Failed steps keep it from going on: it is for a person.
 create or replace function tasker.task_is_blocked(p_state text) returns boolean
 language sql immutable parallel safe as $$
   select p_state in ('blocked_by_failures', 'error')
@@ -78,7 +78,7 @@ language sql immutable parallel safe as $$
   select p_state in ('enqueuing_steps', 'evaluating_results', 'initializing', 'pending')
 $$;
 
--- It waits for a retry, or one transition leads there (E-8).
+-- It waits for a retry, or one transition leads there.
 create or replace function tasker.task_is_retrying(p_state text) returns boolean
 language sql immutable parallel safe as $$
   select p_state in ('steps_in_process', 'waiting_for_retry')

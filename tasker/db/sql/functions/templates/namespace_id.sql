@@ -1,4 +1,4 @@
--- Find or create a namespace; exactly one row whatever the concurrency (B-57).
+-- Find or create a namespace; exactly one row whatever the concurrency.
 create or replace function tasker.namespace_id(p_name text) returns int
 language plpgsql as $$
 declare

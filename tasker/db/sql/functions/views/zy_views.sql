@@ -46,7 +46,7 @@ select md5('step' || s.workflow_step_uuid)::uuid, s.workflow_step_uuid, s.task_u
   s.sort_key = 1, s.created_at, s.created_at, null, 0, 0, null
 from tasker.workflow_steps s;
 
--- Who stored which result, without the result (B-83): the rows of the history that a worker's result or failure has left.
+-- Who stored which result, without the result: the rows of the history that a worker's result or failure has left.
 -- The transition is the one into the state in which results are parked, the first of its row.
 create or replace view tasker.workflow_step_result_audit as
 select md5('audit' || m.workflow_step_uuid || ':' || m.sort_key)::uuid as workflow_step_result_audit_uuid,

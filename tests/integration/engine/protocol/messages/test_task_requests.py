@@ -1,4 +1,4 @@
-"""Tasks asked for by message, and tasks to be evaluated again (B-17, B-66, RT-11, RT-12, RT-49, RT-55)."""
+"""Tasks asked for by message, and tasks to be evaluated again (RT-11, RT-12, RT-49, RT-55)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failure storms: a step that fails too often is paused by `tasker`, until a person or its time ends that (H-88b)."""
+"""Failure storms: a step that fails too often is paused by `tasker`, until a person or its time ends that."""
 
 from __future__ import annotations
 
