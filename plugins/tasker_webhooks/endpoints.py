@@ -1,6 +1,5 @@
 """What a person asks of endpoints and does about them: one interface, on the database here or through a server."""
 
-# ruff: noqa: D102  # `EndpointsHere` says what the methods do
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,6 +1,5 @@
 """What commands ask of a fleet about dead letters."""
 
-# ruff: noqa: D102  # each class names the service that says what its methods do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,5 @@
 """What commands ask of a fleet. An `App` on its database answers it, and `HttpFleet` through a server."""
 
-# ruff: noqa: D102  # each class names the service that says what its methods do
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence

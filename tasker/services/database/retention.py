@@ -80,7 +80,9 @@ class RetentionService:
         args = {"rules": [asdict(rule) for rule in rules], "least_ms": LEAST_MS}
         found = (await self._call("prunable", args))["targets"]
         return [
-            PruneTarget({name: row[name] for name in _ASKED}, Pruned(*(row[name] for name in _TOLD), 0, 0))
+            PruneTarget(
+                {name: row[name] for name in _ASKED}, Pruned(**{name: row[name] for name in _TOLD}, tasks=0, steps=0)
+            )
             for row in found
         ]
 

@@ -1,7 +1,5 @@
 """Push."""
 
-# ruff: noqa: D102 - the name of a test says what it proves
-
 from __future__ import annotations
 
 import json

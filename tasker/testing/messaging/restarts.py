@@ -1,7 +1,5 @@
 """A server that was killed and started again."""
 
-# ruff: noqa: D102 - the name of a test says what it proves
-
 from __future__ import annotations
 
 from contextlib import aclosing, suppress
