@@ -1,7 +1,7 @@
 """Errors as answers: what a client of the published interface reads (`error.code`, `error.message`), and the same as
 problem details of RFC 9457 with a stable `code` and the hint that the command line prints.
 
-Texts of the database and of a broker stay here, in the log: a stranger learns which of them is at fault (RT-48).
+Texts of the database and of a broker stay here, in the log: a stranger learns which of them is at fault.
 """
 
 from __future__ import annotations

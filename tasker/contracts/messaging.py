@@ -32,7 +32,7 @@ _QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 def check_queue_name(queue: str) -> str:
-    """The name itself, when every backend can carry it: 1 to 47 of `A-Z a-z 0-9 _ -`, without `--` (RT-47).
+    """The name itself, when every backend can carry it: 1 to 47 of `A-Z a-z 0-9 _ -`, without `--`.
 
     Raises `InvalidQueueName` that says which rule is broken.
     """

@@ -32,8 +32,8 @@ class Pool(Statements, Generic[C]):
     """Runs each statement on a free connection, of at most `max_connections`.
 
     A connection is lent for one statement, or for a transaction whose statements all go to it (`GuardedConnection`): so
-    nobody ever asks for a second one while holding one, and a pool of a single connection is slow, and never stuck
-    (RT-6). One that the server has ended while it was idle is opened again before it is lent. `make` makes one, which
+    nobody ever asks for a second one while holding one, and a pool of a single connection is slow, and never stuck.
+    One that the server has ended while it was idle is opened again before it is lent. `make` makes one, which
     opens by itself.
 
     While the server refuses further sessions the pool is as large as what is open: callers wait for these, and with
@@ -67,7 +67,7 @@ class Pool(Statements, Generic[C]):
         """Of those who got a connection and those who did not, since the start."""
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
-        """As `Statements.execute`. Raises `PoolExhausted` when no connection became free in time (RT-7), and
+        """As `Statements.execute`. Raises `PoolExhausted` when no connection became free in time, and
         `PoolClosed`."""
         return await self.lend(lambda connection: connection.execute(statement, params))
 

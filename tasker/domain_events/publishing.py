@@ -1,4 +1,4 @@
-"""Publishing an event from inside a handler (X-3)."""
+"""Publishing an event from inside a handler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def publish_domain_event(
     condition: Condition = "success",
     delivery_mode: DeliveryMode = "durable",
 ) -> bool:
-    """Publish an event of the step whose handler is running, which its template need not declare (X-3).
+    """Publish an event of the step whose handler is running, which its template need not declare.
 
     It is held back until the result is accepted, and written with it: behind those that the template declares, in the
     order of the calls. A result that is refused or lost, and an outcome that is not the `condition`, publish nothing.

@@ -199,13 +199,13 @@ class DatabaseBreakerOpen(DatabaseUnavailable):
 
 
 class PoolExhausted(DatabaseError):
-    """No connection became free in time; `metadata` has the pool's sizes (RT-7). Nothing was sent: try again."""
+    """No connection became free in time; `metadata` has the pool's sizes. Nothing was sent: try again."""
 
     error_type = "pool_exhausted"
 
 
 class StatementTimeout(DatabaseError):
-    """The database cancelled a statement that ran for too long; nothing of it was stored (RT-51), unless it committed
+    """The database cancelled a statement that ran for too long; nothing of it was stored, unless it committed
     by itself in between."""
 
     error_type = "statement_timeout"

@@ -50,8 +50,8 @@ def parse_batches(result: Any) -> ParsedBatches:
     """The batches in a step's result.
 
     Cursors are taken in wire form and in the published class's own; `batch_id` defaults to the position (`001`),
-    `batch_size` to the length of a range of whole numbers. Raises `OutcomeError` for everything that breaks C-51 or
-    C-52: no outcome, an unknown type or key, counts that disagree, repeated batch ids.
+    `batch_size` to the length of a range of whole numbers. Raises `OutcomeError` for no outcome, an unknown type or
+    key, counts that disagree, repeated batch ids.
     """
     outcome = outcome_of(result, BATCH_KEY, _EXAMPLE)
     _check_type(outcome)

@@ -9,7 +9,7 @@ from tasker.lifecycle.growth import GraphDelta
 def in_untaken_branch(growth: GraphDelta, step: StepPlan) -> bool:
     """True when the step joins what a branch that was not taken would have created.
 
-    C-38 creates a convergence even when nothing that it joins exists. That is meant for the convergence of a decision
+    A convergence is created even when nothing that it joins exists. That is meant for the convergence of a decision
     that was made. An aggregator of batches whose batchable step was never chosen has nothing to join and no reason to
     run. It is told by the shape of the template: every way from the steps that exist to it leads through one step
     that does not exist and is, or leads on to, a decision or batchable step.

@@ -61,7 +61,7 @@ def ready_channel(namespace: str) -> str:
 
 
 def check_namespace(namespace: str) -> str:
-    """The namespace itself, when queues and channels can be named after it (RT-47).
+    """The namespace itself, when queues and channels can be named after it.
 
     1 to 34 of `A-Z a-z 0-9 _ -`, without `--`, not beginning with `orchestration`, whose channel is taken. Raises
     `InvalidQueueName` that says which rule is broken.

@@ -29,7 +29,7 @@ NEVER_EVALUATED = (
 
 
 class FinalizationConsumer:
-    """Evaluates tasks from their rows, under their locks. For a task that has ended that is nothing (RT-12).
+    """Evaluates tasks from their rows, under their locks. For a task that has ended that is nothing.
 
     `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then.
     """

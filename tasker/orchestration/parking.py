@@ -141,7 +141,7 @@ class ParkedResultConsumer:
         """Take messages of the results queue and end their steps, up to `limit` in one write; to how many they pointed.
 
         Takes about so many as that: what this process has in hand no other can end. It goes by the messages before.
-        What points to no step is set aside (RT-49); what cannot be ended now comes again after `LATER_SECONDS`. A step
+        What points to no step is set aside; what cannot be ended now comes again after `LATER_SECONDS`. A step
         over which each process ended fails. Raises `DatabaseError`, after which all messages come again.
         """
         messages = await self._receptions.take(max(1, min(limit // self._each, MOST_MESSAGES)))

@@ -1,7 +1,7 @@
 """Tasks that are asked for by message: `orchestration_task_requests`.
 
 Requests for one template become tasks in one transaction; messages are acknowledged after its commit. A request that
-comes again asks for the same task. One that cannot be met is set aside with the reason and holds nobody up (RT-49).
+comes again asks for the same task. One that cannot be met is set aside with the reason and holds nobody up.
 """
 
 from __future__ import annotations

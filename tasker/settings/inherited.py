@@ -68,7 +68,7 @@ def _overruled(settings: Settings, own: str, common: str) -> Iterator[tuple[str,
 
 
 def _threshold(settings: Settings, name: str) -> Iterator[tuple[str, Any, str]]:
-    """Of a component: its own preset, else what is set for all, else the preset for all (X-6)."""
+    """Of a component: its own preset, else what is set for all, else the preset for all."""
     common = f"{BREAKERS}.default_config"
     for_all = [_preset(settings, common, name)]
     yield from _first(settings, f"{common}.{name}", for_all)

@@ -27,7 +27,7 @@ NAMESPACE_RULE = (
     "names that begin with `orchestration` are those of Tasker's own queues"
 )
 MAX_NAMESPACE = 33
-"""So that `{namespace}_domain_events` fits into a queue's name of 47 characters (X-19)."""
+"""So that `{namespace}_domain_events` fits into a queue's name of 47 characters."""
 
 COUNT = Number(whole=True, minimum=1, maximum=MAX_COUNT)
 MINUTES = Number(above=0, maximum=MAX_MINUTES)

@@ -71,7 +71,7 @@ class RecordedEvent:
 
 @contextmanager
 def published_events() -> Iterator[list[RecordedEvent]]:
-    """What handlers publish themselves in this block, in their order; the list is filled at its end (X-3)."""
+    """What handlers publish themselves in this block, in their order; the list is filled at its end."""
     from tasker.execution.publishing.from_handler import EventBuffer
 
     buffer, found = EventBuffer(), list[RecordedEvent]()

@@ -47,7 +47,7 @@ class ProgressReporting:
         condition: Condition = "success",
         delivery_mode: DeliveryMode = "durable",
     ) -> bool:
-        """Publish an event of this step: `tasker.domain_events.publish_domain_event`, from any thread (X-3)."""
+        """Publish an event of this step: `tasker.domain_events.publish_domain_event`, from any thread."""
         from tasker.domain_events.publishing import publish_to
 
         events = publishing.get() if self._events is None else self._events

@@ -1,4 +1,4 @@
-"""Two fleets on one broker by mistake: what points to a step of another database is kept, and said (rule 6, RT-49)."""
+"""Two fleets on one broker by mistake: what points to a step of another database is kept, and said (rule 6)."""
 
 from __future__ import annotations
 

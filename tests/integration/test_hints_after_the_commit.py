@@ -156,7 +156,7 @@ async def test_hints_for_which_there_is_no_slot_left_are_given_back(app: tasker.
 
 
 async def test_a_plan_whose_namespace_can_have_no_queue_is_refused_before_anything_is_created(app: tasker.App) -> None:
-    """An older release compiled such plans; their tasks would wait for hints that can never be sent (RT-47)."""
+    """An older release compiled such plans; their tasks would wait for hints that can never be sent."""
     with pytest.raises(InvalidQueueName, match="'orchestration_x' begins with 'orchestration', which is reserved"):
         await app.submit(replace(PLAN, namespace="orchestration_x"))
     assert await engine_of(app).connection.execute("select from tasker.tasks") == []

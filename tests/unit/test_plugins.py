@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import pickle
 import subprocess
 import sys
 import threading
-from dataclasses import FrozenInstanceError, asdict
-from datetime import UTC, datetime
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
@@ -25,23 +22,9 @@ from tasker.contracts.plan import BreakerPolicy
 from tasker.execution.slots import Slots
 from tasker.handler import HandlerRegistry
 from tasker.hookspecs import (
-    AttemptEnded,
-    AttemptStarted,
-    BatchDelivered,
     BreakerChanged,
     ClaimsThrottled,
-    EventPublished,
-    ProcessInfo,
-    QueuePolled,
-    RequestAnswered,
-    StateTransition,
-    StoredAttempt,
-    SweepRepaired,
-    TaskClosed,
     TaskFinished,
-    TasksSubmitted,
-    TaskSubmitted,
-    WriteCommitted,
 )
 from tasker.messaging import MessagingService, load_backend
 from tasker.plugins.choice import PluginChoice
@@ -339,42 +322,6 @@ def test_every_hook_is_either_asked_or_heard() -> None:
     hooks = {name: function for name, function in vars(hookspecs.Hooks).items() if name.startswith("tasker_")}
     assert {*hookspecs.ASKED} <= {*hooks}
     assert all(len(each.__code__.co_varnames) == 2 for name, each in hooks.items() if name not in hookspecs.ASKED)
-
-
-def test_whatever_plugins_are_told_can_be_kept_as_plain_data() -> None:
-    started = AttemptStarted("task", "step", "shop", "order", "pay", "pay", 1, 3, 7, "worker", "")
-    values = [
-        started,
-        AttemptEnded(started, "succeeded", 12),
-        TASK,
-        StateTransition("task", "step", "error", "worker", 7, "timeout", "no answer"),
-        BreakerChanged("messaging", "closed", "open", ""),
-        BatchDelivered(3),
-        ClaimsThrottled("fenced", None),
-        TaskClosed("task", "cancelled", "shop", "order", "correlation", datetime.now(UTC)),
-        SweepRepaired((("hint_lost", 2),)),
-        ProcessInfo("worker", "uuid", ("shop",)),
-        EventPublished("order.paid", "shop", "durable", False, 0.5),
-        RequestAnswered("GET", "/v1/tasks", 200, None, 2.5),
-        StoredAttempt("shop", None, 5, True),
-        TaskSubmitted("task", "correlation"),
-        TasksSubmitted("shop", "order", 1, 2.5, (TaskSubmitted("task", "correlation"),)),
-        WriteCommitted(
-            "advance", 2.5, (("shop", 1),), 1, (("success", 1),), 1, (("complete", 1),), (("complete", 4.5),)
-        ),
-        QueuePolled(2, True, False, 2.5),
-    ]
-    assert {type(value).__name__ for value in values} == {*hookspecs.__all__} - {
-        "ASKED",
-        "AttemptTrace",
-        "Finding",
-        "Hooks",
-        "hookimpl",
-    }
-    for value in values:
-        assert pickle.loads(pickle.dumps(value)) == value
-        assert json.dumps(asdict(value), default=datetime.isoformat)
-        assert hash(value) is not None
 
 
 def test_a_process_tells_of_its_breakers_and_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def breaker_policies(settings: Settings) -> BreakerPolicies:
 
 
 def _policy(own: BreakerThresholds | ReadinessThresholds) -> BreakerPolicy:
-    """What is set for a component, else what is set for all, else the component's default (X-6)."""
+    """What is set for a component, else what is set for all, else the component's default."""
     return BreakerPolicy(own.failure_threshold, own.timeout_seconds, own.success_threshold)
 
 

@@ -1,4 +1,4 @@
-"""What handlers publish themselves: held back while they run, and let go with what they come to (X-3)."""
+"""What handlers publish themselves: held back while they run, and let go with what they come to."""
 
 from __future__ import annotations
 

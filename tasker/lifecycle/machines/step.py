@@ -92,7 +92,7 @@ STEP = Machine[StepState, StepTransitionEvent](
         (_S.IN_PROGRESS, _E.DEFER): _S.WAITING_FOR_RETRY,
         # What was enqueued before a pause goes back to the held steps.
         (_S.ENQUEUED, _E.HOLD): _S.PENDING,
-        # Operators: B-42, B-41, and completing with data.
+        # Operators: reset, resolve, and complete with data.
         (_S.ERROR, _E.RESET): _S.PENDING,
         **{(state, _E.CANCEL): _S.CANCELLED for state in OPEN_TO_OPERATORS},
         **{(state, _E.RESOLVE_MANUALLY): _S.RESOLVED_MANUALLY for state in OPEN_TO_OPERATORS},

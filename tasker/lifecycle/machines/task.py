@@ -27,7 +27,7 @@ class TaskState(StrEnum):
 
 
 class TaskTransitionEvent(StrEnum):
-    """What can happen to a task (`StepRepaired` is D-16's)."""
+    """Events of a task; `StepRepaired` follows an operator's repair of a failed step."""
 
     START = "Start"
     READY_STEPS_FOUND = "ReadyStepsFound"
@@ -93,7 +93,7 @@ TASK = Machine[TaskState, TaskTransitionEvent](
         (_S.WAITING_FOR_RETRY, _E.RETRY_READY): _S.ENQUEUING_STEPS,
         (_S.BLOCKED_BY_FAILURES, _E.GIVE_UP): _S.ERROR,
         (_S.BLOCKED_BY_FAILURES, _E.MANUAL_RESOLUTION): _S.RESOLVED_MANUALLY,
-        # D-16: an operator repaired a step; without these a task could not go on after a repair.
+        # An operator repaired a step; without these transitions the task could not continue.
         (_S.BLOCKED_BY_FAILURES, _E.STEP_REPAIRED): _S.EVALUATING_RESULTS,
         (_S.ERROR, _E.STEP_REPAIRED): _S.ENQUEUING_STEPS,
         (_S.ERROR, _E.RESET): _S.PENDING,

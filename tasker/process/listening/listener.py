@@ -1,4 +1,5 @@
-"""One source of announcements, kept open: the automaton of B-8 with its clock, its log and its pauses."""
+"""One source of announcements, kept open: the automaton of the deployment mode with its clock, its log and its
+pauses."""
 
 from __future__ import annotations
 

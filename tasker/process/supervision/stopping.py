@@ -1,4 +1,4 @@
-"""Stopping a process: orderly at the first signal, at once at the second, and never later than its limit (RT-34)."""
+"""Stopping a process: orderly at the first signal, at once at the second, and never later than its limit."""
 
 from __future__ import annotations
 

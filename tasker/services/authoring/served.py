@@ -62,7 +62,7 @@ async def register_served(
     Where no workflow is named, the templates are those of installed packages (`tasker.templates`) and those that the
     configuration's search paths find: of the namespaces
     that are named here or by the configuration, else all of them. `rules` are those of plugins. Raises `UsageError`
-    when there is nothing to serve, `InvalidQueueName` for a namespace that can have no queue (RT-47), `TemplateError`
+    when there is nothing to serve, `InvalidQueueName` for a namespace that can have no queue, `TemplateError`
     and `HandlerNotFound`.
     """
     asked = {*namespaces} or (set() if workflows else {*configuration.namespaces})

@@ -44,7 +44,7 @@ class PublishedEvent:
 class EventFilter:
     """Which events are meant: all of what is given must fit.
 
-    `names` are patterns, of which one must fit: `*` stands for anything, dots too (X-22), `?` for one character.
+    `names` are patterns, of which one must fit: `*` stands for anything, dots too, `?` for one character.
     """
 
     names: Sequence[str] = ()

@@ -65,6 +65,6 @@ class TaskRequestSender:
         self._prepared = True
 
     async def finalize(self, task_uuid: str) -> None:
-        """Ask for a task to be evaluated again, from its rows; nothing happens to one that has ended (RT-12)."""
+        """Ask for a task to be evaluated again, from its rows; nothing happens to one that has ended."""
         await self.prepare()
         await self._messaging.send_task_finalization({"task_uuid": checked(task_uuid)})

@@ -121,7 +121,7 @@ class DraftFactory:
 
         Raises `InputInvalid`, `NotStorable`, `IdentityError`, `UsageError` for an option of another kind;
         `InvalidQueueName` for a plan whose namespace can have no queue, so that no task waits for hints that cannot be
-        sent (RT-47).
+        sent.
         """
         check_namespace(plan.namespace)
         given = as_dict(request.context)

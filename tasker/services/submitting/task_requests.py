@@ -1,7 +1,7 @@
 """A task asked for by message: what the message holds, written and read.
 
 The request's identifier is the task's, so whoever asks knows the task before it exists, and a message that comes twice
-asks for the same task (RT-11, RT-55).
+asks for the same task.
 """
 
 from __future__ import annotations

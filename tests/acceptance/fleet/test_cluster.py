@@ -1,4 +1,4 @@
-"""Two orchestrators and two workers as one system (RT-1 .. RT-5): requests by message, shared work, one truth."""
+"""Two orchestrators and two workers as one system: requests by message, shared work, one truth."""
 
 from __future__ import annotations
 

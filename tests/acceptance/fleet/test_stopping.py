@@ -1,4 +1,4 @@
-"""Processes end in time, whatever hangs, and what they held is run by others (RT-34, RT-35)."""
+"""Processes end in time, whatever hangs, and what they held is run by others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers publish themselves: once with the result that is accepted, whatever is killed on the way (X-3)."""
+"""What handlers publish themselves: once with the result that is accepted, whatever is killed on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pool of an `App`: bounded, never stuck, and it says when it is exhausted (RT-6, RT-7)."""
+"""The pool of an `App`: bounded, never stuck, and it says when it is exhausted."""
 
 from __future__ import annotations
 

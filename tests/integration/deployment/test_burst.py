@@ -1,4 +1,4 @@
-"""A burst of tasks reaches a worker by its notifications alone (RT-40)."""
+"""A burst of tasks reaches a worker by its notifications alone."""
 
 from __future__ import annotations
 

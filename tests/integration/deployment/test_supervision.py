@@ -1,4 +1,4 @@
-"""The services of a process: a crashed one is started again and counted, a hanging one holds up no stop (RT-30)."""
+"""The services of a process: a crashed one is started again and counted, a hanging one holds up no stop."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_one_call_answers_for_many_tasks_and_for_some_steps(lab: Lab, tasks: dic
 def test_the_table_of_readiness_holds(
     lab: Lab, attempts: int, most: int, retryable: bool, state: str, back_off: str | None, eligible: bool, ready: bool
 ) -> None:
-    """F-30, of a row that is made so for the length of this test."""
+    """Answer of the published function for a row that exists during this test only."""
     task = lab.submit_one(lab.plan(Spec("only"), name="table"))
     seconds = {None: None, "past": -5, "future": 60}[back_off]
     with lab.observer.connection.transaction(force_rollback=True):

@@ -1,4 +1,4 @@
-"""What a handler publishes itself is written with the result that is accepted, and nothing is where none is (X-3)."""
+"""What a handler publishes itself is written with the result that is accepted, and nothing is where none is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a handler publishes itself: taken while it runs, wherever it runs, and brought with what it comes to (X-3)."""
+"""What a handler publishes itself: taken while it runs, wherever it runs, and brought with what it comes to."""
 
 from __future__ import annotations
 

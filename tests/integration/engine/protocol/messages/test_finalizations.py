@@ -1,4 +1,4 @@
-"""Messages that ask to evaluate a task again: `orchestration_task_finalizations` (RT-49)."""
+"""Messages that ask to evaluate a task again: `orchestration_task_finalizations`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that point to parked results: what an orchestrator does with good and with bad ones (RT-49)."""
+"""Messages that point to parked results: what an orchestrator does with good and with bad ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks asked for by message, and tasks to be evaluated again (RT-11, RT-12, RT-49, RT-55)."""
+"""Tasks asked for by message, and tasks to be evaluated again."""
 
 from __future__ import annotations
 
@@ -64,6 +64,14 @@ class Desk:
     async def waiting(self) -> int:
         names = self.engine.messaging.names
         return (await self.engine.messaging.queue_stats(names.task_requests)).depth
+
+
+def unreachable(desk: Desk) -> TaskRequestConsumer:
+    """Return a consumer whose database refuses connections."""
+    away = Connection("postgresql://127.0.0.1:1/none")
+    return TaskRequestConsumer(
+        Engine(away, desk.engine.messaging), PlanStore(away), DraftFactory(new_task_uuid), _Settable()
+    )
 
 
 @pytest.fixture
@@ -236,12 +244,7 @@ async def test_requests_wait_while_the_database_is_away(desk: Desk) -> None:
     plan = await registered(desk)
     message = asking(plan)
     await desk.send(message)
-    broken = TaskRequestConsumer(
-        Engine(Connection("postgresql://127.0.0.1:1/none"), desk.engine.messaging),
-        PlanStore(Connection("postgresql://127.0.0.1:1/none")),
-        DraftFactory(new_task_uuid),
-        _Settable(),
-    )
+    broken = unreachable(desk)
     with pytest.raises(Exception, match="cannot connect"):
         await broken.receive(CompletingWorker(desk.lab.one.worker), 10)
 
@@ -309,10 +312,7 @@ async def test_an_outage_counts_against_no_request(desk: Desk) -> None:
     messages = [asking(plan), asking(plan)]
     await desk.send(*messages)
     for _ in range(12):
-        away = Connection("postgresql://127.0.0.1:1/none")  # each a new one, which has not yet learnt to wait
-        broken = TaskRequestConsumer(
-            Engine(away, desk.engine.messaging), PlanStore(away), DraftFactory(new_task_uuid), _Settable()
-        )
+        broken = unreachable(desk)  # each a new one, which has not yet learnt to wait
         with pytest.raises(Exception, match="cannot connect"):
             await broken.receive(CompletingWorker(desk.lab.one.worker), 10)
 
