@@ -53,10 +53,8 @@ class Desk:
             await self.engine.messaging.send_message(queue, payload)
 
     def tasks(self) -> list[str]:
-        rows = self.lab.observer.rows(
-            "select task_uuid from tasker.tasks where namespace_id = %s", self.lab.namespace_id
-        )
-        return [str(row.task_uuid) for row in rows]
+        query = "select task_uuid from tasker.tasks where namespace_id = %s"
+        return [str(row.task_uuid) for row in self.lab.observer.rows(query, self.lab.namespace_id)]
 
     def refused(self) -> list[str]:
         return [row.reason for row in self.lab.observer.rows("select reason from tasker.poison_messages order by id")]
