@@ -36,14 +36,20 @@ def public_parts(name: str, value: object) -> Iterator[tuple[str, object]]:
                 yield f"{name}.{part}", member
 
 
+def is_ours(value: object) -> bool:
+    """True for a class, function or property of ours; an alias or a constant has no docstring at run time."""
+    if isinstance(value, property):
+        return True
+    return (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__.startswith("tasker")
+
+
 def test_exported_names_hooks_and_ports_have_docstrings() -> None:
     hooks = [(f"hookspecs.{name}", hook) for name, hook in vars(hookspecs.Hooks).items() if name[0] != "_"]
     ports = [(f"messaging.{name}", value) for name, value in vars(messaging).items() if inspect.isclass(value)]
     documented = [part for name, value in [*offered(), *hooks, *ports] for part in public_parts(name, value)]
 
     assert len(documented) > 300
-    callables = [part for part in documented if callable(part[1]) or isinstance(part[1], property)]
-    assert [name for name, value in callables if not inspect.getdoc(value)] == []
+    assert [name for name, value in documented if is_ours(value) and not inspect.getdoc(value)] == []
 
 
 def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
