@@ -1,1 +1,1 @@
-"""The HTTP interface: parses a request, calls a service, renders what it answers. No rule of the engine is here."""
+"""HTTP interface: parses requests, calls services and renders their answers. It contains no rules of the engine."""

@@ -1,4 +1,4 @@
-"""Accepting connections: within limits, and also when the process runs out of descriptors."""
+"""Accepting connections within limits, and when the process has run out of file descriptors."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from tasker.api.http_protocol import LimitedProtocol, Refusal
 from tasker.lifecycle.seldom import LogThrottle
 
 AGAIN_SECONDS = 1.0
-"""Pause after the system has refused a connection."""
+"""Pause after the operating system refused to accept a connection."""
 HANDSHAKE_SECONDS = 10.0
 OVER_LIMIT = Refusal(429, "too_many_connections", "too many connections from this address are open")
 _log = logging.getLogger("tasker.api")
 
 
 class Acceptor:
-    """Hands the connections of a listening socket to protocols, one at each turn of the loop.
+    """Acceptor that passes the connections of a listening socket to protocols, one per turn of the event loop.
 
-    Processes that share a socket share its connections that way. It has the methods of `asyncio.Server` that uvicorn
-    calls. `make` returns a protocol, which calls its argument when it has ended.
+    Accepting one at a time spreads connections over the processes that share a socket. The class has the methods of
+    `asyncio.Server` that uvicorn calls. `make` returns a protocol, which calls its argument when the connection has
+    ended.
     """
 
     def __init__(
@@ -51,12 +52,12 @@ class Acceptor:
             self._loop.add_reader(self._socket, self._accept)
 
     def close(self) -> None:
-        """Accept no more."""
+        """Stop accepting connections."""
         self._pause()
         self._closed = True
 
     async def wait_closed(self) -> None:
-        """Return when no connection is being opened."""
+        """Cancel the connections that are still being opened and wait for them to end."""
         for task in tuple(self._starting):
             task.cancel()
         await asyncio.gather(*self._starting, return_exceptions=True)
@@ -68,7 +69,7 @@ class Acceptor:
 
     def _accept(self) -> None:
         if len(self._clients) >= self._limits.connections:
-            self._pause()  # until one ends
+            self._pause()  # a connection that ends resumes accepting
             self._close_an_idle_one()
             return
         try:
@@ -102,7 +103,7 @@ class Acceptor:
         except BaseException as error:
             connection.close()
             self._release(protocol)
-            if not isinstance(error, OSError):  # that the client is gone, or speaks no TLS
+            if not isinstance(error, OSError):  # an OSError means that the client is gone or does not speak TLS
                 raise
 
     def _release(self, protocol: LimitedProtocol) -> None:
@@ -124,7 +125,6 @@ class Acceptor:
             _log.warning("connections_refused count=%d from=%s limit_per_client=%d", count, client, limit)
 
     def _close_an_idle_one(self) -> None:
-        """Close the connection that has been idle for longest, if there is one."""
         idle = ((since, protocol) for protocol in self._clients if (since := protocol.idle_since) is not None)
         _, protocol = min(idle, key=lambda pair: pair[0], default=(0.0, None))
         if protocol is not None:
@@ -132,7 +132,7 @@ class Acceptor:
 
 
 def client_of(address: str) -> str:
-    """Return what counts as one client: an IPv4 address, or the network of an IPv6 address (64 bits)."""
+    """Return the unit that the limit per client counts: an IPv4 address, or the /64 network of an IPv6 address."""
     if ":" not in address:
         return address
     packed = socket.inet_pton(socket.AF_INET6, address.partition("%")[0])

@@ -1,4 +1,4 @@
-"""The application: its routes, around them what is true of every request."""
+"""FastAPI application with its routes, middleware and settings."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ SUBJECTS = (
     analytics,
     documentation,
 )
-"""Each has `routes`."""
+"""Route modules; each has `routes`."""
 COMPRESSED_BYTES, COMPRESSION = 2048, 4
 CORS: dict[str, Any] = {
     "allow_methods": ["GET", "POST", "PATCH", "DELETE"],
@@ -91,7 +91,7 @@ DESCRIPTION = (
 
 @dataclass(frozen=True, slots=True)
 class DescribedRoute:
-    """How a server is set up. Nothing that is secret is among it."""
+    """Configuration of a server as pages show it, without secrets."""
 
     settings: Sequence[EffectiveSetting]
     plugins: Sequence[PluginReport]
@@ -99,40 +99,41 @@ class DescribedRoute:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the interface is offered. `root_path` is the path below which a proxy offers it."""
+    """Options of the HTTP interface. `root_path` is the path under which a proxy publishes it."""
 
     hosts: Sequence[str] | None = None
-    """Names that requests may be sent to, beside those of this machine; None: any."""
+    """Host names that requests may use in addition to those of this machine; None allows any name."""
 
     limits: RequestLimits = field(default_factory=RequestLimits)
     streams: int = HTTP_STREAMS
-    """So many clients may follow tasks at the same time."""
+    """Maximum number of clients that may follow tasks at the same time."""
     root_path: str = ""
     cors_origins: Sequence[str] = ()
     key_header: str = KEY_HEADER
-    """The header of API keys, which pages of these origins may send."""
+    """Header of API keys, which pages of `cors_origins` may send."""
     environment: str = ENVIRONMENT
     requests_per_second: int = 0
-    """Of each client on average; 0: any number. `request_burst` at once."""
+    """Average number of requests per second allowed to each client; 0 means unlimited. `request_burst` are allowed at
+    once."""
     request_burst: int = REQUEST_BURST
     metrics: Sequence[Metric] = ()
-    """Of plugins, told with those of the server."""
+    """Metrics of plugins, exposed with those of the server."""
     routers: Sequence[OfferedRouters] = ()
-    """Of plugins, beside those of the server."""
+    """Routers of plugins, served in addition to those of the server."""
     on_answered: OnAnswered | None = None
-    """Hears of every answer."""
+    """Callback that receives every answer."""
     configuration: Mapping[str, Any] | None = None
-    """What `/config` answers; None: there is no such path."""
+    """Content of `/config`; None leaves the path out."""
     pages: Callable[[FastAPI], None] | None = None
     """Adds the web page; None: there is none."""
     answering: Answering = answer
     """Answers what no route can, such as a request that comes when the server stops."""
     shown: Callable[[], DescribedRoute] | None = None
-    """What pages tell of the configuration and the plugins; None: nothing."""
+    """Source of the configuration and the plugins that pages show; None shows neither."""
 
 
 def application(program: ServerServices, options: Options | None = None, gate: Gate = open_gate) -> Envelope:
-    """The interface of a server, as an ASGI application."""
+    """Return the HTTP interface of a server as an ASGI application."""
     options = options or Options()
     app = described()
     if options.configuration is not None:
@@ -165,12 +166,12 @@ def _rate_limit(options: Options) -> RateLimit | None:
 
 
 def paths() -> list[str]:
-    """Those that a server has for itself."""
+    """Return the paths of the server's own routes."""
     return [route.path for module in (*SUBJECTS, config) for route in module.routes.routes if isinstance(route, Route)]
 
 
 def described() -> FastAPI:
-    """Routes and shapes, without anything behind them."""
+    """Return an application with routes and schemas but without services behind them."""
     app = FastAPI(
         title="Tasker",
         version=__version__,
@@ -180,7 +181,7 @@ def described() -> FastAPI:
         openapi_url=None,
         swagger_ui_oauth2_redirect_url=None,
     )
-    for module in SUBJECTS:  # not `include_router`, which looks for the route of a request twice, router by router
+    for module in SUBJECTS:  # `include_router` would match each request twice, router by router
         app.router.routes.extend(module.routes.routes)
     answer_failures(app)
     app.openapi = cache(partial(description_of, app))  # type: ignore[method-assign]  # as the framework documents it

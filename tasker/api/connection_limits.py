@@ -8,12 +8,12 @@ from dataclasses import field
 from tasker.contracts.dataclasses import dataclass
 
 OTHER_FILES = 100
-"""Descriptors left to the rest of the process: connections to the database, logs, pipes."""
+"""Descriptors reserved for the rest of the process: database connections, logs, pipes."""
 FEWEST, MOST = 16, 1_000_000
 
 
 def default_connections() -> int:
-    """Return how many connections fit into the limit of open files (`ulimit -n`) of this process."""
+    """Return how many connections fit into the open-files limit (`ulimit -n`) of this process."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return MOST
@@ -22,26 +22,26 @@ def default_connections() -> int:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What one connection, one client, and all of them may use. Times are seconds."""
+    """Limits of one connection, of one client, and of all connections together. Times are in seconds."""
 
     connections: int = field(default_factory=default_connections)
-    """Open at the same time; further ones wait until one is closed."""
+    """Maximum number of open connections; further ones wait until one is closed."""
     per_client: int = 0
-    """Of one address, or one IPv6 network of 64 bits; 0: half of `connections`."""
+    """Maximum number of connections of one address or one IPv6 /64 network; 0 means half of `connections`."""
     head_bytes: int = 65_536
-    """Request line and headers of one request."""
+    """Maximum size of the request line and headers of one request."""
     headers: int = 100
-    """Header fields of one request, trailers included."""
+    """Maximum number of header fields of one request, trailers included."""
     head_seconds: float = 20.0
-    """From the first byte of a request to the end of its headers, and from a connection to its first request."""
+    """Time from the first byte of a request to the end of its headers, and from connecting to the first request."""
     rest_seconds: float = 5.0
-    """How long the rest of a request is read and dropped after its answer."""
+    """Time during which the rest of a request is read and discarded after its answer."""
     stall_seconds: float = 75.0
-    """How long a client may take nothing of an answer that waits for it."""
+    """Time after which a client that reads nothing of a waiting answer is disconnected."""
     age_seconds: float = 300.0
-    """A connection of this age is closed with its next answer, so that clients spread over all processes."""
+    """Age after which a connection is closed with its next answer, so that clients spread over all processes."""
     pipelined: int = 16
-    """Requests that wait for the answer to an earlier one of their connection."""
+    """Maximum number of requests that wait for the answer to an earlier request of their connection."""
 
     def of_one_client(self) -> int:
         """Return how many connections one client may have."""

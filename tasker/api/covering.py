@@ -1,4 +1,4 @@
-"""Answers about tasks, without what their caller may not read."""
+"""Redaction of values that the caller may not read from answers about tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ View = Mapping[str, Any]
 
 
 async def redact_answer(request: Request, task_uuid: str, answer: Any) -> Any:
-    """An answer about one task, with sensitive values covered."""
+    """Return an answer about one task with sensitive values redacted."""
     permitted = _permitted(request)
     if permitted is None:
         return answer
@@ -26,7 +26,7 @@ async def redact_answer(request: Request, task_uuid: str, answer: Any) -> Any:
 
 
 async def redact_tasks(request: Request, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The same of a list of tasks."""
+    """Return a list of tasks with sensitive values redacted."""
     permitted = _permitted(request)
     if permitted is None or not tasks:
         return tasks
@@ -37,7 +37,10 @@ async def redact_tasks(request: Request, tasks: Sequence[Mapping[str, Any]]) -> 
 async def redact_failures(
     request: Request, found: Sequence[View], namespaces: Callable[[View], Iterable[str]]
 ) -> Sequence[View]:
-    """Dead letters, without what failures say where something sensitive may be in it: it is not known what of it is."""
+    """Return dead letters without failure messages in namespaces with sensitive values.
+
+    Messages are removed whole because the sensitive part of a message is unknown.
+    """
     permitted = _permitted(request)
     if permitted is None or not found:
         return found
@@ -46,9 +49,10 @@ async def redact_failures(
 
 
 async def may_search_inputs(request: Request, namespace: str | None) -> None:
-    """Tasks are found by their inputs only where the caller may read what is sensitive in them: finding would tell it.
+    """Check that the caller may search tasks by their inputs.
 
-    Raises `UsageError`.
+    Raises `UsageError` if the inputs may have sensitive values that the caller may not read: a search result would
+    reveal them.
     """
     permitted = _permitted(request)
     hidden = await program_of(request).sensitive_values.namespaces(permitted) if permitted is not None else ()
@@ -58,7 +62,7 @@ async def may_search_inputs(request: Request, namespace: str | None) -> None:
 
 
 def _permitted(request: Request) -> frozenset[str] | None:
-    """The namespaces whose sensitive values the caller may read; None: all of them."""
+    """Return the namespaces whose sensitive values the caller may read, or None for all of them."""
     caller = caller_of(request)
     return caller.namespaces(Permission.DATA_READ_SENSITIVE)
 

@@ -1,4 +1,4 @@
-"""Places in a list, as text that is handed back unread."""
+"""Opaque cursors into a list of tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def cursor_after(task_uuid: str, sort: str) -> str:
 
 
 def cursor_of(cursor: str, sort: str) -> str:
-    """The task that the place is behind. Raises `UsageError` for what is no cursor of such a list."""
+    """Return the UUID of the task that the cursor points behind. Raises `UsageError` if it is not a cursor of such a
+    list."""
     try:
         order, _, task_uuid = _decoded(cursor).partition(":")
         if order == sort:

@@ -1,4 +1,4 @@
-"""What is true of every request: it has an identifier, a size, a time limit; and every answer the same headers."""
+"""Handling common to all requests: request ID, size and time limits, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
-"""Of every answer that does not say otherwise."""
+"""Headers of every answer that does not set its own values."""
 OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 OTHER_NAME = "use the address that the server tells at its start, or name the host in orchestration.web.trusted_hosts"
 OnAnswered = Callable[[RequestAnswered], None]
@@ -40,8 +40,11 @@ _log = logging.getLogger("tasker.api")
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """`body_bytes` of one request at most; `seconds` until it is answered with 408; `requests` that wait for an answer
-    at the same time, beyond which one is refused."""
+    """Limits of requests.
+
+    A body has at most `body_bytes`; a request is answered with 408 after `seconds`; while `requests` wait for an
+    answer, a further one is refused.
+    """
 
     body_bytes: int = HTTP_BODY_BYTES
     seconds: float = REQUEST_TIMEOUT_MS / 1000
@@ -54,11 +57,11 @@ FAILED = "something went wrong in the server; its log has the request's identifi
 
 
 class TooLarge(Exception):
-    """The body goes beyond its limit."""
+    """Error raised when a body exceeds its limit."""
 
 
 class Envelope:
-    """Around the application. Nothing that goes wrong inside reaches a client as anything but a problem.
+    """ASGI wrapper of the application that turns every error into a problem answer.
 
     `close` ends what would go on for ever; `on_answered` hears of every answer. `answering` makes the answer where the
     application cannot.
@@ -94,8 +97,6 @@ class Envelope:
 
 
 class _Exchange:
-    """One request and its answer."""
-
     def __init__(
         self,
         app: ASGIApp,
@@ -114,7 +115,7 @@ class _Exchange:
         self.request_id = request_id_of(scope)
 
     async def run(self) -> None:
-        """The answer, whatever happens; an error behind its beginning ends the connection."""
+        """Answer the request in every case; an error after the answer has begun ends the connection."""
         try:
             if "\0" in self._scope["path"] or b"%00" in self._scope["query_string"]:
                 await self._fail(400, "a NUL character cannot be part of any name or value", "malformed_request")
@@ -140,16 +141,16 @@ class _Exchange:
         except TimeoutError:
             seconds = self._limits.seconds
             await self._fail(408, f"the request was not answered within {seconds:g} seconds", "request_timeout")
-        except asyncio.CancelledError:  # only the end of the server cancels an exchange
+        except asyncio.CancelledError:  # only a server that stops cancels an exchange
             if self._started:
                 raise
             _log.warning("request_cut request=%s %s", self.request_id, self._scope["path"])
             await self._fail(503, STOPPING, "stopping", retry_after=AGAIN_SECONDS)
-        except ClientDisconnect:  # before its request was complete: nobody is left to answer
+        except ClientDisconnect:  # the client left before its request was complete, so no answer is needed
             return
         except Exception:
             _log.exception("request=%s %s failed", self.request_id, self._scope["path"])
-            if not self._ended:  # the framework raises again what it has answered
+            if not self._ended:  # the framework re-raises an error that it has already answered
                 await self._fail(500, FAILED)
 
     def _announced(self) -> int:
@@ -165,7 +166,7 @@ class _Exchange:
 
     async def _sent(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            if self._read > self._limits.body_bytes and not self._failing:  # the framework found other words for it
+            if self._read > self._limits.body_bytes and not self._failing:  # the framework replaced `TooLarge`
                 raise TooLarge
             self._started = True
             self._unanswered.discard(self)
@@ -192,7 +193,7 @@ class _Exchange:
 
 
 def _without_body(send: Send) -> Send:
-    """Ends the answer behind its headers, also that of a stream, which sees that its client is gone."""
+    """Return a `send` that ends the answer after its headers; a stream then sees its client as disconnected."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -203,7 +204,7 @@ def _without_body(send: Send) -> Send:
 
 
 def _telling(on_answered: OnAnswered, scope: Scope, send: Send) -> Send:
-    """Tells of the answer when it begins."""
+    """Return a `send` that passes the answer to `on_answered` when it begins."""
     began = perf_counter()
 
     async def sent(message: Message) -> None:
@@ -218,13 +219,12 @@ def _telling(on_answered: OnAnswered, scope: Scope, send: Send) -> Send:
 
 
 def _place(scope: Scope) -> TraceContext | tuple[()]:
-    """Where the headers say that a request is in a trace."""
     headers = Headers(scope=scope)
     return accepted(headers.get("traceparent"), headers.get("tracestate")) or ()
 
 
 def allow_seconds(scope: Scope, seconds: float) -> None:
-    """Let this request take so much longer than others."""
+    """Extend the time limit of this request."""
     limit: asyncio.Timeout = scope["state"]["limit"]
     due = limit.when()
     if due is not None:
@@ -238,7 +238,7 @@ def is_out_of_time(scope: Scope) -> bool:
 
 
 def request_id_of(scope: Scope) -> str:
-    """The identifier that the client gave, else a new one; the same for as long as the request lasts."""
+    """Return the request's ID: the one sent by the client, otherwise a new one that stays the same for the request."""
     state = scope.setdefault("state", {})
     if "request_id" not in state:
         given = Headers(scope=scope).get(REQUEST_ID, "")
@@ -248,17 +248,17 @@ def request_id_of(scope: Scope) -> str:
 
 
 class KnownHosts:
-    """Lets requests through that were sent to this machine by one of its names, or to one of `names`.
+    """ASGI middleware that admits only requests addressed to a name of this machine or to one of `names`.
 
-    A server that asks nobody who they are is reached from its own machine alone. A browser there, though, also goes
-    where the name of some other site leads, and that site may let its name lead here (DNS rebinding).
+    It protects servers without authentication, which only their own machine can reach: a website could point its name
+    to this machine and let a browser here send requests (DNS rebinding).
     """
 
     def __init__(self, app: ASGIApp, names: Iterable[str]) -> None:
         self._app, self._names = app, OWN_NAMES | {name.lower() for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 421 for a name that is not known here."""
+        """Answer 421 to a request for an unknown host name."""
         if scope["type"] == "http":
             name = host_of(Headers(scope=scope).get("host", ""))
             if name not in self._names and not name.endswith(".localhost"):
@@ -269,7 +269,7 @@ class KnownHosts:
 
 
 def host_of(header: str) -> str:
-    """The name in a `Host` header, without port and brackets, in small letters."""
+    """Return the host name in a `Host` header in lower case, without port and brackets."""
     if header.startswith("["):
         return header[1:].partition("]")[0].lower()
     return header.partition(":")[0].rstrip(".").lower()

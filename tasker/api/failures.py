@@ -1,4 +1,4 @@
-"""How the application answers what its routes raise."""
+"""Answers to the errors that routes raise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tasker.errors import TaskerError
 
 
 def answer_failures(app: FastAPI) -> None:
-    """Let it answer errors as problems."""
+    """Register handlers that answer errors as problems."""
     app.add_exception_handler(TaskerError, _of_a_service)
     app.add_exception_handler(RequestValidationError, _of_a_malformed_request)
     app.add_exception_handler(HTTPException, _of_the_framework)
@@ -32,7 +32,7 @@ async def _of_a_service(request: Request, error: Exception) -> Response:
 
 
 async def _of_a_malformed_request(request: Request, error: Exception) -> Response:
-    """What was sent does not have the shape of a request; a value is never repeated, it may be secret."""
+    """Answer a request that does not match its schema, without repeating any value: it may be secret."""
     assert isinstance(error, RequestValidationError)
     if _is_unannounced(request, error):
         found = problem(415, "the body is not announced as JSON", hint="send Content-Type: application/json")
@@ -46,7 +46,7 @@ async def _of_a_malformed_request(request: Request, error: Exception) -> Respons
 
 
 def status_of(request: Request, error: TaskerError | RequestValidationError) -> int:
-    """The status with which an error is answered."""
+    """Return the HTTP status for an error."""
     if isinstance(error, TaskerError):
         return kind_of(error).status
     return 415 if _is_unannounced(request, error) else 400
@@ -68,19 +68,19 @@ def _pointer(loc: tuple[int | str, ...]) -> str:
 
 
 async def _of_the_framework(request: Request, error: Exception) -> Response:
-    """No such path, a method that it does not have, a body that cannot be read."""
+    """Answer errors of the framework: unknown path, wrong method, unreadable body."""
     assert isinstance(error, HTTPException)
     headers = {"Allow": ", ".join(methods_of(request))} if error.status_code == 405 else error.headers
     return answer(problem(error.status_code, str(error.detail)), request.scope, headers)
 
 
 def methods_of(request: Request) -> list[str]:
-    """Return the methods that the path of a request has."""
+    """Return the methods that the path of a request supports."""
     matching = (route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
     methods = {method for route in matching for method in getattr(route, "methods", None) or ()}
     return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
 
 async def _of_ours(request: Request, error: Exception) -> Response:
-    """A mistake in the code: what it is stays in the log."""
+    """Answer an unexpected error; its details are written to the log only."""
     return answer(problem(500, FAILED), request.scope)

@@ -1,4 +1,4 @@
-"""The gate of a server that asks its callers who they are."""
+"""Gate of a server with authentication."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _log = logging.getLogger("tasker.api")
 
 
 class ClosedGate:
-    """Lets callers through whom the authenticator knows."""
+    """Gate that admits callers whom the authenticator recognizes."""
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator, self._header = authenticator, authenticator.settings.api_key_header
 
     def change(self, authenticator: Authenticator) -> None:
-        """From now on those whom this one knows; the header of keys stays."""
+        """Replace the authenticator; the name of the API key header stays the same."""
         self._authenticator = authenticator
 
     async def __call__(self, request: Request) -> AuthenticatedCaller:
-        """Who calls. Raises `NotAuthenticated`."""
+        """Return the authenticated caller. Raises `NotAuthenticated` if the credentials are invalid."""
         headers = request.headers
         caller = await self._authenticator.caller(headers.get("authorization"), headers.get(self._header))
         _log.debug("caller_known caller=%r known_by=%s request=%s", caller.name, caller.method, _Request(request))
@@ -31,7 +31,7 @@ class ClosedGate:
 
 
 class _Request:
-    """A request as text, which is made where somebody shows it."""
+    """Request that is formatted only when a log record shows it."""
 
     def __init__(self, request: Request) -> None:
         self._scope = request.scope

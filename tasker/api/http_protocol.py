@@ -1,4 +1,4 @@
-"""The HTTP protocol of one connection: uvicorn's, with limits that hold before anybody is authenticated."""
+"""uvicorn's HTTP protocol of one connection, with limits that apply before authentication."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tasker.api.problems import MEDIA_TYPE, problem
 
 
 class Refusal(NamedTuple):
-    """Why a connection is closed, as an answer."""
+    """Reason for closing a connection, in the form of an answer."""
 
     status: int
     kind: str
     message: str
 
     def encoded(self) -> bytes:
-        """Return the whole answer, which also ends the connection."""
+        """Return the complete answer, which also closes the connection."""
         found = problem(self.status, self.message, kind=self.kind, retry_after=1 if self.status == 429 else None)
         body = orjson.dumps(found)
         again = {"Retry-After": "1"} if self.status == 429 else {}
@@ -39,13 +39,13 @@ HEAD_TIMEOUT = Refusal(408, "request_timeout", "the headers of the request did n
 
 
 class Refused(Exception):
-    """Ends the parsing of a request."""
+    """Exception that stops the parsing of a request."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """A connection whose requests have a limited head, which arrives within a limited time.
+    """Connection with limits on the size of a request's headers and on the time they take to arrive.
 
-    The deadline of a body is the one of the whole request, which `Envelope` sets. `on_closed` is called once.
+    `Envelope` sets the deadline of the whole request, body included. `on_closed` is called once.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def idle_since(self) -> float | None:
-        """When the last answer was complete; None during a request and before the first one."""
+        """Loop time at which the idle connection is closed; None during a request and before the first one."""
         timer = self.timeout_keep_alive_task
         return timer.when() if timer is not None and not self._in_head else None
 
@@ -76,7 +76,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Release what belongs to the connection."""
+        """Cancel the timers and report the connection as closed."""
         for timer in (self._head_timer, self._stall_timer):
             if timer is not None:
                 timer.cancel()
@@ -84,14 +84,14 @@ class LimitedProtocol(HttpToolsProtocol):
         self._on_closed(self)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has arrived, in pieces none of which goes beyond the limit of a head."""
+        """Parse the received data in pieces that do not exceed the limit of the headers."""
         while data and not self._deaf and not self.transport.is_closing():
             room = self._limits.head_bytes - self._unused
             part, data = data[:room], data[room:]
             self._unused += len(part)
             try:
                 self.parser.feed_data(part)
-            except httptools.HttpParserUpgrade:  # the request is answered; what follows is another protocol
+            except httptools.HttpParserUpgrade:  # the request is answered; later bytes are another protocol
                 self._deaf = True
             except httptools.HttpParserError:
                 self._refuse(self._refusal or MALFORMED)
@@ -102,20 +102,19 @@ class LimitedProtocol(HttpToolsProtocol):
             self._await_head()
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
         self._unset_keepalive_if_required()
         self._in_head = True
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take one header field."""
+        """Take one header field; refuse the request if it has too many."""
         super().on_header(name, value)
         if len(self.headers) > self._limits.headers:
             self._refusal = self._too_large(f"{self._limits.headers} fields")
             raise Refused
 
     def on_headers_complete(self) -> None:
-        """Start to answer the request."""
+        """Start answering the request."""
         super().on_headers_complete()
         self._in_head, self._unused = False, 0
         self._stop_head_timer()
@@ -128,7 +127,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body."""
         self._unused = 0
         super().on_body(body)
 
@@ -141,7 +139,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or for the rest of this one, which is dropped."""
+        """Wait for the next request, or for the rest of this one, which is discarded."""
         super().on_response_complete()
         if self.transport.is_closing():
             self._watch_writing()
@@ -149,12 +147,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._close_in(self._limits.rest_seconds)
 
     def pause_writing(self) -> None:
-        """Watch whether the client reads."""
+        """Disconnect the client if it stops reading."""
         super().pause_writing()
         self._watch_writing()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection."""
         self._close()
 
     def _await_head(self) -> None:
@@ -166,7 +163,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._head_timer = None
 
     def _head_is_late(self) -> None:
-        if not self._in_head:  # a connection without a request
+        if not self._in_head:  # no request has begun on this connection
             self._close()
         else:
             self._refuse(HEAD_TIMEOUT)
@@ -175,7 +172,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return Refusal(431, "headers_too_large", f"expected a request line and headers of at most {limit}, got more")
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Answer, drop what still arrives for a while, and close. Earlier requests are answered first."""
+        """Answer, discard incoming data for a while, and close; earlier requests are answered first."""
         self._deaf = True
         self._stop_head_timer()
         cycle: RequestResponseCycle | None = self.cycle
@@ -205,7 +202,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._watch_writing()
 
     def _watch_writing(self) -> None:
-        """Abort the connection when its client takes nothing for a while of what waits for it."""
+        """Abort the connection if its client reads none of the waiting data for `stall_seconds`."""
         waiting = self.transport.get_write_buffer_size()
         if waiting and self._stall_timer is None:
             self._stall_timer = self.loop.call_later(self._limits.stall_seconds, self._look_at_writing, waiting)

@@ -1,4 +1,4 @@
-"""The application behind a listening socket, inside an event loop that serves other things, too."""
+"""HTTP server on a listening socket, run inside an existing event loop."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
 
 START_SECONDS = 0.002
 KEEP_ALIVE_SECONDS = 75
-"""An idle connection is kept for so long: longer than proxies keep theirs."""
+"""Time for which an idle connection is kept open; longer than proxies keep theirs."""
 
 
 class Interface(Protocol):
-    """An ASGI application. `close` ends what would go on for ever."""
+    """ASGI application with a `close` method that ends endless streams."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         ...
 
     def close(self) -> None:
-        """At the end of the server."""
+        """End endless streams because the server stops."""
         ...
 
 
 class _Uvicorn(uvicorn.Server):
-    """Signals belong to the process, and connections have limits."""
+    """uvicorn server that leaves signals to the process and limits connections."""
 
     def __init__(self, config: uvicorn.Config, limits: ConnectionLimits) -> None:
         super().__init__(config)
         self._limits = limits
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen."""
+        """Accept connections on the sockets."""
         for listening in sockets or ():
             acceptor = Acceptor(listening, self._protocol, self._limits, self.config.ssl)
             acceptor.listen()
-            self.servers = [acceptor]  # type: ignore[list-item]  # what is called of a server, it has
+            self.servers = [acceptor]  # type: ignore[list-item]  # it has the methods that uvicorn calls
         self.started = True
 
     def _protocol(self, on_closed: Callable[[LimitedProtocol], None]) -> LimitedProtocol:
@@ -56,7 +56,7 @@ class _Uvicorn(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave them alone."""
+        """Leave the signal handlers of the process unchanged."""
         yield
 
 
@@ -79,8 +79,11 @@ def _config(app: Interface, grace_seconds: float, tls: TlsFiles | None) -> uvico
 
 
 class HttpServer:
-    """Serves from `start` to `stop`. `grace_seconds` is what requests under way get at the end; `tls` encrypts;
-    `limits` are those of connections."""
+    """HTTP server that runs from `start` to `stop`.
+
+    At the end, requests in progress get `grace_seconds` to finish. `tls` turns on encryption; `limits` are those of
+    connections.
+    """
 
     def __init__(
         self,
@@ -93,18 +96,18 @@ class HttpServer:
     ) -> None:
         self.socket, self._app, self._tls = listening, app, tls
         if (uvicorn := logging.getLogger("uvicorn")).level == logging.NOTSET:
-            uvicorn.setLevel(logging.WARNING)  # what is worth a line this process says itself
+            uvicorn.setLevel(logging.WARNING)  # this process logs the relevant events itself
         self._server = _Uvicorn(_config(app, grace_seconds, tls), limits or ConnectionLimits())
         self._serving: asyncio.Task[None] | None = None
 
     @property
     def address(self) -> str:
-        """Where it listens, as a URL."""
+        """URL of the listening socket."""
         return url_of(self.socket, "https" if self._tls else "http")
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """Number of open connections."""
         return len(self._server.server_state.connections)
 
     async def start(self) -> None:
@@ -116,14 +119,14 @@ class HttpServer:
             await asyncio.sleep(START_SECONDS)
 
     def renew(self) -> None:
-        """Read certificate and key again, for the connections from now on. Raises `UsageError` as `tls_files`."""
+        """Reload certificate and key for new connections. Raises `UsageError` like `tls_files`."""
         if self._tls is not None:
             tls_files(self._tls.certificate, self._tls.key)
             if self._server.config.ssl is not None:
                 self._server.config.ssl.load_cert_chain(self._tls.certificate, self._tls.key)
 
     async def stop(self) -> None:
-        """Take no new connection, and return when the requests under way are answered or their time is over."""
+        """Accept no new connections, and return when requests in progress are answered or their grace time is over."""
         if self._serving is not None:
             self._server.should_exit = True
             self._app.close()

@@ -25,12 +25,12 @@ class RepeatedKey(ValueError):
 
 
 def is_json(request: Request) -> bool:
-    """Return whether a request says that its body is JSON."""
+    """Return whether the request declares its body as JSON."""
     return JSON.match(request.headers.get("content-type", "")) is not None
 
 
 async def read_json(request: Request) -> None:
-    """Parse the body, once, for whoever calls `request.json()` later; what is no JSON is left to that.
+    """Parse the body once for later calls of `request.json()`, which reports a body that is not valid JSON.
 
     Raises `RequestValidationError` with the place of a key that one object has twice.
     """
@@ -60,7 +60,7 @@ def parse_json(text: str | bytes) -> Any:
 
     document = json.loads(text, object_pairs_hook=made)
     if repeated:
-        holder, key = repeated[-1]  # the outermost: it is part of the document
+        holder, key = repeated[-1]  # the outermost object, which is part of the document
         place = next(path for path, value in _values(document) if value is holder)
         raise RepeatedKey((*place, key), document)
     return document

@@ -1,4 +1,4 @@
-"""Answers in JSON."""
+"""JSON answers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from starlette.responses import Response
 
 
 class Json(Response):
-    """Plain data as JSON, encoded once and in native code; times become ISO 8601 in UTC."""
+    """Answer whose data is encoded as JSON once, in native code; times become ISO 8601 in UTC."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """The bytes of the answer."""
+        """Return the content as JSON bytes."""
         try:
             return orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z)
-        except TypeError:  # a whole number beyond 64 bits: values of tasks may have them, and 1e20 comes back as one
+        except TypeError:  # integer beyond 64 bits: values of tasks may contain one, and 1e20 comes back as one
             return pydantic_core.to_json(content)

@@ -1,4 +1,4 @@
-"""Requests of operators: each is kept with who asked for it, in the transaction of what it does."""
+"""Audit log of operator actions: each is recorded with its actor in the transaction of the change."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tasker.services.server.operator_log import OperatorAction
 async def audit_request(
     request: Request, path: str, handle: Callable[[Request], Awaitable[Response]], *, done: int, several: bool
 ) -> Response:
-    """The answer of `handle`; `path` is that of the route, `done` the status of its answer when all is well.
+    """Call `handle` and record the operator action.
 
-    With `several` it does things in several transactions, and is kept before the first. Where nothing can be kept
-    nothing is done.
+    `path` is the path of the route and `done` the status of a successful answer. An action that spans several
+    transactions (`several`) is recorded before the first. If the record cannot be written, nothing is changed.
     """
     asking = OperatorAudit(program_of(request).operator_log, _action(request, path), done)
 
@@ -42,7 +42,7 @@ def _status(request: Request, error: Exception) -> int:
 
 
 async def is_read_only(request: Request, field: str) -> bool:
-    """Whether this field of the body is true; what is no JSON is refused later."""
+    """Return whether this field of the body is true; a body that is not JSON is refused later."""
     try:
         body = orjson.loads(await request.body())
     except orjson.JSONDecodeError:

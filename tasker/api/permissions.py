@@ -1,7 +1,7 @@
-"""What a caller must be allowed to do. Every route names one permission, or is open to everybody.
+"""Permissions of routes: every route names one permission or is open to everyone.
 
-Who calls and what they may is asked of the application's gate before the body of a request is read. Without
-configured authentication the gate lets everybody through, and the server listens on loopback only.
+The application's gate identifies the caller and checks the permission before the body of a request is read. Without
+configured authentication the gate admits everyone, and the server listens on loopback only.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from typing import Any
 
 from fastapi import Request
 
-from tasker.contracts.rules.permissions import Permission as Permission  # offered to the routes
+from tasker.contracts.rules.permissions import Permission as Permission  # re-exported for the routes
 from tasker.errors import NotPermitted
 from tasker.services.authentication.caller import ANYBODY, AuthenticatedCaller
 
 REQUIRED = "x-required-permission"
-"""The key of an operation's description that names its permission."""
+"""Key of an operation's description that names its permission."""
 CONFINES = "x-confines-by-namespace"
-"""The key of an operation that shows and changes only what is in the caller's namespaces."""
+"""Key of an operation that shows and changes only data in the caller's namespaces."""
 
 OPERATES = "x-recorded"
-"""The key of an operation that is kept in `tasker.operator_actions` with who asked for it."""
+"""Key of an operation that is recorded in `tasker.operator_actions` with its actor."""
 SEVERAL = "x-recorded-before"
-"""The key of such an operation that does things in several transactions: it is kept before the first."""
+"""Key of a recorded operation that uses several transactions: it is recorded before the first."""
 UNLESS = "x-recorded-unless"
-"""The key that names the field of its body with which such an operation only tells what it would do."""
+"""Key that names the body field with which a recorded operation is a dry run."""
 
 Gate = Callable[[Request], Awaitable[AuthenticatedCaller]]
-"""Answers who calls; raises `NotAuthenticated` when nobody is known by what they show."""
+"""Function that returns the caller; raises `NotAuthenticated` if the credentials identify nobody."""
 
 
 async def open_gate(request: Request) -> AuthenticatedCaller:
-    """Without configured authentication everybody may do everything."""
+    """Admit everyone with all permissions: authentication is not configured."""
     return ANYBODY
 
 
@@ -44,11 +44,12 @@ def needs(
     several: bool = False,
     unless: str | None = None,
 ) -> dict[str, Any]:
-    """The part of a route's declaration that says which permission it needs.
+    """Return the arguments of a route's declaration that name its permission.
 
-    A caller who is confined to namespaces reaches a route whose path names a task or a namespace of theirs; another
-    one only where it `confines`: its function keeps to `namespaces_of` the request. What `operates` by hand is kept
-    with who asked for it, `unless` a field of that name in the body is true; with `several` before it is done.
+    A caller limited to namespaces reaches a route whose path names a task or a namespace of theirs, and any other route
+    only if it `confines`: its function then restricts itself to `namespaces_of` the request. An operator action
+    (`operates`) is recorded with its actor, `unless` the body field of that name is true; with `several` it is recorded
+    before it is done.
     """
     given = ((CONFINES, confines), (OPERATES, operates), (SEVERAL, several))
     marks: dict[str, Any] = {mark: True for mark, set_ in given if set_}
@@ -57,30 +58,30 @@ def needs(
 
 
 def caller_of(request: Request) -> AuthenticatedCaller:
-    """Who the gate said is calling."""
+    """Return the caller identified by the gate."""
     caller: AuthenticatedCaller = request.state.caller
     return caller
 
 
 def namespaces_of(request: Request) -> frozenset[str] | None:
-    """Where the caller may do what the route does; None: everywhere."""
+    """Return the namespaces in which the caller may use the route, or None for all."""
     found: frozenset[str] | None = request.state.namespaces
     return found
 
 
 def require_namespace(request: Request, namespace: str) -> None:
-    """Raises `NotPermitted` where the caller may not do this in that namespace."""
+    """Check that the caller may use the route in this namespace. Raises `NotPermitted` otherwise."""
     where = namespaces_of(request)
     if where is not None and namespace not in where:
         raise NotPermitted(f"Missing required permission: this is not permitted in namespace {namespace}")
 
 
 def known_caller(request: Request) -> str | None:
-    """The caller's name, where they have shown who they are."""
+    """Return the name of an authenticated caller, or None."""
     caller = caller_of(request)
     return caller.name if caller.known else None
 
 
 def actor_of(request: Request, given: str | None = None) -> str:
-    """The name that is kept with what the caller does: their own where it is known, else the one that they give."""
+    """Return the actor to record: the name of an authenticated caller, otherwise the given name."""
     return known_caller(request) or given or caller_of(request).name

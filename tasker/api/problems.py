@@ -1,5 +1,4 @@
-"""Errors as answers: what a client of the published interface reads (`error.code`, `error.message`), and the same as
-problem details of RFC 9457 with a stable `code` and the hint that the command line prints.
+"""Error answers: the published fields (`error.code`, `error.message`) and the problem details of RFC 9457.
 
 Texts of the database and of a broker stay here, in the log: a stranger learns which of them is at fault.
 """
@@ -53,7 +52,7 @@ _log = logging.getLogger("tasker.api")
 
 
 class Kind(NamedTuple):
-    """How a class of errors is answered; `public` replaces its message where that may quote the database."""
+    """Answer to a class of errors; `public` replaces a message that could quote the database."""
 
     status: int
     code: str
@@ -100,11 +99,11 @@ CODES = {
     503: "SERVICE_UNAVAILABLE",
     504: "TIMEOUT",
 }
-"""Of answers that no error of ours stands behind; the rest of 4xx is `BAD_REQUEST`."""
+"""Codes of answers without an error of Tasker behind them; the rest of 4xx is `BAD_REQUEST`."""
 
 
 def kind_of(error: TaskerError) -> Kind:
-    """The entry of the nearest class."""
+    """Return the entry of the nearest class."""
     return next(KINDS[cls] for cls in type(error).__mro__ if cls in KINDS)
 
 
@@ -117,7 +116,8 @@ def problem(
     retry_after: float | None = None,
     **members: Any,
 ) -> dict[str, Any]:
-    """An error as plain data. `kind` is the stable name of the problem, `code` the published one of its group."""
+    """Return an error as plain data. `kind` is the stable name of the problem, `code` the published name of its
+    group."""
     code = code or CODES.get(status, "BAD_REQUEST")
     kind = kind or code.lower()
     error: dict[str, Any] = {"code": code, "message": message}
@@ -135,7 +135,8 @@ def problem(
 
 
 def problem_of(error: TaskerError, *, within: bool = False) -> dict[str, Any]:
-    """An error of a service as plain data. `within`: the body of the request named what does not exist."""
+    """Return an error of a service as plain data. `within` means that the body of the request named the missing
+    object."""
     kind = kind_of(error)
     if within and kind.status == 404:
         kind = Kind(400, "BAD_REQUEST")
@@ -155,7 +156,7 @@ Answering = Callable[[Mapping[str, Any], Scope], Response]
 
 
 def answer(found: Mapping[str, Any], scope: Scope, headers: Mapping[str, str] | None = None) -> Response:
-    """The answer to the request of this scope."""
+    """Return the problem as the answer to the request of this scope."""
     sent = dict(headers or {})
     if seconds := found["error"].get("retry_after_seconds"):
         sent["Retry-After"] = str(seconds)
@@ -167,7 +168,8 @@ def answer(found: Mapping[str, Any], scope: Scope, headers: Mapping[str, str] | 
 
 
 def tell(error: TaskerError, scope: Scope) -> None:
-    """Write what a client is not told into the log; at DEBUG what belongs to an outage, which is logged once."""
+    """Log the details that the client does not get. Errors of an outage are logged at DEBUG: the outage is logged
+    once."""
     status = kind_of(error).status
     if isinstance(error, (NotAuthenticated, NotPermitted)):
         _refused(error, scope)
@@ -184,7 +186,7 @@ def _refused(error: TaskerError, scope: Scope) -> None:
 
 
 def problems_in(error: TaskerError, base: str) -> Sequence[Mapping[str, Any]] | None:
-    """The places that are wrong, with JSON pointers; `base` is that of the value in the body of the request."""
+    """Return the invalid values with JSON pointers; `base` is the pointer of the value in the body of the request."""
     if isinstance(error, (InputInvalid, IdempotencyKeyReused)):
         return [{"pointer": f"{base}{pointer(each.path)}", "message": each.message} for each in error.problems]
     if isinstance(error, NotStorable):
@@ -195,6 +197,6 @@ def problems_in(error: TaskerError, base: str) -> Sequence[Mapping[str, Any]] | 
 
 
 def pointer(path: str) -> str:
-    """A path (`$.rows[3]['unit price']`) as a JSON pointer (`/rows/3/unit price`)."""
+    """Return a path (`$.rows[3]['unit price']`) as a JSON pointer (`/rows/3/unit price`)."""
     parts = (re.sub(r"\\(.)", r"\1", "".join(found)) for found in PART.findall(path.removeprefix("$")))
     return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts)

@@ -1,4 +1,4 @@
-"""What the routes call: the services of a process, the same that `App` offers to programs."""
+"""Services that the routes call, the same that `App` offers to programs."""
 
 from __future__ import annotations
 
@@ -39,116 +39,116 @@ from tasker.services.tasks import Tasks
 
 
 class ServerServices(Protocol):
-    """The services of this process, and waiting, as `App` has them."""
+    """Services of this process and the methods of `App` that submit tasks and wait for them."""
 
     @property
     def breakers(self) -> Breakers:
-        """The circuit breakers of this process."""
+        """Circuit breakers of this process."""
         ...
 
     @property
     def tasks(self) -> Tasks:
-        """Reading and steering tasks."""
+        """Service that reads and controls tasks."""
         ...
 
     @property
     def search(self) -> TaskSearch:
-        """Finding tasks."""
+        """Service that searches tasks."""
         ...
 
     @property
     def views(self) -> ClientViews:
-        """Tasks and steps as clients see them."""
+        """Service that returns tasks and steps in the form of the API."""
         ...
 
     @property
     def steps(self) -> Steps:
-        """What operators do to steps."""
+        """Service for operator actions on steps."""
         ...
 
     @property
     def reruns(self) -> Reruns:
-        """Tasks that run again from one of their steps."""
+        """Service that runs tasks again from one of their steps."""
         ...
 
     @property
     def plans(self) -> PlanStore:
-        """Registered templates."""
+        """Store of the registered templates."""
         ...
 
     @property
     def analytics(self) -> Analytics:
-        """How tasks have gone lately."""
+        """Statistics of recent tasks."""
         ...
 
     @property
     def fleet(self) -> FleetOverview:
-        """How the fleet does now."""
+        """Overview of the fleet's current state."""
         ...
 
     @property
     def doctor(self) -> Doctor:
-        """What is wrong with it."""
+        """Checks that find problems of the fleet."""
         ...
 
     @property
     def dead_letters(self) -> DeadLetters:
-        """Tasks that need a person."""
+        """Dead letters: tasks that need an operator."""
         ...
 
     @property
     def replays(self) -> Replays:
-        """Their failed steps again, a group at a time."""
+        """Replays: failed steps of dead letters that run again in groups."""
         ...
 
     @property
     def pauses(self) -> Pauses:
-        """What must not start for now."""
+        """Pauses of namespaces, templates, steps, tasks and queues."""
         ...
 
     @property
     def workers(self) -> Workers:
-        """The registry of processes."""
+        """Registry of processes."""
         ...
 
     @property
     def health(self) -> ServerHealth:
-        """How the process does."""
+        """Health of the process."""
         ...
 
     @property
     def metrics(self) -> ServerMetrics:
-        """The same in numbers, and how the fleet does."""
+        """Metrics of the process and the fleet."""
         ...
 
     @property
     def events(self) -> TaskEvents:
-        """What happens to a task."""
+        """Events of a task."""
         ...
 
     @property
     def domain_events(self) -> DomainEventLog:
-        """What steps have published."""
+        """Log of the domain events that steps published."""
         ...
 
     @property
     def template_texts(self) -> TemplateTexts:
-        """Templates that come as text."""
+        """Service that registers and validates templates in YAML."""
         ...
 
     @property
     def sensitive_values(self) -> SensitiveValues:
-        """Which tasks have values that not everybody may read."""
+        """Service that knows which tasks have sensitive values, and redacts them."""
         ...
 
     @property
     def operator_log(self) -> AuditLog:
-        """Who asked for what over HTTP."""
+        """Audit log of operator actions."""
         ...
 
     @property
     def saved_views(self) -> SavedViews:
-        """Lists that are kept under a name."""
+        """Saved views: searches stored under a name."""
         ...
 
     @property
@@ -158,36 +158,36 @@ class ServerServices(Protocol):
 
     @property
     def queues(self) -> Queues:
-        """The provider's queues."""
+        """Queues of the messaging provider."""
         ...
 
     @property
     def requests(self) -> TaskRequestSender:
-        """Asking orchestrators for tasks."""
+        """Sender of task requests to orchestrators."""
         ...
 
     async def submit_order(
         self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
     ) -> SubmissionResult:
-        """As `App.submit_order`."""
+        """Submit a task; see `App.submit_order`."""
         ...
 
     async def pinned_plan(self, task_uuid: str) -> Plan:
-        """As `App.pinned_plan`."""
+        """Return the plan of a task; see `App.pinned_plan`."""
         ...
 
     async def submit_orders(
         self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
     ) -> list[SubmissionResult | TaskerError]:
-        """As `App.submit_orders`."""
+        """Submit several tasks; see `App.submit_orders`."""
         ...
 
     async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:
-        """As `App.finished`."""
+        """Return when the task has ended; see `App.finished`."""
         ...
 
 
 def program_of(request: Request) -> ServerServices:
-    """The services that answer this request."""
+    """Return the services that answer this request."""
     program: ServerServices = request.app.state.program
     return program

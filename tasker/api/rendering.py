@@ -1,4 +1,4 @@
-"""What services answer, under the names of the interface."""
+"""Conversion of service results into the fields of the API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ View = dict[str, Any]
 
 
 def task_view(task: Mapping[str, Any]) -> View:
-    """A task; both names of its state, and how long it took."""
+    """Return a task with both names of its state and its duration."""
     return {
         "steps": [],
         **task,
@@ -24,14 +24,14 @@ def task_view(task: Mapping[str, Any]) -> View:
 
 
 def task_created(task: Mapping[str, Any], submitted: SubmissionResult) -> View:
-    """A task that was just created, or that existed."""
+    """Return a task that was just created or that already existed."""
     message = "Task created successfully" if submitted.created else "A task with this identity exists"
     made = {"step_count": submitted.step_count, "message": message, "created": submitted.created}
     return {**task_view(task), **made}
 
 
 def task_context(task: Mapping[str, Any]) -> View:
-    """What a task was given, and its execution."""
+    """Return the input of a task and its progress."""
     names = (
         "task_uuid",
         "named_task_uuid",
@@ -53,7 +53,7 @@ def task_context(task: Mapping[str, Any]) -> View:
 
 
 def task_details(task: Mapping[str, Any], report: TaskReport, history: Sequence[TransitionDetail]) -> View:
-    """A task with the results of its steps and its history."""
+    """Return a task with the results of its steps and its history."""
     steps = [
         {
             "step_uuid": step.step_uuid,
@@ -75,12 +75,11 @@ def task_details(task: Mapping[str, Any], report: TaskReport, history: Sequence[
 
 
 def step_view(step: Mapping[str, Any]) -> View:
-    """A step; both names of its identifier."""
+    """Return a step with both names of its identifier."""
     return {**step, "workflow_step_uuid": step["step_uuid"]}
 
 
 def transition(row: TransitionDetail) -> View:
-    """One change of state."""
     return {"step": row.step, "from_state": row.from_state, "to_state": row.to_state, "timestamp": row.at}
 
 

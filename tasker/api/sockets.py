@@ -1,4 +1,4 @@
-"""Where a server listens."""
+"""Listening sockets of a server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises `UsageError` for an address that cannot be had."""
+    """Return a socket that listens on this address. Raises `UsageError` if the address is not available."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)
@@ -36,7 +36,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def require_loopback(host: str, section: str = "orchestration.web.auth") -> None:
-    """Without authentication, which `section` turns on, only this machine may reach the server. Raises `UsageError`."""
+    """Check that a server without authentication, which `section` turns on, is reached from this machine only.
+
+    Raises `UsageError` otherwise.
+    """
     if host == "localhost":
         return
     with contextlib.suppress(ValueError):
@@ -49,6 +52,6 @@ def require_loopback(host: str, section: str = "orchestration.web.auth") -> None
 
 
 def url_of(listening: socket.socket, scheme: str = "http") -> str:
-    """The URL of a listening socket."""
+    """Return the URL of a listening socket."""
     host, port = listening.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -1,4 +1,4 @@
-"""Before what the routes call is there: the process answers that it lives, and that others come too early."""
+"""Answers of a server before its services are ready: it is alive, all other requests get 503."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tasker.api.problems import Answering, answer, problem
 
 LIVE = ("/live", "/health/live")
 AGAIN_SECONDS = 5
-"""As long as the longest pause between two looks for the database."""
+"""Retry delay sent to clients; as long as the longest pause between two attempts to reach the database."""
 
 
 class NotReady:
-    """The interface of a server from the moment it listens. `become` gives it the one that has services behind it."""
+    """HTTP interface of a server from the moment it listens; `become` replaces it by the one with services."""
 
     def __init__(self, limits: RequestLimits, root_path: str = "", answering: Answering = answer) -> None:
         self._root_path, self._answering = root_path, answering
@@ -27,11 +27,11 @@ class NotReady:
         await self._interface(scope, receive, send)
 
     def become(self, interface: Envelope) -> None:
-        """Answer from now on what that answers."""
+        """Answer with this interface from now on."""
         self._interface = interface
 
     def close(self) -> None:
-        """End what would go on for ever."""
+        """End endless streams."""
         self._interface.close()
 
     async def _early(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""Answers that go on: how many there are, and how they end when the server stops."""
+"""Streaming answers: their number is limited, and they end when the server stops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _log = logging.getLogger("tasker.api")
 
 
 class Streams:
-    """The open streams of a process, at most `limit`."""
+    """Open streams of a process, at most `limit`."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._open = limit, 0
@@ -20,22 +20,22 @@ class Streams:
         self._ending: set[asyncio.Future[None]] = set()
 
     def enter(self) -> bool:
-        """Take the place of one stream, until `leave`; False when there is none."""
+        """Reserve one stream until `leave`; return False if none is free."""
         if self._open >= self._limit or self._closing.is_set():
             return False
         self._open += 1
         return True
 
     def leave(self) -> None:
-        """Give the place of one stream back."""
+        """Release the reservation of one stream."""
         self._open -= 1
 
     def close(self) -> None:
-        """End all of them, each behind what it sends at the moment."""
+        """End all streams, each after the item that it is sending."""
         self._closing.set()
 
     async def wait(self, awaited: Awaitable[object]) -> None:
-        """Return when `awaited` is done, with what it raises, or when all streams are closed."""
+        """Return when `awaited` is done or all streams are closed; an error of `awaited` is raised."""
         waiting, closing = asyncio.ensure_future(awaited), asyncio.ensure_future(self._closing.wait())
         try:
             await asyncio.wait([waiting, closing], return_when=asyncio.FIRST_COMPLETED)
@@ -47,7 +47,7 @@ class Streams:
             await asyncio.gather(waiting, return_exceptions=True)
 
     async def through(self, items: AsyncGenerator[T]) -> AsyncIterator[T]:
-        """The items of one stream, until it ends or all are closed."""
+        """Yield the items of one stream until it ends or all streams are closed."""
         closing = asyncio.ensure_future(self._closing.wait())
         item: asyncio.Future[T] | None = None
         try:
@@ -65,10 +65,10 @@ class Streams:
             await self._let_go(items, item)
 
     async def _let_go(self, items: AsyncGenerator[T], item: asyncio.Future[T] | None) -> None:
-        """End what makes the items, in a task of its own.
+        """End the generator of the items in a task of its own.
 
-        The one that answers a client which has gone is cancelled again at every turn of the loop, and would hand that
-        on: a statement that is cancelled again while it is being cancelled costs its connection.
+        The task that answers a disconnected client is cancelled again at every turn of the loop and would pass that on:
+        a statement that is cancelled again while it is being cancelled costs its connection.
         """
         ending = asyncio.ensure_future(_ended(items, item))
         self._ending.add(ending)
@@ -86,5 +86,5 @@ async def _ended(items: AsyncGenerator[T], item: asyncio.Future[T] | None) -> No
         item.cancel()
         (outcome,) = await asyncio.gather(item, return_exceptions=True)
         if isinstance(outcome, Exception) and not isinstance(outcome, StopAsyncIteration):
-            _log.debug("stream_ended_with_error: %s", outcome)  # nobody is left to read it
+            _log.debug("stream_ended_with_error: %s", outcome)  # no client is left to read it
     await items.aclose()

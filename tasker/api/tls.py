@@ -1,4 +1,4 @@
-"""What a server encrypts with."""
+"""TLS certificate and key of a server."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from tasker.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Files in PEM: the certificate with those between it and a known one, and its private key."""
+    """Certificate with its intermediate certificates, and its private key: the paths of two PEM files."""
 
     certificate: str
     key: str
 
 
 def tls_files(certificate: str, key: str) -> TlsFiles | None:
-    """The pair; None where neither is named. Raises `UsageError` for one alone, and for files that do not fit."""
+    """Return the files, or None if neither is configured. Raises `UsageError` if one is missing or the two do not
+    match."""
     if not certificate and not key:
         return None
     if not certificate or not key:
@@ -27,8 +28,8 @@ def tls_files(certificate: str, key: str) -> TlsFiles | None:
     try:
         context.load_cert_chain(
             certificate, key, password=lambda: ""
-        )  # one that is locked must not ask at the terminal
-    except OSError as error:  # an `SSLError` is one
+        )  # an encrypted key must not prompt for its password at the terminal
+    except OSError as error:  # includes `SSLError`
         reason = "they do not fit each other, or are no PEM" if isinstance(error, ssl.SSLError) else error.strerror
         raise UsageError(
             f"tls_certificate_path ({certificate}) and tls_key_path ({key}) cannot be used: {reason}",

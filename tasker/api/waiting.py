@@ -1,4 +1,4 @@
-"""`?wait=10s`: answer as soon as the task has ended, at the latest after that time."""
+"""The `?wait=10s` parameter: answer when the task has ended, at the latest after that time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Wait = Annotated[
 
 
 def seconds_of(text: str | None) -> float | None:
-    """The time in seconds. Raises `UsageError` for what is no time, or too long."""
+    """Return the time in seconds, or None without one. Raises `UsageError` if it is invalid or too long."""
     if text is None:
         return None
     found = WRITTEN.fullmatch(text)
@@ -37,7 +37,7 @@ def seconds_of(text: str | None) -> float | None:
 
 
 async def wait_for_end(request: Request, program: ServerServices, task_uuid: str, seconds: float | None) -> None:
-    """Return when the task has ended, after so long, or when the server stops. Raises `TaskNotFound`."""
+    """Return when the task has ended, the time is over, or the server stops. Raises `TaskNotFound`."""
     if not seconds:
         return
     allow_seconds(request.scope, seconds)

@@ -1,4 +1,5 @@
-"""The web page below `/ui`: what is happening, why something does not move, what to do about it.
+"""Web UI under `/ui`: what is happening, why a task does not proceed, and the actions that help.
 
-Routes parse and call the services that the API and the command line call; `views` say, purely, what templates show.
+Routes parse requests and call the same services as the API and the command line; `views` are pure functions that
+prepare values for the templates.
 """

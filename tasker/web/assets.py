@@ -1,4 +1,4 @@
-"""The files that browsers get: style, scripts, pictures."""
+"""Static files of the web UI: styles, scripts, images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "static"
 
 @cache
 def revision() -> str:
-    """Differs where any file differs, so that browsers may keep what they have for ever."""
+    """Return a digest that changes with any file, so that browsers may cache the files forever."""
     digest = blake2b(__version__.encode(), digest_size=6)
     for path in sorted(FOLDER.rglob("*")):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""What can be done to many tasks, and how far it is."""
+"""Actions on many tasks, and their progress."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from tasker.services.operators.reruns import where_to_begin
 from tasker.services.wording import counted
 
 MOST_TASKS = 1000
-"""At once; more are dealt with by doing it again."""
+"""Maximum number of tasks of one bulk action; further ones need another bulk action."""
 PORTION = 25
-"""Tasks of one request."""
+"""Number of tasks processed per request."""
 
 
 class Action(StrEnum):
-    """What is done to each."""
-
     RETRY = "retry"
     RERUN = "rerun"
     CANCEL = "cancel"
@@ -30,7 +28,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BulkRequest:
-    """An action with its words; `suits` says for which tasks it means something."""
+    """Action with its texts; `suits` returns whether it applies to a task."""
 
     action: Action
     title: str
@@ -41,13 +39,14 @@ class BulkRequest:
     danger: bool = False
 
     def command(self, tasks: Iterable[str]) -> str:
-        """What does the same to these tasks in a shell, one after the other; one that is refused stops no other."""
+        """Return the shell command that does the same to these tasks one by one; a refused task does not stop the
+        others."""
         return f"echo {' '.join(tasks)} | xargs -n 1 tasker task {self.action} --reason '...'"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one task."""
+    """Result of the action on one task."""
 
     task: str
     words: str
@@ -56,7 +55,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class BulkProgress:
-    """How far it is; `latest` are the outcomes of the last portion, `left` the tasks to come."""
+    """Progress of a bulk action; `latest` are the outcomes of the last portion, `left` the remaining tasks."""
 
     total: int
     succeeded: int
@@ -66,7 +65,7 @@ class BulkProgress:
     left: Sequence[str]
 
     def plus(self, outcomes: Sequence[Outcome], left: Sequence[str]) -> BulkProgress:
-        """With one portion more."""
+        """Return the progress after one more portion."""
         refused = [each for each in outcomes if not each.done]
         told = f"{refused[-1].task}: {refused[-1].words}" if refused else self.last_refused
         done = len(outcomes) - len(refused)
@@ -75,12 +74,12 @@ class BulkProgress:
 
     @property
     def dealt_with(self) -> int:
-        """Tasks that are behind us."""
+        """Number of processed tasks."""
         return self.succeeded + self.refused
 
 
 async def retry(program: ServerServices, task: str, actor: str, reason: str) -> str:
-    """Let every failed step of a task run again."""
+    """Run every failed step of a task again. Raises `StateMachineError` if no step has failed."""
     found = await program.steps.retry(task, actor=actor, reason=reason)
     if not found.reset:
         raise StateMachineError("nothing of it has failed")
@@ -94,7 +93,7 @@ async def cancel(program: ServerServices, task: str, actor: str, reason: str) ->
 
 
 async def rerun(program: ServerServices, task: str, actor: str, reason: str) -> str:
-    """Run a task again as a new one, from what failed; from its first step where nothing has."""
+    """Run a task again as a new one, from its first failed step or, if none failed, from its first step."""
     first = where_to_begin(await program.tasks.report(task))
     found = await program.reruns.start(task, first, actor=actor, reason=reason)
     return f"again from {first}: {found.task_uuid}"

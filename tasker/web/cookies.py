@@ -1,4 +1,4 @@
-"""Cookies of the pages: of no other site's requests, out of reach of scripts, and sent to the pages alone."""
+"""Cookies of the web UI: not sent with requests of other sites, hidden from scripts, and limited to the UI's path."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from starlette.responses import Response
 
 
 def set_cookie(request: Request, answer: Response, name: str, value: str) -> None:
-    """Keep it until the browser is closed."""
+    """Set a cookie that lasts until the browser is closed."""
     answer.set_cookie(name, value, path=_path(request), secure=_encrypted(request), httponly=True, samesite="strict")
 
 
 def drop_cookie(request: Request, answer: Response, name: str) -> None:
-    """Forget it."""
+    """Delete a cookie."""
     answer.delete_cookie(name, path=_path(request), secure=_encrypted(request), httponly=True, samesite="strict")
 
 
@@ -21,5 +21,5 @@ def _path(request: Request) -> str:
 
 
 def _encrypted(request: Request) -> bool:
-    """Whether the browser came by TLS, to us or to a proxy before us."""
+    """Return whether the browser used TLS, either to this server or to a proxy in front of it."""
     return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))

@@ -1,4 +1,4 @@
-"""What was done, said once on the next page."""
+"""Message about a completed action, shown once on the next page."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ LONGEST = 500
 
 
 def say(request: Request, answer: Response, message: str) -> None:
-    """Show it on the page that comes next."""
+    """Show a message on the next page."""
     set_cookie(request, answer, COOKIE, quote(message[:LONGEST]))
 
 
 def said(request: Request) -> str:
-    """What the page before wants to be said; empty: nothing."""
+    """Return the message of the previous page, empty if there is none."""
     return unquote(request.cookies.get(COOKIE, ""))[:LONGEST]
 
 
 def forget(request: Request, answer: Response) -> None:
-    """It has been shown."""
+    """Delete the message after it was shown."""
     if COOKIE in request.cookies:
         drop_cookie(request, answer, COOKIE)

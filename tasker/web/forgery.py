@@ -1,7 +1,7 @@
-"""No other site posts a form in the name of who has a page open.
+"""Protection against cross-site request forgery.
 
-A form carries a token that its browser keeps in a cookie, too: another site knows neither. Browsers that say where a
-request comes from are believed as well.
+A form carries a token that its browser also keeps in a cookie: another site knows neither. In addition, a request whose
+`Sec-Fetch-Site` header names another site is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STALE = "reload the page and send the form again: it was opened by another brows
 
 
 def token_of(request: Request) -> str:
-    """The token of this browser, a new one where it has none."""
+    """Return the token of this browser, a new one if it has none."""
     if not hasattr(request.state, "form_token"):
         kept = request.cookies.get(COOKIE, "")
         request.state.form_token = kept if _TOKEN.fullmatch(kept) else token_urlsafe(32)
@@ -32,13 +32,13 @@ def token_of(request: Request) -> str:
 
 
 def keep(request: Request, answer: Response) -> None:
-    """Give the browser its token."""
+    """Set the browser's token cookie."""
     if request.cookies.get(COOKIE) != token_of(request):
         set_cookie(request, answer, COOKIE, token_of(request))
 
 
 def require_same_site(request: Request, form: Form) -> None:
-    """Raises `NotPermitted` for a form that was not opened here."""
+    """Check that the form was opened on this site. Raises `NotPermitted` otherwise."""
     came_from = request.headers.get("sec-fetch-site", "same-origin")
     kept = request.cookies.get(COOKIE, "")
     fits = _TOKEN.fullmatch(kept) and compare_digest(kept, form.text(FIELD)) if form.text(FIELD).isascii() else False

@@ -1,4 +1,4 @@
-"""What a form sends."""
+"""Parsing of submitted forms."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ MEDIA_TYPE = "application/x-www-form-urlencoded"
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a form with their texts."""
+    """Fields of a form with their texts."""
 
     fields: dict[str, list[str]]
 
     def text(self, name: str, default: str = "") -> str:
-        """The text of a field, without spaces around it; `default` where there is none."""
+        """Return the text of a field without surrounding spaces, or `default` if it is empty or missing."""
         found = self.fields.get(name)
         return found[0].strip() if found and found[0].strip() else default
 
     def raw(self, name: str) -> str:
-        """The text of a field as it was typed, its line breaks as `\\n`."""
+        """Return the text of a field as typed, with line breaks as `\\n`."""
         found = self.fields.get(name)
         return found[0].replace("\r\n", "\n") if found else ""
 
     def texts(self, name: str) -> list[str]:
-        """The texts of a field that may be given several times."""
+        """Return all texts of a repeatable field."""
         return self.fields.get(name, [])
 
     def required(self, name: str, what: str) -> str:
-        """The text of a field that must say something. Raises `UsageError`."""
+        """Return the text of a mandatory field. Raises `UsageError` if it is empty."""
         if not (found := self.text(name)):
             raise UsageError(f"{what} is missing", hint=f"say {what}")
         return found
 
 
 async def form_of(request: Request) -> Form:
-    """The form in the body of a request. Raises `UsageError` for anything else."""
+    """Return the form in the body of a request. Raises `UsageError` for any other body."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != MEDIA_TYPE:
         raise UsageError(f"a form was expected, not {kind or 'a body of no kind'}", hint="send the form of the page")

@@ -1,4 +1,4 @@
-"""Templates as answers. Everything that they show is escaped; nothing on a page comes from elsewhere (CSP)."""
+"""Rendering of templates. All values are escaped, and pages load nothing from other sites (CSP)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ FILTERS = {
 
 @cache
 def environment() -> Environment:
-    """The templates. A name that a template does not know is an error, never an empty text."""
+    """Return the template environment. A name unknown to a template is an error, never an empty text."""
     folder = Path(__file__).parent / "templates"
     made = Environment(
         loader=FileSystemLoader(folder),
@@ -76,22 +76,22 @@ def environment() -> Environment:
 
 
 def json_data(value: Any) -> Markup:
-    """JSON for a `<script type="application/json">`, which it cannot end."""
+    """Return JSON for a `<script type="application/json">`, escaped so that it cannot close the element."""
     text = orjson.dumps(value, default=str).decode()
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def url(request: Request, path: str = "", **query: Any) -> str:
-    """A link to a page, below the path of a proxy, too; of the query what is neither None nor empty."""
+    """Return the link to a page, including the path of a proxy; empty query values are left out."""
     root = str(request.scope.get("root_path", ""))
     given = {name.rstrip("_"): value for name, value in query.items() if value not in (None, "", [], ())}
     asked = f"?{urlencode(given, doseq=True)}" if given else ""
-    below = quote(path, safe="/:@!$&'()*+,;=~")  # a name may hold anything
+    below = quote(path, safe="/:@!$&'()*+,;=~")  # names may contain any character
     return f"{root}{ROOT}{f'/{below}' if below else ''}{asked}"
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page that shows these values."""
+    """Return the page that a template renders from these values."""
     text = environment().get_template(template).render(_known(request), **values)
     headers = {"Content-Security-Policy": POLICY, "Referrer-Policy": "same-origin"}
     answer = HTMLResponse(text, status, headers)
@@ -101,7 +101,7 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
 
 
 def redirect(request: Request, path: str = "", message: str | None = None, **query: Any) -> RedirectResponse:
-    """The way to another page, behind something that was done; the message is shown there once."""
+    """Return a redirect to another page after an action; the message is shown there once."""
     answer = RedirectResponse(url(request, path, **query), 303)
     if message:
         flash.say(request, answer, message)
@@ -109,13 +109,13 @@ def redirect(request: Request, path: str = "", message: str | None = None, **que
 
 
 def caller_on(request: Request) -> AuthenticatedCaller | None:
-    """Who sees the page; None before anybody has signed in."""
+    """Return the caller who views the page, or None before sign-in."""
     found: AuthenticatedCaller | None = getattr(request.state, "caller", None)
     return found
 
 
 def _known(request: Request) -> Mapping[str, Any]:
-    """What every template knows."""
+    """Return the values available to every template."""
     caller = caller_on(request)
     options: Options = request.app.state.options
 
@@ -147,7 +147,7 @@ def _known(request: Request) -> Mapping[str, Any]:
 
 
 def _here(request: Request) -> str:
-    """This page with its query, as a link."""
+    """Return the link to the current page with its query."""
     path, asked = request.url.path, request.url.query
     root = str(request.scope.get("root_path", ""))
     if root and not path.startswith(root):

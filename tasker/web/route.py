@@ -1,4 +1,5 @@
-"""A route of a page: as one of the API, but its errors are pages, and who has not signed in is asked to."""
+"""Route class of pages: like that of the API, but errors are pages, and callers without credentials are sent to sign
+in."""
 
 from __future__ import annotations
 
@@ -29,16 +30,16 @@ _log = logging.getLogger("tasker.web")
 
 
 class PageRoute(GuardedRoute):
-    """Shows what goes wrong on a page."""
+    """Route that shows errors as pages."""
 
     done = 303
-    """What is done leads to a page that tells so."""
+    """Status of a successful action: a redirect to the page that confirms it."""
     knows_parameters = False
     has_viewer = True
     """False where an answer is the same for everybody: nobody is asked then who looks."""
 
     def get_route_handler(self) -> Handler:
-        """The function behind the gate."""
+        """Return the route's function behind the gate."""
         handle = super().get_route_handler()
         is_open = REQUIRED not in (self.openapi_extra or {})
 
@@ -51,7 +52,7 @@ class PageRoute(GuardedRoute):
                     await _recognise(signed)
                 return await handle(signed)
             except NotAuthenticated as error:
-                if signed is not request:  # who shows nothing is asked to sign in, which is nothing to warn of
+                if signed is not request:  # no warning if no credential was sent: the caller is asked to sign in
                     tell(error, request.scope)
                 return await _asked_to_sign_in(request)
             except NotPermitted as error:
@@ -77,13 +78,14 @@ class PageRoute(GuardedRoute):
 
 
 async def _recognise(request: Request) -> None:
-    """Who looks at a page that is open to everybody: the navigation is theirs there, too."""
+    """Identify the caller of a page that is open to everyone, so that the navigation matches their permissions."""
     with suppress(NotAuthenticated):
         request.state.caller = await request.app.state.gate(request)
 
 
 def _elsewhere(request: Request) -> Response | None:
-    """From the first page to one that its caller may see; None: there is none, or they asked for another."""
+    """Return a redirect from the overview to a page that the caller may see; None if there is none or the request was
+    for another page."""
     caller = caller_on(request)
     sections = [each for each in sections_of(caller) if each.path] if caller else []
     first = request.url.path.partition(ROOT)[2] in ("", "/") and request.method == "GET"
@@ -116,7 +118,7 @@ def malformed(error: RequestValidationError) -> dict[str, Any]:
 
 
 async def checked_form(request: Request) -> None:
-    """Read the form of a request that changes something. Raises `NotPermitted` for one that was not opened here."""
+    """Read the form of a request that changes something. Raises `NotPermitted` if it was not opened on this site."""
     if request.method == "POST":
         form = await form_of(request)
         require_same_site(request, form)
@@ -124,19 +126,19 @@ async def checked_form(request: Request) -> None:
 
 
 def sent(request: Request) -> Form:
-    """The form of this request."""
+    """Return the form of this request."""
     form: Form = request.state.form
     return form
 
 
 def typed(request: Request, *names: str) -> dict[str, str]:
-    """What the form of a refused action said, and which action it was: its page shows that form again."""
+    """Return the action and the values of its refused form, so that its page can show the form again."""
     form = sent(request)
     return {"action": request.url.path.rpartition("/")[2]} | {name: form.text(name) for name in names}
 
 
 def _place(request: Request) -> str | None:
-    """Where somebody wanted to go, to lead them there once they have signed in."""
+    """Return the page to open after sign-in."""
     path = request.url.path.partition(ROOT)[2].strip("/")
     query = request.url.query
     return f"{path}?{query}" if query else path or None

@@ -1,4 +1,4 @@
-"""All pages, and what is true of each of them: where they are, and which a caller finds in the navigation."""
+"""Pages of the web UI and its navigation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasker.services.authentication.caller import AuthenticatedCaller
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A page of the navigation; `keys` lead there: `g`, then this letter."""
+    """Page of the navigation; the keys `g` and then `key` open it."""
 
     path: str
     title: str
@@ -31,7 +31,7 @@ SECTIONS = (
 
 
 def sections_of(caller: AuthenticatedCaller) -> list[Section]:
-    """Those that a caller may see."""
+    """Return the sections that a caller may see."""
     return [each for each in SECTIONS if caller.may(each.permission)]
 
 
@@ -39,5 +39,5 @@ def add_pages(app: FastAPI) -> None:
     """Add every page to the application."""
     from tasker.web.routes import SUBJECTS
 
-    for subject in SUBJECTS:  # as the application does with its own
+    for subject in SUBJECTS:  # like the routes of the application itself
         app.router.routes.extend(subject.routes.routes)

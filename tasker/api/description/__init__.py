@@ -1,1 +1,1 @@
-"""The interface described: as OpenAPI, and as a page."""
+"""Description of the API: as OpenAPI and as an HTML page."""

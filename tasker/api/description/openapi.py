@@ -1,4 +1,4 @@
-"""The description of the interface (OpenAPI), generated from routes and shapes."""
+"""OpenAPI description generated from the routes and schemas."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ SCHEMES: dict[str, Any] = {
         "description": "A key of the configuration; the header is the configured one.",
     },
 }
-"""What a server with authentication asks for; one without it takes requests as they are."""
+"""Credentials of a server with authentication; a server without it accepts requests as they are."""
 FRAMEWORKS_OWN = ("HTTPValidationError", "ValidationError")
 
 
 def description_of(app: FastAPI) -> dict[str, Any]:
-    """The document: with our errors in place of the framework's, and the permissions in words."""
+    """Return the OpenAPI document, with the error schema of Tasker and the required permissions added."""
     found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
     _, ours = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
@@ -49,7 +49,7 @@ def description_of(app: FastAPI) -> dict[str, Any]:
 
 
 def _name_formats(properties: Iterable[tuple[str, dict[str, Any]]]) -> None:
-    """Give identifiers their format: they are text in the code, which reads them in every spelling."""
+    """Set the format of identifiers: the code declares them as text because it accepts every spelling of a UUID."""
     for name, schema in properties:
         if name == "uuid" or name.endswith(("_uuid", "correlation_id")):
             for each in (schema, *schema.get("anyOf", ())):

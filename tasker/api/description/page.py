@@ -1,4 +1,4 @@
-"""The description of the interface as a page for people, without scripts and without anything from elsewhere."""
+"""HTML page of the API description, without scripts and external resources."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 Schema = Mapping[str, Any]
 QUOTED = re.compile(r"`([^`]+)`")
 OF_ANY_REQUEST = ("400", "401", "403", "429", "500", "503")
-"""Answers that every operation may give: told once."""
+"""Answers common to all operations, listed once."""
 
 
 @cache
 def style() -> str:
-    """The page's style sheet."""
+    """Return the page's style sheet."""
     return (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 
 
 def page(described: Schema, root: str) -> str:
-    """The page of a description (OpenAPI); `root` is the path below which the interface lies."""
+    """Return the HTML page of an OpenAPI description; `root` is the path under which the API is served."""
     groups: dict[str, list[str]] = {}
     for path, operations in described["paths"].items():
         for method, operation in operations.items():
@@ -94,7 +94,7 @@ def _content(holder: Schema) -> Schema:
 
 
 def _type(schema: Schema) -> str:
-    """What a value is, in a few words; empty: nothing is said of it."""
+    """Return the type of a value in a few words; empty if the schema gives none."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:

@@ -1,7 +1,7 @@
-"""What plugins make the routes of that they add to a server (`tasker_routers`).
+"""Tools for the routes that plugins add to a server (`tasker_routers`).
 
-A plugin makes its routers with `plugin_router` and gives each route `needs(Permission...)`; the gate then lets callers
-through as it does for the server's own routes, before the body is read. `program_of(request)` has the services.
+A plugin creates its routers with `plugin_router` and gives each route `needs(Permission...)`. The gate then checks
+callers before the body is read, as for the server's own routes. `program_of(request)` returns the services.
 """
 
 from tasker.api.extending.route import plugin_router

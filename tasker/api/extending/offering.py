@@ -1,4 +1,4 @@
-"""Which routers of plugins a server offers."""
+"""Selection of the plugin routers that a server offers."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _log = logging.getLogger("tasker.plugins")
 
 
 class _Refused(Exception):
-    """A router cannot be offered; the text says why."""
+    """Error raised for a router that cannot be offered; its text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedRouters:
-    """A router, and what comes before its own paths."""
+    """Router with the prefix of its paths."""
 
     prefix: str
     router: APIRouter
 
 
 def offered_routers(plugins: PluginHost, taken: Collection[str]) -> list[OfferedRouters]:
-    """The routers of plugins; one that cannot be offered is named in the log. `taken` are the server's paths."""
+    """Return the routers of plugins; refused ones are logged. `taken` are the server's own paths."""
     owners = {_head(path): "the server" for path in (*taken, BELOW)}
     found: list[OfferedRouters] = []
     for plugin, router in routers_of(plugins):
@@ -70,7 +70,7 @@ def _problems(router: APIRouter) -> Iterator[str]:
             yield f"{each.path} names no permission: declare it with **needs(Permission...)"
     try:
         get_openapi(title="", version="", routes=router.routes)
-    except Exception as error:  # whatever the shapes of a stranger do when they are described
+    except Exception as error:  # schemas of a plugin may raise any error when they are described
         yield f"it cannot be described: {error!r}"
 
 

@@ -1,4 +1,4 @@
-"""A route of a plugin."""
+"""Routes of plugins."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tasker.api.routes.route import GuardedRoute
 
 
 class PluginRoute(GuardedRoute):
-    """A route of a plugin: `sys.exit` in it ends the request, not the server."""
+    """Route of a plugin; `sys.exit` in it ends the request, not the server."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The function behind the gate."""
+        """Return the route's function behind the gate."""
         handle = super().get_route_handler()
 
         async def kept(request: Request) -> Response:
@@ -27,5 +27,8 @@ class PluginRoute(GuardedRoute):
 
 
 def plugin_router(prefix: str = "", *, tag: str | None = None) -> APIRouter:
-    """A router for `tasker_routers`. `prefix` starts with a slash; without one it is `/plugins/NAME`."""
+    """Return a router for `tasker_routers`.
+
+    `prefix` starts with a slash; without one the paths begin with `/plugins/NAME`.
+    """
     return APIRouter(prefix=prefix, route_class=PluginRoute, tags=[tag] if tag else None)

@@ -1,1 +1,2 @@
-"""The port of a worker or an orchestrator of its own: how it does, in words and numbers, and what it serves."""
+"""HTTP port of a single worker or orchestrator: its health, its metrics and the templates and handlers that it
+serves."""

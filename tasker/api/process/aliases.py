@@ -1,4 +1,4 @@
-"""Numbers of a process under other names that they were published under: each is what the metric named here is."""
+"""Metrics of a process under alternative published names; each equals the metric named in its description."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CATALOGUE: Catalogue = {
 
 
 def of_breakers(breakers: Breakers) -> Iterator[Sample]:
-    """Those of the breakers that have names of their own."""
+    """Return the metrics of breakers that have names of their own."""
     found: dict[str, BreakerReading] = {reading.name: reading for reading in breakers.readings()}
     messaging, completion = found.get("messaging"), found.get("completion")
     yield Sample("messaging_circuit_breaker_state", BREAKER_STATES[messaging.state] if messaging else 0)
@@ -52,7 +52,7 @@ def of_breakers(breakers: Breakers) -> Iterator[Sample]:
 
 
 def of_load(load: WorkerLoad) -> Iterator[Sample]:
-    """Those of what a worker has to do."""
+    """Return the metrics of a worker's load."""
     yield Sample("worker_handler_semaphore_permits_available", max(0, load.slots - load.busy))
     yield Sample("tasker_ffi_pending_events", load.waiting)
     yield Sample("tasker_ffi_oldest_event_age_ms", load.waits_ms)
@@ -69,6 +69,6 @@ def _of_buffer(buffer: Buffer) -> Iterator[Sample]:
 
 
 def of_looks(tally: Tally) -> Iterator[Sample]:
-    """Those of the looks at queues."""
+    """Return the metrics of queue polls."""
     yield Sample("tasker_worker_events_processed_total", tally.processed)
     yield Sample("tasker_worker_events_failed_total", tally.failed)

@@ -1,4 +1,4 @@
-"""The application behind the port of a worker or an orchestrator."""
+"""HTTP application of the port of a worker or an orchestrator."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from tasker.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class PortOptions:
-    """How the port is offered. `connections` are those of the process to its database, at most."""
+    """Options of the port. `connections` is the maximum number of database connections of the process."""
 
     limits: RequestLimits = field(default_factory=RequestLimits)
     environment: str = ENVIRONMENT
     connections: int = 0
     metrics: Sequence[Metric] = ()
-    """Of plugins, told with those of the process."""
+    """Metrics of plugins, exposed with those of the process."""
     configuration: Mapping[str, Any] | None = None
-    """What `/config` answers; None: there is no such path."""
+    """Content of `/config`; None leaves the path out."""
 
 
 def port_application(observed: ProcessSnapshot, options: PortOptions, gate: Gate = open_gate) -> Envelope:
-    """What a process answers of itself, as an ASGI application."""
+    """Return the ASGI application of the port of a process."""
     app = FastAPI(title=f"Tasker {observed.kind}", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.router.routes.extend(routes.routes)
     if options.configuration is not None:

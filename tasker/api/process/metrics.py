@@ -1,4 +1,4 @@
-"""What `/metrics` of a worker or an orchestrator tells: this process, and nothing of the fleet."""
+"""Content of `/metrics` of a worker or an orchestrator: metrics of this process only, not of the fleet."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ CATALOGUE: Catalogue = {
 
 
 def samples(observed: ProcessSnapshot) -> Iterator[Sample]:
-    """The numbers of now."""
+    """Yield the current metrics of the process."""
     yield Sample("tasker_info", 1, {"version": __version__, "kind": observed.kind})
     yield Sample("tasker_process_up", int(observed.running))
     yield Sample("tasker_process_start_time_seconds", observed.started_at.timestamp())
@@ -132,7 +132,7 @@ def samples(observed: ProcessSnapshot) -> Iterator[Sample]:
 
 
 def histograms(observed: ProcessSnapshot) -> Sequence[Metric]:
-    """Those that the process keeps itself."""
+    """Return the histograms that the process itself records."""
     waits = observed.load().waits
     return [observed.process.upkeep.staleness.durations, *([waits] if waits else [])]
 

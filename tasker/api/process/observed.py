@@ -1,4 +1,4 @@
-"""What a process shows of itself to who asks over HTTP: nothing of it needs the database."""
+"""State of a process as reported over HTTP; nothing here needs the database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tasker.services.plan_cache import PlanCache
 
 
 class Observable(Protocol):
-    """A worker's runtime, or an orchestrator."""
+    """Runtime of a worker or an orchestrator."""
 
     supervisor: Supervisor
     events: EventSystem
@@ -32,12 +32,15 @@ class Observable(Protocol):
     upkeep: Upkeep
 
     def health(self) -> ListeningHealth:
-        """How it does."""
+        """Return the health of the process."""
         ...
 
 
 class Buffer(NamedTuple):
-    """Something bounded in the memory of a worker; `full` is how often something did not fit, where it can be so."""
+    """Bounded buffer in the memory of a worker.
+
+    `full` counts how often an item did not fit; None for a buffer where that cannot happen.
+    """
 
     channel: str
     waiting: int
@@ -47,12 +50,13 @@ class Buffer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkerLoad:
-    """Steps that a worker can run at the same time, that it has in hand, that it gave back, and why it takes none.
+    """Load of a worker: its slots, claims, released steps and the reasons why it stops claiming.
 
-    `refusals` are how often it took on nothing, by reason. `waiting` are the steps that wait for a thread or a child
-    process, `waits_ms` is how long the one that has waited longest does so, `waits` how long all steps have waited.
-    `busy_in` are those in hand by namespace, of all that it serves; `left_behind` are the threads that still run a
-    handler whose attempt has ended.
+    `slots` is the number of steps that it can run at the same time, `busy` the number of its claims, `given_back` the
+    number of steps released without an attempt. `held_by` are the current reasons why it claims nothing; `refusals`
+    counts how often it claimed nothing or less, by reason. `waiting` is the number of steps that wait for a thread or a
+    child process, `waits_ms` the longest current wait, `waits` the histogram of all waits. `busy_in` counts claims by
+    namespace, for all served namespaces; `left_behind` counts threads that still run a handler whose attempt has ended.
     """
 
     slots: int = 0
@@ -69,8 +73,11 @@ class WorkerLoad:
 
 
 class EventCounts(NamedTuple):
-    """Domain events since the start: those told, by delivery mode; those of which nothing could be kept (`refused`);
-    those handed to subscribers of the process, and those that one of them did not deal with."""
+    """Domain events since the start of the process.
+
+    `routed` counts published events by delivery mode, `refused` those that could not be stored, `sent` those passed to
+    subscribers of this process, and `failures` those that a subscriber failed to process.
+    """
 
     routed: Mapping[str, int] = MappingProxyType({})
     refused: int = 0
@@ -80,7 +87,7 @@ class EventCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProcessSnapshot:
-    """The process, and what it serves: `namespaces` and `handlers` of now, `plans` as they were found at its start."""
+    """State of a process: `namespaces` and `handlers` are current, `plans` are those found at its start."""
 
     kind: Literal["worker", "orchestrator"]
     process: Observable
@@ -89,20 +96,20 @@ class ProcessSnapshot:
     handlers: Callable[[], Sequence[str]] = tuple
     plans: Sequence[Plan] = ()
     missing: Callable[[Plan], Sequence[str]] = lambda plan: ()
-    """The callables of a plan that nobody here resolves."""
+    """Function that returns the callables of a plan that this process cannot resolve."""
     load: Callable[[], WorkerLoad] = WorkerLoad
     events: Callable[[], EventCounts] = EventCounts
     cache: PlanCache | None = None
-    """The templates in its memory; None for an orchestrator."""
+    """Cache of compiled templates; None for an orchestrator."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def running(self) -> bool:
-        """It works: between its start and its stop."""
+        """True between the start and the stop of the process."""
         return self.process.supervisor.running
 
     def areas(self) -> Mapping[str, ListeningHealth]:
-        """How each part of it does."""
+        """Return the health of each part of the process."""
         held, crashes = sorted(self.load().held_by), self.process.supervisor.recent_crashes()
         off = [state.name for state in self.process.plugins.states() if state.off]
         return {

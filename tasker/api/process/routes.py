@@ -1,4 +1,5 @@
-"""How a worker or an orchestrator does, and what it serves, under the published paths of a worker."""
+"""Routes for the health of a worker or an orchestrator and for what it serves, under the published paths of a
+worker."""
 
 from __future__ import annotations
 
@@ -24,21 +25,21 @@ TEMPLATES = needs(Permission.WORKER_TEMPLATES_READ)
 
 
 def telling(request: Request) -> ProcessStatus:
-    """The process that answers."""
+    """Return the status service of this process."""
     found: ProcessStatus = request.app.state.telling
     return found
 
 
 @routes.get("/health", response_model=shapes.BasicHealthResponse)
 async def health(request: Request) -> Json:
-    """The worst of its parts: `healthy`, `degraded` or `unhealthy`."""
+    """Return the worst status of the process's parts: `healthy`, `degraded` or `unhealthy`."""
     return Json(telling(request).basic())
 
 
 @routes.get("/health/live", response_model=shapes.BasicHealthResponse)
 @routes.get("/live", response_model=shapes.BasicHealthResponse, include_in_schema=False)
 async def live(request: Request) -> Json:
-    """The process answers. A database that is away is no reason to start it again."""
+    """Confirm that the process is alive. An unreachable database is no reason to restart it."""
     return Json(telling(request).basic("alive"))
 
 
@@ -47,7 +48,7 @@ async def live(request: Request) -> Json:
 )
 @routes.get("/ready", response_model=shapes.WorkerReadinessResponse, include_in_schema=False)
 async def ready(request: Request) -> Response:
-    """Whether it works: 503 while it starts, stops, or cannot learn of work."""
+    """Return whether the process is ready: 503 while it starts, stops, or cannot learn of work."""
     told, reason = telling(request).ready()
     if reason:
         kind, code = "not_ready", "SERVICE_UNAVAILABLE"
@@ -57,27 +58,27 @@ async def ready(request: Request) -> Response:
 
 @routes.get("/health/detailed", response_model=shapes.WorkerDetailedHealthResponse)
 async def detailed(request: Request) -> Json:
-    """Every part, and why it does not do better."""
+    """Return the status of every part, with the reason if it is not healthy."""
     return Json(telling(request).detailed())
 
 
 @routes.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> PlainTextResponse:
-    """How this process does, in the text format of Prometheus."""
+    """Return the metrics of this process in the Prometheus text format."""
     text = telling(request).numbers(request.app.state.access)
     return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
 
 @routes.get("/metrics/events", response_model=shapes.DomainEventStats)
 async def domain_event_stats(request: Request) -> Json:
-    """Where the domain events of this process went since its start."""
+    """Return delivery counts of the domain events of this process since its start."""
     return Json(telling(request).events())
 
 
 @routes.get("/v1/templates", response_model=shapes.ServedTemplatesResponse, responses=refusals(), **TEMPLATES)
 @routes.get("/templates", response_model=shapes.ServedTemplatesResponse, include_in_schema=False, **TEMPLATES)
 async def templates(request: Request, namespace: str | None = None, include_cache_stats: bool = False) -> Json:
-    """The namespaces that it serves, the templates that it found at its start, and its handlers."""
+    """Return the served namespaces, the templates found at the start, and the handlers."""
     return Json(telling(request).templates(namespace, include_cache_stats=include_cache_stats))
 
 
@@ -88,7 +89,7 @@ async def templates(request: Request, namespace: str | None = None, include_cach
     **TEMPLATES,
 )
 async def template(request: Request, namespace: str, name: str, version: str) -> Json:
-    """A template that it found at its start, as it was compiled."""
+    """Return the compiled form of a template found at the start."""
     require_namespace(request, namespace)
     return Json(telling(request).template(namespace, name, version))
 
@@ -100,7 +101,7 @@ async def template(request: Request, namespace: str, name: str, version: str) ->
     **TEMPLATES,
 )
 async def validate(request: Request, namespace: str, name: str, version: str) -> Json:
-    """Whether each of its steps has a handler in this process."""
+    """Return whether each step of the template has a handler in this process."""
     require_namespace(request, namespace)
     return Json(telling(request).validation(namespace, name, version))
 
@@ -112,7 +113,7 @@ async def validate(request: Request, namespace: str, name: str, version: str) ->
     **needs(Permission.SYSTEM_HANDLERS_READ),
 )
 async def handlers(request: Request) -> Json:
-    """The handlers that are loaded."""
+    """Return the loaded handlers."""
     process = telling(request).observed
     return Json({"worker_id": process.identity(), "handlers": list(process.handlers())})
 
@@ -121,7 +122,7 @@ async def handlers(request: Request) -> Json:
     "/config", response_model=shapes.WorkerConfigResponse, responses=refusals(), **needs(Permission.WORKER_CONFIG_READ)
 )
 async def config(request: Request) -> Json:
-    """What it was configured with. Never a secret."""
+    """Return the configuration of the process, without secrets."""
     process, state = telling(request).observed, request.app.state
     metadata = {"version": __version__, "environment": telling(request).environment, "timestamp": datetime.now(UTC)}
     told = {"metadata": metadata, "worker_id": process.identity(), "worker_type": process.kind}

@@ -1,4 +1,4 @@
-"""What the port of a process answers, in the published shapes of a worker."""
+"""Schemas of the port of a process, in the published form of a worker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 
 class WorkerHealthCheck(BaseModel):
-    """One part of the process."""
+    """Status of one part of the process."""
 
     status: str
     message: str | None = None
@@ -18,7 +18,7 @@ class WorkerHealthCheck(BaseModel):
 
 
 class BasicHealthResponse(BaseModel):
-    """Whether the process does well."""
+    """Status of the process."""
 
     status: str
     timestamp: datetime
@@ -26,7 +26,7 @@ class BasicHealthResponse(BaseModel):
 
 
 class WorkerReadinessChecks(BaseModel):
-    """What must hold before it can work."""
+    """Checks that must pass before the process can work."""
 
     database: WorkerHealthCheck
     command_processor: WorkerHealthCheck
@@ -34,7 +34,7 @@ class WorkerReadinessChecks(BaseModel):
 
 
 class DetailedChecks(WorkerReadinessChecks):
-    """Everything that is looked at."""
+    """All checks."""
 
     event_system: WorkerHealthCheck
     step_processing: WorkerHealthCheck
@@ -42,7 +42,7 @@ class DetailedChecks(WorkerReadinessChecks):
 
 
 class SystemInfo(BaseModel):
-    """What process this is."""
+    """Version, environment and configuration of the process."""
 
     version: str
     environment: str
@@ -52,27 +52,27 @@ class SystemInfo(BaseModel):
     command_processor_active: bool
     supported_namespaces: list[str]
     pool_utilization: None = None
-    """A process has a fixed few connections, and no pool of them."""
+    """Always null: a process has a few dedicated connections and no pool."""
 
 
 class WorkerReadinessResponse(BasicHealthResponse):
-    """Whether it works."""
+    """Readiness of the process for work."""
 
     checks: WorkerReadinessChecks
     system_info: SystemInfo
 
 
 class WorkerDetailedHealthResponse(BasicHealthResponse):
-    """Everything that it knows of how it does."""
+    """Health of the process in detail."""
 
     checks: DetailedChecks
     system_info: SystemInfo
     distributed_cache: None = None
-    """There is none."""
+    """Always null: there is no distributed cache."""
 
 
 class PlanCacheStatus(BaseModel):
-    """How the templates in its memory fare."""
+    """Statistics of the template cache."""
 
     total_cached: int
     cache_hits: int
@@ -84,8 +84,11 @@ class PlanCacheStatus(BaseModel):
 
 
 class EventRouterStats(BaseModel):
-    """Domain events by the way they went. Errors of fast delivery are those of subscribers, the other ones those of
-    events of which nothing could be kept."""
+    """Domain events by delivery mode.
+
+    `fast_delivery_errors` counts events that subscribers failed to process, `routing_errors` events that could not be
+    stored.
+    """
 
     total_routed: int
     durable_routed: int
@@ -96,16 +99,16 @@ class EventRouterStats(BaseModel):
 
 
 class InProcessEventBusStats(BaseModel):
-    """What went to subscribers of the same process."""
+    """Domain events delivered to subscribers of the same process."""
 
     total_events_dispatched: int
     rust_handler_dispatches: int
-    """None: every subscriber is Python."""
+    """Always 0: every subscriber is written in Python."""
     ffi_channel_dispatches: int
 
 
 class DomainEventStats(BaseModel):
-    """Where the domain events of a process went since its start."""
+    """Delivery counts of the domain events of a process since its start."""
 
     router: EventRouterStats
     in_process_bus: InProcessEventBusStats
@@ -114,7 +117,7 @@ class DomainEventStats(BaseModel):
 
 
 class ServedTemplatesResponse(BaseModel):
-    """What it serves."""
+    """Namespaces, templates and handlers that the process serves."""
 
     supported_namespaces: list[str]
     template_count: int
@@ -124,7 +127,7 @@ class ServedTemplatesResponse(BaseModel):
 
 
 class HandlerMetadata(BaseModel):
-    """What a template's first step is run by."""
+    """Handler of the first step of a template."""
 
     namespace: str
     name: str
@@ -136,7 +139,7 @@ class HandlerMetadata(BaseModel):
 
 
 class TemplateResponse(BaseModel):
-    """A template that was found at the start of the process."""
+    """Template found at the start of the process."""
 
     template: dict[str, Any]
     handler_metadata: HandlerMetadata
@@ -146,7 +149,7 @@ class TemplateResponse(BaseModel):
 
 
 class ServedTemplateValidation(BaseModel):
-    """Whether every step of it has a handler here."""
+    """Result of checking that this process has a handler for every step."""
 
     valid: bool
     errors: list[str]
@@ -155,14 +158,14 @@ class ServedTemplateValidation(BaseModel):
 
 
 class HandlersResponse(BaseModel):
-    """The handlers that are loaded."""
+    """Loaded handlers."""
 
     worker_id: str
     handlers: list[str]
 
 
 class ConfigMetadata(BaseModel):
-    """Which process said it, and when."""
+    """Version and environment of the process, and the time of the answer."""
 
     version: str
     environment: str
@@ -170,7 +173,7 @@ class ConfigMetadata(BaseModel):
 
 
 class SafeAuthConfig(BaseModel):
-    """How callers are known."""
+    """Authentication of callers."""
 
     enabled: bool
     verification_method: str
@@ -183,14 +186,14 @@ class SafeAuthConfig(BaseModel):
 
 
 class SafeMessagingConfig(BaseModel):
-    """The messaging backend."""
+    """Messaging backend."""
 
     backend: str
     queues: list[str]
 
 
 class WorkerConfigResponse(BaseModel):
-    """What the process was configured with, without secrets."""
+    """Configuration of the process, without secrets."""
 
     metadata: ConfigMetadata
     worker_id: str

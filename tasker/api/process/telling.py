@@ -1,4 +1,4 @@
-"""What a process tells of itself, over its port or in the same program. Needs no web framework."""
+"""Status of a process, reported over its port or to the same program; needs no web framework."""
 
 from __future__ import annotations
 
@@ -28,15 +28,18 @@ CHECKED = {
     "step_processing": "steps",
     "circuit_breakers": "breakers",
 }
-"""The published checks, and the part of the process that each is about. Whether the database answers shows in how it
-learns of work: nothing here asks the database."""
+"""Published checks, each with the part of the process that it reports.
+
+The part `events` stands for the database: nothing here queries it, but the process learns of work through it.
+"""
 NEEDED = ("database", "command_processor", "queue_processing")
 Told = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
-    """One process. `connections` are those to its database, at most; `metrics` are those of plugins."""
+    """Status of one process. `connections` is its maximum number of database connections; `metrics` are those of
+    plugins."""
 
     observed: ProcessSnapshot
     environment: str = ENVIRONMENT
@@ -44,12 +47,12 @@ class ProcessStatus:
     metrics: Sequence[Metric] = ()
 
     def basic(self, status: str | None = None) -> Told:
-        """The worst of its parts, or what is given: `status`, `timestamp`, `worker_id`."""
+        """Return `status` (by default the worst status of the process's parts), `timestamp` and `worker_id`."""
         found = status or str(self.observed.process.health().status).lower()
         return {"status": found, "timestamp": datetime.now(UTC), "worker_id": self.observed.identity()}
 
     def ready(self) -> tuple[Told, str]:
-        """What must hold before it can work, and why it is not ready (empty: it is)."""
+        """Return the readiness checks and the reason why the process is not ready (empty if it is)."""
         checks = self._checks(NEEDED)
         ill = [name for name, check in checks.items() if check["status"] in ("unhealthy", "critical")]
         reason = (
@@ -58,11 +61,11 @@ class ProcessStatus:
         return {**self.basic("not_ready" if reason else "ready"), "checks": checks, "system_info": self.info()}, reason
 
     def detailed(self) -> Told:
-        """Every part, and why it does not do better."""
+        """Return the status of every part, with the reason if it is not healthy."""
         return {**self.basic(), "checks": self._checks(CHECKED), "system_info": self.info()}
 
     def info(self) -> Told:
-        """What process this is."""
+        """Return version, environment and configuration of the process."""
         process = self.observed
         return {
             "version": __version__,
@@ -75,13 +78,13 @@ class ProcessStatus:
         }
 
     def numbers(self, access: AccessCounts | None = None) -> str:
-        """How it does, and how callers of its port fared, in the text format of Prometheus."""
+        """Return the metrics of the process and of access to its port in the Prometheus text format."""
         access = access or AccessCounts()
         own = exposition(CATALOGUE, [*samples(self.observed), *access.samples()])
         return own + families([*histograms(self.observed), access.verification, *self.metrics])
 
     def events(self) -> Told:
-        """Where domain events went since the start. Every subscriber is reached by the channel."""
+        """Return delivery counts of domain events since the start; every subscriber is reached through the channel."""
         found = self.observed.events()
         return {
             "router": {
@@ -100,7 +103,7 @@ class ProcessStatus:
         }
 
     def cache(self) -> Told | None:
-        """How the templates in its memory fare."""
+        """Return statistics of the template cache, or None without a cache."""
         if (cache := self.observed.cache) is None:
             return None
         stats = cache.stats()
@@ -115,7 +118,7 @@ class ProcessStatus:
         }
 
     def templates(self, namespace: str | None = None, *, include_cache_stats: bool = False) -> Told:
-        """The namespaces that it serves, the templates that it found at its start, and its handlers."""
+        """Return the served namespaces, the templates found at the start, and the handlers."""
         plans = [plan for plan in self.observed.plans if namespace in (None, plan.namespace)]
         return {
             "supported_namespaces": list(self.observed.namespaces()),
@@ -126,7 +129,7 @@ class ProcessStatus:
         }
 
     def template(self, namespace: str, name: str, version: str) -> Told:
-        """A template that it found at its start, as it was compiled. Raises `TemplateNotFound`."""
+        """Return the compiled form of a template found at the start. Raises `TemplateNotFound`."""
         plan = self.plan(namespace, name, version)
         metadata = {
             "namespace": namespace,
@@ -145,14 +148,14 @@ class ProcessStatus:
         }
 
     def validation(self, namespace: str, name: str, version: str) -> Told:
-        """Whether each of its steps has a handler here. Raises `TemplateNotFound`."""
+        """Return whether each step of the template has a handler here. Raises `TemplateNotFound`."""
         plan = self.plan(namespace, name, version)
         handlers = sorted({step.handler.callable for step in plan.steps})
         errors = [f"no handler {callable}" for callable in self.observed.missing(plan)]
         return {"valid": not errors, "errors": errors, "required_capabilities": handlers, "step_handlers": handlers}
 
     def plan(self, namespace: str, name: str, version: str) -> Plan:
-        """The template. Raises `TemplateNotFound`."""
+        """Return the plan found at the start. Raises `TemplateNotFound`."""
         for plan in self.observed.plans:
             if (plan.namespace, plan.name, plan.version) == (namespace, name, version):
                 return plan

@@ -1,1 +1,1 @@
-"""Routes by subject."""
+"""Routes of the API, one module per subject."""

@@ -1,4 +1,4 @@
-"""How tasks have gone lately, and what was slow."""
+"""Statistics of recent tasks and the slowest steps and templates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Hours = Annotated[int, Query(ge=1, le=720, description="Of tasks that were submi
     **needs(Permission.SYSTEM_ANALYTICS_READ),
 )
 async def get_performance(request: Request, hours: Hours = 1) -> Json:
-    """Rates and averages, of at most the newest 20,000 tasks."""
+    """Return rates and averages of at most the newest 20,000 tasks."""
     found = await program_of(request).analytics.performance(hours=hours)
     return Json(
         {
@@ -61,7 +61,7 @@ async def get_bottlenecks(
     min_executions: Annotated[int, Query(ge=1, le=1_000_000, description="Leave out what ran less often.")] = 5,
     hours: Hours = 24,
 ) -> Json:
-    """The slowest steps and templates, of at most the newest 20,000 tasks."""
+    """Return the slowest steps and templates among at most the newest 20,000 tasks."""
     analytics = program_of(request).analytics
     found = await analytics.bottlenecks(hours=hours, limit=limit, min_executions=min_executions)
     return Json(
@@ -84,7 +84,8 @@ async def get_bottlenecks(
     **needs(Permission.SYSTEM_ANALYTICS_READ),
 )
 async def get_history_of_template(request: Request, namespace: str, name: str) -> Json:
-    """How each version of a template has done, of its newest 1,000 tasks that ended well and as many others."""
+    """Return the results of each version of a template. Counts its newest 1,000 successful and 1,000 other ended
+    tasks."""
     found = await program_of(request).analytics.versions(namespace, name)
     return Json([{**asdict(each), "error_rate": each.error_rate} for each in found])
 
@@ -105,7 +106,8 @@ async def get_scaling(
     clear_within_seconds: Annotated[float, Query(gt=0, le=86_400)] = BY_DEFAULT.clear_within_seconds,
     cooldown_seconds: Annotated[float, Query(ge=0, le=86_400)] = BY_DEFAULT.cooldown_seconds,
 ) -> Json:
-    """How many workers each namespace should have, by what waits and how fast it went in the last five minutes."""
+    """Return the recommended number of workers per namespace. It depends on the backlog and the throughput of the last
+    five minutes."""
     settings = ScalingSettings(
         min_workers,
         max_workers,

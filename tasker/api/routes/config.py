@@ -1,4 +1,4 @@
-"""What this process was configured with, as far as it is no secret. Offered where the configuration says so."""
+"""Configuration of this process without secrets; served if the configuration turns it on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ routes = router("configuration")
 
 
 class ConfigResponse(BaseModel):
-    """The configuration without secrets."""
+    """Configuration without secrets."""
 
     metadata: dict[str, Any]
     auth: dict[str, Any]
@@ -30,7 +30,7 @@ class ConfigResponse(BaseModel):
 
 @routes.get("/config", response_model=ConfigResponse, responses=refusals(), **needs(Permission.SYSTEM_CONFIG_READ))
 async def get_config(request: Request) -> Json:
-    """What is configured: pools, breakers, messaging. Never a secret."""
+    """Return the configuration of pools, breakers and messaging, without secrets."""
     options = request.app.state.options
     metadata = {"version": __version__, "environment": options.environment, "timestamp": datetime.now(UTC)}
     return Json({"metadata": metadata, **options.configuration})

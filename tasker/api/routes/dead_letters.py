@@ -1,4 +1,4 @@
-"""Tasks that need a person. Only `retry` moves a task and its steps."""
+"""Dead letters: tasks that need an operator. Only `retry` changes a task and its steps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def list_entries(
     limit: Limit = 50,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
 ) -> Json:
-    """Entries, the newest first."""
+    """Return entries, newest first."""
     which = {"status": resolution_status, "reason": reason, "namespace": namespace, "template": template}
     service = program_of(request).dead_letters
     where = namespaces_of(request)
@@ -57,7 +57,7 @@ async def list_entries(
 
 @routes.get("/v1/dlq/stats", response_model=list[DlqStats], responses=refusals(), **needs(Permission.DLQ_STATS))
 async def get_stats(request: Request) -> Json:
-    """Counts for each reason that has entries."""
+    """Return counts for each reason that has entries."""
     return Json([_named(each) for each in await program_of(request).dead_letters.stats()])
 
 
@@ -68,35 +68,35 @@ async def get_stats(request: Request) -> Json:
     **READ,
 )
 async def get_queue(request: Request, limit: Limit = 100) -> Json:
-    """Pending entries, the most urgent first."""
+    """Return pending entries, most urgent first."""
     found = await program_of(request).dead_letters.queue(limit=limit, namespaces=namespaces_of(request))
     return Json([_named(each) for each in found])
 
 
 @routes.get("/v1/dlq/staleness", response_model=list[StalenessMonitoring], responses=refusals(), **READ)
 async def get_staleness(request: Request, limit: Limit = 100) -> Json:
-    """Open tasks before they are dead letters: stale ones, then warnings, then healthy ones."""
+    """Return open tasks by staleness: stale ones, then warnings, then healthy ones."""
     found = await program_of(request).dead_letters.staleness(limit=limit, namespaces=namespaces_of(request))
     return Json([asdict(each) for each in found])
 
 
 @routes.get("/v1/dlq/task/{task_uuid}", response_model=DlqEntry, responses=refusals(404), **needs(Permission.DLQ_READ))
 async def get_entry_of_task(request: Request, task_uuid: TaskUuid) -> Json:
-    """The newest entry of a task, with everything that was known of it then."""
+    """Return the newest entry of a task, with a snapshot of the task at that time."""
     found = await program_of(request).dead_letters.of_task(task_uuid)
     return Json((await covered_entries(request, [found]))[0])
 
 
 @routes.get("/v1/dlq/entry/{dlq_entry_uuid}", response_model=DlqEntry, responses=refusals(404), **READ)
 async def get_entry(request: Request, dlq_entry_uuid: EntryUuid) -> Json:
-    """One entry, with everything that was known of its task then."""
+    """Return one entry, with a snapshot of its task at that time."""
     found = await own_entry(request, dlq_entry_uuid)
     return Json((await covered_entries(request, [found]))[0])
 
 
 @routes.get("/v1/dlq/groups", response_model=list[FailureGroup], responses=refusals(), **READ)
 async def get_groups(request: Request, limit: Limit = 50) -> Json:
-    """Pending entries by what failed, the largest group first."""
+    """Return pending entries grouped by failure, largest group first."""
     found = await program_of(request).dead_letters.groups(limit=limit, namespaces=namespaces_of(request))
     groups = [asdict(each) for each in found]
     return Json(await redact_failures(request, groups, lambda group: group["namespaces"]))
@@ -110,7 +110,7 @@ async def get_groups(request: Request, limit: Limit = 50) -> Json:
     **needs(Permission.DLQ_UPDATE, confines=True, operates=True),
 )
 async def open_entry(request: Request, body: OpenInvestigationRequest) -> Json:
-    """Put a task on the list by hand; the task itself goes on. 400 when it has a pending entry."""
+    """Add a dead letter for a task as an operator; the task itself continues. 400 if it already has a pending entry."""
     await require_task(request, body.task_uuid)
     opened = await program_of(request).dead_letters.open(
         body.task_uuid,
@@ -133,7 +133,7 @@ async def update_entry(
     dlq_entry_uuid: EntryUuid,
     body: UpdateInvestigationRequest,
 ) -> Json:
-    """Keep what was found, and close the entry. Its task stays as it is."""
+    """Store the result of the investigation and close the entry. Its task stays unchanged."""
     if namespaces_of(request) is not None:
         await own_entry(request, dlq_entry_uuid)
     updated = await program_of(request).dead_letters.update(
@@ -154,9 +154,9 @@ async def update_entry(
     **needs(Permission.STEPS_RESOLVE, confines=True, operates=True),
 )
 async def retry_entry(request: Request, dlq_entry_uuid: EntryUuid, body: RetryRequest) -> Json:
-    """Let every failed step of its task run again, and close the entry, all or none; `dlq:update` is needed, too.
+    """Run every failed step of the entry's task again and close the entry, all or nothing. Also needs `dlq:update`.
 
-    Where nothing runs again the entry stays as it is. 400 for a task that was cancelled.
+    If no step runs again, the entry stays unchanged. 400 for a cancelled task.
     """
     await may_close(request, dlq_entry_uuid)
     actor = actor_of(request, body.actor)
@@ -164,13 +164,13 @@ async def retry_entry(request: Request, dlq_entry_uuid: EntryUuid, body: RetryRe
 
 
 async def may_close(request: Request, entry_uuid: str) -> None:
-    """Raises `NotPermitted` where the caller may not close this entry, and as `own_entry`."""
+    """Check that the caller may close this entry. Raises `NotPermitted` otherwise, and the errors of `own_entry`."""
     found = await own_entry(request, entry_uuid)
     caller_of(request).require_in(Permission.DLQ_UPDATE, (found.task_snapshot or {}).get("namespace", ""))
 
 
 async def own_entry(request: Request, entry_uuid: str) -> DeadLetter:
-    """An entry of the caller's namespaces. Raises `DeadLetterNotFound` for any other."""
+    """Return an entry of the caller's namespaces. Raises `DeadLetterNotFound` for any other."""
     found, where = await program_of(request).dead_letters.entry(entry_uuid), namespaces_of(request)
     if where is not None and (found.task_snapshot or {}).get("namespace") not in where:
         raise missing(entry_uuid)
@@ -178,7 +178,7 @@ async def own_entry(request: Request, entry_uuid: str) -> DeadLetter:
 
 
 async def covered_entries(request: Request, found: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:
-    """As they are published, without what their caller may not read."""
+    """Return the entries in their published form, redacted for the caller."""
     entries = [_entry(each) for each in found]
     return await redact_failures(request, entries, lambda entry: [(entry["task_snapshot"] or {}).get("namespace", "")])
 
@@ -189,7 +189,7 @@ def _entry(each: Any) -> dict[str, Any]:
 
 
 def _named(each: Any) -> dict[str, Any]:
-    """With reason and status in the published words."""
+    """Return the fields with reason and status in the published words."""
     words = ("dlq_reason", "resolution_status")
     found = asdict(each)
     return {name: _published(value) if name in words else value for name, value in found.items()}

@@ -1,6 +1,7 @@
-"""The description of the interface, and a page that shows it. Open to everybody: it says nothing of this deployment.
+"""OpenAPI description and a page that shows it.
 
-Both are made in a thread: the event loop has others to serve.
+Both are open to everyone because they contain nothing about this deployment. They are generated in a thread so that
+they do not block the event loop.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ POLICY = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inli
 @routes.get("/openapi.json", include_in_schema=False)
 @routes.get("/api-docs/openapi.json", include_in_schema=False)
 def get_description(request: Request) -> Json:
-    """The interface as OpenAPI."""
+    """Return the OpenAPI description."""
     return Json(request.app.openapi())
 
 
 @routes.get("/docs", include_in_schema=False)
 @routes.get("/api-docs", include_in_schema=False)
 def get_page(request: Request) -> HTMLResponse:
-    """The operations on one page."""
+    """Return a page with all operations."""
     return HTMLResponse(page(request.app.openapi(), str(request.scope.get("root_path", ""))), headers=POLICY)

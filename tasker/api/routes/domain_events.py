@@ -1,4 +1,4 @@
-"""What steps have published: as a list, as a stream that goes on, and how far its subscribers have come."""
+"""Published domain events: as a list, as a stream, and the positions of their subscribers."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ async def list_domain_events(
     accept: Annotated[str, Header(include_in_schema=False)] = "",
     last_event_id: Annotated[str | None, Header(max_length=20, description=PLACE)] = None,
 ) -> Response:
-    """Durable domain events by their `position`, which keeps the order of each task's.
+    """Return durable domain events by `position`, which preserves the order of each task's events.
 
-    Of a page with fewer events than `limit`, `last` is where to go on: nothing that fits will appear before it.
+    If a page has fewer events than `limit`, continue from `last`: no matching event will appear before it.
     """
     if MEDIA_TYPE in accept:
         return await _stream(request, which, _place(last_event_id) if last_event_id else after)
@@ -89,7 +89,7 @@ async def list_domain_events(
     **needs(Permission.SYSTEM_ANALYTICS_READ),
 )
 async def list_event_subscribers(request: Request) -> Json:
-    """How far each subscriber has come."""
+    """Return the position of each subscriber."""
     return Json(await program_of(request).domain_events.subscribers())
 
 
@@ -102,7 +102,7 @@ async def list_event_subscribers(request: Request) -> Json:
 async def replay_events(
     request: Request, name: Annotated[str, Path(max_length=128)], body: ReplayEventsRequest
 ) -> Json:
-    """Let a subscriber read again what is behind a position, or from a time on."""
+    """Move a subscriber back to a position or a time, so that it reads the later events again."""
     return Json(await program_of(request).domain_events.replay(name, after=body.after, since=body.since))
 
 

@@ -1,4 +1,4 @@
-"""What happens to a task, as server-sent events."""
+"""Events of a task as server-sent events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ routes = router("tasks")
 MEDIA_TYPE = "text/event-stream"
 KINDS = "Events of the kinds `transition`, `progress` and `end`."
 AGAIN_MS = 1000
-"""After so long a client that was cut comes back."""
+"""Delay after which a disconnected client reconnects."""
 FULL_SECONDS = 5
 PLACE = "The `id` of the last event that was read: the stream goes on behind it."
 
@@ -47,7 +47,7 @@ async def get_events(
     last_event_id: Annotated[str | None, Header(max_length=60, description=PLACE)] = None,
     after: Annotated[str | None, Query(max_length=60, description="The same, for clients without headers.")] = None,
 ) -> Response:
-    """Every transition of a task and its steps, from the beginning or behind an event, until the task has ended."""
+    """Stream every transition of a task and its steps until the task ends, from the beginning or after an event."""
 
     async def follow(streams: Streams) -> AsyncIterator[bytes] | None:
         found = await program_of(request).events.follow(uuid, last_event_id or after)
@@ -57,7 +57,7 @@ async def get_events(
 
 
 async def streamed(request: Request, follow: Callable[[Streams], Awaitable[AsyncIterator[bytes] | None]]) -> Response:
-    """An answer that goes on with what `follow` finds; 204 where that is nothing, 503 where no place is left."""
+    """Return a stream of the bytes from `follow`; 204 if `follow` returns None, 503 if too many streams are open."""
     streams: Streams = request.app.state.streams
     if not streams.enter():
         message = "too many streams are open"
@@ -70,14 +70,14 @@ async def streamed(request: Request, follow: Callable[[Streams], Awaitable[Async
 
 
 class EventStream(StreamingResponse):
-    """An answer that keeps its place among the streams until it is sent, or its client is gone."""
+    """Streaming answer that keeps its stream reserved until it is sent or its client is gone."""
 
     def __init__(self, events: AsyncIterator[bytes], place: ExitStack) -> None:
         super().__init__(events, media_type=MEDIA_TYPE)
         self._place = place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the answer and release the reservation."""
         with self._place:
             await super().__call__(scope, receive, send)
 

@@ -1,4 +1,4 @@
-"""Why a task does not go on."""
+"""Explanation of why a task does not proceed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Names = Annotated[int, Query(ge=1, le=100, description="So many steps of each re
     **needs(Permission.TASKS_READ),
 )
 async def explain_task(request: Request, uuid: TaskUuid, step: StepName = None, names: Names = 5) -> Json:
-    """For each step that has not ended why it does not run now, and what would change it."""
+    """Return, for each step that has not ended, why it does not run now and what would change it."""
     found = await program_of(request).tasks.explain(uuid, step, names=names)
     reasons = [{**each.to_dict(UTC), "template_steps": each.of} for each in found.reasons]
     return Json(await redact_answer(request, uuid, {**found.to_dict(UTC), "reasons": reasons}))

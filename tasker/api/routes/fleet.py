@@ -1,4 +1,4 @@
-"""The fleet: who is at work with which handlers, what lies in the queues, what is paused."""
+"""Processes, handlers, queues, pauses and the audit log of the fleet."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ READ = needs(Permission.SYSTEM_HANDLERS_READ)
 async def list_workers(
     request: Request, stopped: Annotated[bool, Query(description="Also those that have ended.")] = False
 ) -> Json:
-    """Every registered process, as `tasker worker list` shows it."""
+    """Return every registered process, as `tasker worker list` shows it."""
     found = await program_of(request).workers.list(stopped=stopped)
     return Json({"workers": [asdict(each) for each in found]})
 
 
 @routes.get("/v1/handlers", response_model=HandlerListResponse, responses=refusals(), **READ)
 async def list_handlers(request: Request) -> Json:
-    """The handlers that live workers have loaded."""
+    """Return the handlers loaded by live workers."""
     return Json({"handlers": _handlers(await program_of(request).workers.list())})
 
 
 @routes.get("/v1/handlers/{namespace}", response_model=HandlerListResponse, responses=refusals(), **READ)
 async def list_handlers_of(request: Request, namespace: Annotated[str, Path(max_length=255)]) -> Json:
-    """The handlers of live workers that serve a namespace."""
+    """Return the handlers of live workers that serve a namespace."""
     found = await program_of(request).workers.list()
     return Json({"handlers": _handlers(each for each in found if namespace in each.namespaces)})
 
@@ -58,7 +58,7 @@ async def list_handlers_of(request: Request, namespace: Annotated[str, Path(max_
 async def get_handler(
     request: Request, namespace: Annotated[str, Path(max_length=255)], name: Annotated[str, Path(max_length=500)]
 ) -> Json:
-    """One handler: the live workers of a namespace that have it; none where nobody has."""
+    """Return one handler with the live workers of the namespace that have it; an empty list if none has."""
     found = _handlers(each for each in await program_of(request).workers.list() if namespace in each.namespaces)
     return Json({"handlers": [each for each in found if each["name"] == name]})
 
@@ -82,7 +82,7 @@ def _handlers(processes: Iterable[ProcessRow]) -> list[dict[str, Any]]:
     "/v1/queues", response_model=QueuesResponse, responses=refusals(), **needs(Permission.SYSTEM_ANALYTICS_READ)
 )
 async def list_queues(request: Request) -> Json:
-    """The provider's queues beside what the database says should be in them."""
+    """Return the provider's queues and the numbers that the database expects in them."""
     return Json((await program_of(request).queues.report()).to_dict())
 
 
@@ -90,7 +90,7 @@ async def list_queues(request: Request) -> Json:
     "/v1/pauses", response_model=PauseListResponse, responses=refusals(), **needs(Permission.SYSTEM_PAUSES_READ)
 )
 async def list_pauses(request: Request, log: Annotated[int, Query(ge=0, le=1000)] = 20) -> Json:
-    """What is paused, with what each pause holds; and who paused and resumed what, the newest first."""
+    """Return the pauses with the work that each holds back. The log has who paused and resumed what, newest first."""
     return Json(asdict(await program_of(request).pauses.list(log=log)))
 
 
@@ -106,7 +106,7 @@ async def list_operator_actions(
     since: Annotated[AwareMoment | None, Query(description="Asked for at that time or later.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Json:
-    """Who did what by hand, over HTTP and by commands on the database, the newest first."""
+    """Return the audit log: operator actions over HTTP and by commands on the database, newest first."""
     found = await program_of(request).operator_log.list(actor=actor, since=since, limit=limit)
     return Json({"actions": [asdict(each) for each in found]})
 
@@ -118,7 +118,7 @@ async def list_operator_actions(
     **needs(Permission.SYSTEM_PAUSES_CHANGE, confines=True, operates=True),
 )
 async def pause(request: Request, body: PauseRequest) -> Json:
-    """Let nothing more start of one thing. `paused` is false when it is paused already."""
+    """Pause a target: nothing more of it starts. `paused` is false if it was paused already."""
     target = PauseTarget.of(body.namespace, template=body.template, step=body.step, task=body.task, queue=body.queue)
     await _require_within(request, target)
     actor = actor_of(request, body.actor)
@@ -142,7 +142,7 @@ async def resume(
     reason: Annotated[str, Query(max_length=1024)] = "",
     actor: Name = None,
 ) -> Json:
-    """End a pause. `held` is how many ready steps, or messages, go on; null when it was not paused."""
+    """End a pause. `held` is the number of ready steps or messages that continue; null if it was not paused."""
     target = PauseTarget.of(namespace, template=template, step=step, task=task, queue=queue)
     await _require_within(request, target)
     held = await program_of(request).pauses.resume(target, actor=actor_of(request, actor), reason=reason)
@@ -150,7 +150,7 @@ async def resume(
 
 
 async def _require_within(request: Request, target: PauseTarget) -> None:
-    """Raises `NotPermitted` for a target outside of the caller's namespaces; a queue belongs to all of them."""
+    """Check that the target is in the caller's namespaces; a queue belongs to all namespaces. Raises `NotPermitted`."""
     if target.task is None:
         require_namespace(request, target.namespace or "*")
     else:

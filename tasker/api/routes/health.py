@@ -1,4 +1,4 @@
-"""How this process does. Open to everybody: states and numbers, never texts of the database."""
+"""Health of this server. Open to everyone: states and figures, never texts of the database."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tasker.version import __version__
 routes = router("health")
 READY = ("web_database", "orchestration_database", "circuit_breaker", "orchestration_system", "command_processor")
 NEEDED = ("web_database", "circuit_breaker")
-"""Without these no request can be answered. Where nobody works, tasks are taken all the same, and wait."""
+"""Checks without which no request can be answered. Without workers, tasks are still accepted and wait."""
 
 
 @routes.get("/health", response_model=HealthResponse)
 async def health(request: Request) -> Json:
-    """Whether database and messaging answer."""
+    """Return whether the database and messaging are reachable."""
     found = await program_of(request).health.checks()
     database, messaging = (found[name].status != UNHEALTHY for name in ("database", "messaging"))
     return Json(
@@ -41,14 +41,14 @@ async def health(request: Request) -> Json:
 @routes.get("/live", response_model=HealthResponse, response_model_exclude_none=True)
 @routes.get("/health/live", response_model=HealthResponse, include_in_schema=False)
 async def live() -> Json:
-    """The process answers. It looks at nothing else: a database that is away is no reason to start it again."""
+    """Confirm that the process is alive. It checks nothing else: an unreachable database is no reason to restart it."""
     return Json({"status": "alive", "timestamp": datetime.now(UTC)})
 
 
 @routes.get("/ready", response_model=ReadinessResponse, responses={503: {"description": "not ready"}})
 @routes.get("/health/ready", response_model=ReadinessResponse, include_in_schema=False)
 async def ready(request: Request) -> Response:
-    """Whether requests may be sent here; 503 while the database cannot be reached."""
+    """Return whether the server accepts requests: 503 while the database cannot be reached."""
     checks = published(await program_of(request).health.checks())
     if ill := [name for name in NEEDED if checks[name]["status"] == UNHEALTHY]:
         found = {name: checks[name] for name in READY}
@@ -59,7 +59,7 @@ async def ready(request: Request) -> Response:
 
 @routes.get("/health/detailed", response_model=DetailedHealthResponse)
 async def detailed(request: Request) -> Json:
-    """Everything that is known of how the process does."""
+    """Return the complete health of the process."""
     program = program_of(request)
     checks = published(await program.health.checks())
     states = {check["status"] for check in checks.values()}
@@ -69,7 +69,10 @@ async def detailed(request: Request) -> Json:
 
 
 def published(found: Mapping[str, Check]) -> dict[str, dict[str, Any]]:
-    """The checks under their published names. There is one database, and no command processor apart from the server."""
+    """Return the checks under their published names.
+
+    There is one database for both database checks, and the server itself is the command processor.
+    """
     database, pool = asdict(found["database"]), asdict(found["pool"])
     return {
         "web_database": database,

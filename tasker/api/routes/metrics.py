@@ -1,4 +1,4 @@
-"""Numbers for Prometheus. Open to everybody, as published: they name no task and hold no value of one."""
+"""Prometheus metrics. Open to everyone, as documented: they contain no names and no values of tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ routes = router("health")
 
 @routes.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> PlainTextResponse:
-    """How the fleet and this process do, in the text format of Prometheus."""
+    """Return the metrics of the fleet and this process in the Prometheus text format."""
     program = program_of(request)
     text = await program.metrics.text(program.breakers.readings()) + families(request.app.state.options.metrics)
     return PlainTextResponse(text, media_type=CONTENT_TYPE)

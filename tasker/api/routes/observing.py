@@ -1,4 +1,4 @@
-"""What operators look at: tasks as their lists and reports have them, their history, how the fleet does."""
+"""Routes for operators: task lists, reports, history, logs and the state of the fleet."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def list_tasks_briefly(
     oldest_first: bool = False,
     field: Annotated[str | None, Query(max_length=2000, description="Of the input, such as `order.id = 7`.")] = None,
 ) -> Json:
-    """Tasks, the newest first, with the numbers of their steps and what holds them."""
+    """Return tasks, newest first, with their step counts and what holds them back."""
     which: dict[str, Any] = {"namespace": namespace, "template": template, "status": status, "since": since}
     which |= {"version": version, "initiator": initiator, "source_system": source_system, "until": until}
     which |= {"correlation_id": correlation_id and str(correlation_id), "open": open_, "oldest_first": oldest_first}
@@ -70,7 +70,7 @@ async def list_tasks_briefly(
 async def list_identifiers(
     request: Request, beginning: Hexadecimal, limit: Annotated[int, Query(ge=1, le=100)] = 10
 ) -> Json:
-    """The identifiers of tasks that begin so, the newest first."""
+    """Return the identifiers of tasks that start with a prefix, newest first."""
     tasks, where = program_of(request).tasks, namespaces_of(request)
     return Json(await tasks.starting_with(beginning, limit=limit, namespaces=where))
 
@@ -97,7 +97,7 @@ async def get_history(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
 ) -> Json:
-    """Transitions of a task and its steps in order, with who made each and why: a page of them."""
+    """Return a page of the transitions of a task and its steps in order, with author and reason."""
     history = await program_of(request).tasks.history(uuid, limit=limit, offset=offset)
     return Json(await redact_answer(request, uuid, history))
 
@@ -108,7 +108,7 @@ async def get_progress(
     uuid: TaskUuid,
     since: Annotated[Moment | None, Query(description="Only steps that changed since then, or run.")] = None,
 ) -> Json:
-    """How far a task is, for views that ask again and again."""
+    """Return the progress of a task, for views that poll."""
     return Json(await redact_answer(request, uuid, await program_of(request).tasks.progress(uuid, since)))
 
 
@@ -125,7 +125,7 @@ async def get_logs(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Json:
-    """What the handlers of a task have logged and printed, in the order of time; a line is stored within seconds."""
+    """Return what the handlers of a task logged and printed, ordered by time. A line is stored within seconds."""
     which: dict[str, Any] = {"step": step, "attempt": attempt, "level": level, "since": since, "after": after}
     lines = await program_of(request).tasks.logs(uuid, **which, limit=limit)
     return Json(await redact_answer(request, uuid, lines))
@@ -133,7 +133,7 @@ async def get_logs(
 
 @routes.get("/v1/tasks/{uuid}/template", response_model=dict[str, Any], responses=refusals(404), **TASKS)
 async def get_template_of_task(request: Request, uuid: TaskUuid) -> Json:
-    """The template that a task is pinned to, as it was compiled."""
+    """Return the compiled template that a task is pinned to."""
     return Json(orjson.loads((await program_of(request).pinned_plan(uuid)).to_json()))
 
 
@@ -144,7 +144,7 @@ async def get_template_of_task(request: Request, uuid: TaskUuid) -> Json:
     **needs(Permission.STEPS_READ),
 )
 async def get_audit_of_task(request: Request, uuid: TaskUuid) -> Json:
-    """Who stored which result of every step of a task, the newest first."""
+    """Return every stored result of a task's steps with its author, newest first."""
     return Json(await redact_answer(request, uuid, await program_of(request).views.audit(uuid)))
 
 
@@ -155,7 +155,7 @@ async def get_audit_of_task(request: Request, uuid: TaskUuid) -> Json:
     **needs(Permission.STEPS_RESOLVE, operates=True),
 )
 async def retry_task(request: Request, uuid: TaskUuid, body: RetryRequest) -> Json:
-    """Let every failed step of a task run again, in one transaction; 400 for a task that was cancelled."""
+    """Run every failed step of a task again, in one transaction; 400 for a cancelled task."""
     actor = actor_of(request, body.actor)
     return Json(await program_of(request).steps.retry(uuid, actor=actor, reason=body.reason))
 
@@ -168,7 +168,8 @@ async def retry_task(request: Request, uuid: TaskUuid, body: RetryRequest) -> Js
     **needs(Permission.TASKS_CREATE, operates=True),
 )
 async def rerun_task(request: Request, uuid: TaskUuid, body: RerunRequest) -> Json:
-    """Run a task again from one of its steps, as a new task that reuses what is done above it; this one stays."""
+    """Run a task again from one of its steps, as a new task. It reuses the results above that step; this task is
+    unchanged."""
     who = {"actor": actor_of(request, body.actor), "reason": body.reason}
     program = program_of(request)
     step = body.from_step or where_to_begin(await program.tasks.report(uuid))
@@ -185,17 +186,18 @@ async def rerun_task(request: Request, uuid: TaskUuid, body: RerunRequest) -> Js
 async def list_refused_messages(
     request: Request, queue: Filter = None, limit: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> Json:
-    """Messages that nobody could use, with the reason, the newest first. They may hold the input of any task."""
+    """Return messages that could not be processed, with the reason, newest first. They may contain the input of any
+    task."""
     return Json(await program_of(request).tasks.refused(queue=queue, limit=limit))
 
 
 @routes.get("/v1/overview", response_model=Overview, responses=refusals(), **FLEET)
 async def get_overview(request: Request) -> Json:
-    """Queues, processes, open breakers and templates, as `tasker top` shows them."""
+    """Return queues, processes, open breakers and templates, as `tasker top` shows them."""
     return Json(await program_of(request).fleet.overview())
 
 
 @routes.get("/v1/doctor", response_model=DoctorResponse, responses=refusals(), **FLEET)
 async def get_findings(request: Request) -> Json:
-    """What is wrong with the fleet and its database, as `tasker doctor` says it. Reads all open tasks."""
+    """Return problems of the fleet and its database, as `tasker doctor` shows them. Reads all open tasks."""
     return Json(to_dict(await program_of(request).doctor.findings()))

@@ -1,4 +1,5 @@
-"""Replays of dead letters that failed alike: their failed steps run again, paced. Every process that sweeps goes on."""
+"""Replays of dead letters with the same failure: failed steps run again at a set rate, driven by every sweeping
+process."""
 
 from __future__ import annotations
 
@@ -24,21 +25,21 @@ ReplayUuid = Annotated[str, Path(description="The replay's identifier.", max_len
 
 @routes.get("/v1/dlq/replays", response_model=list[Replay], responses=refusals(), **READS)
 async def list_replays(request: Request, limit: Annotated[int, Query(ge=1, le=500)] = 50) -> Json:
-    """Replays, the newest first."""
+    """Return replays, newest first."""
     return Json(await program_of(request).replays.list(limit=limit))
 
 
 @routes.get("/v1/dlq/replays/{replay_uuid}", response_model=Replay, responses=refusals(404), **READS)
 async def get_replay(request: Request, replay_uuid: ReplayUuid) -> Json:
-    """How far it has come."""
+    """Return a replay with its progress."""
     return Json(await program_of(request).replays.get(replay_uuid))
 
 
 @routes.post("/v1/dlq/replays", response_model=ReplayPlan, responses=refusals(), **BEGINS)
 async def begin_replay(request: Request, body: BeginReplayRequest) -> Json:
-    """Let the failed steps of a group of entries run again, so many tasks per second. `dry_run` only tells.
+    """Run the failed steps of a group of entries again, at a set number of tasks per second. `dry_run` changes nothing.
 
-    The answer has no `replay_uuid` where there is nothing to do.
+    The answer has no `replay_uuid` if there is nothing to replay.
     """
     which: dict[str, Any] = {name: getattr(body, name) for name in WHICH}
     if not body.all and not any(which.values()):
@@ -53,5 +54,5 @@ async def begin_replay(request: Request, body: BeginReplayRequest) -> Json:
 
 @routes.patch("/v1/dlq/replays/{replay_uuid}", response_model=Replay, responses=refusals(404), **RESETS)
 async def steer_replay(request: Request, replay_uuid: ReplayUuid, body: SteerReplayRequest) -> Json:
-    """Pause it, go on with it, or cancel it; what was replayed stays so. Refused when it has ended."""
+    """Pause, resume or cancel a replay; replayed tasks stay replayed. Refused if it has ended."""
     return Json(await program_of(request).replays.steer(replay_uuid, body.state))

@@ -1,4 +1,4 @@
-"""A route of ours: asks the gate before the body is read."""
+"""Route class that checks permissions before the body is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from tasker.api.json_request import read_json
 from tasker.api.operating import audit_request, is_read_only
 from tasker.api.permissions import CONFINES, OPERATES, REQUIRED, SEVERAL, UNLESS, namespaces_of, require_namespace
-from tasker.api.program import program_of as program_of  # offered to the routes
+from tasker.api.program import program_of as program_of  # re-exported for the routes
 from tasker.api.rate_limit import RateLimit
 from tasker.contracts.rules.permissions import Permission
 from tasker.errors import NotAuthenticated, NotPermitted
@@ -27,17 +27,17 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class GuardedRoute(APIRoute):
-    """Lets a request through to its function when the gate does."""
+    """Route that calls its function only if the gate admits the request."""
 
     done = 200
-    """The status of an answer when all is well, where the route does not name one."""
+    """Status of a successful answer if the route does not set one."""
     offered_at = ""
-    """The whole path of a route that is offered below another one than its own."""
+    """Complete path of a route that is served under another prefix than its own."""
     knows_parameters = True
-    """False where the function reads query parameters that it does not declare."""
+    """False if the function reads query parameters that it does not declare."""
 
     def get_route_handler(self) -> Handler:
-        """The function behind the gate."""
+        """Return the route's function behind the gate."""
         handle = super().get_route_handler()
         if self.body_field is not None:
             handle = _with_json(handle)
@@ -69,7 +69,10 @@ def _with_json(handle: Handler) -> Handler:
 
 
 async def admit(request: Request, permission: Permission, confines: bool) -> None:
-    """Raises `NotAuthenticated`, `NotPermitted`, and `TaskNotFound` for a task outside of their namespaces."""
+    """Authenticate the caller and check the permission, and record the outcome.
+
+    Raises `NotAuthenticated`, `NotPermitted`, and `TaskNotFound` for a task outside of the caller's namespaces.
+    """
     counts: AccessCounts = request.app.state.access
     began = perf_counter()
     try:
@@ -85,14 +88,16 @@ async def admit(request: Request, permission: Permission, confines: bool) -> Non
 
 
 def _query_parameters(dependant: Dependant) -> list[str]:
-    """The names of the query parameters that a route and its dependencies declare."""
+    """Return the names of the query parameters declared by a route and its dependencies."""
     below = [name for each in dependant.dependencies for name in _query_parameters(each)]
     return [each.alias for each in dependant.query_params] + below
 
 
 def _refuse_unknown(request: Request, parameters: Collection[str]) -> None:
-    """Raise `RequestValidationError` for query parameters that the route does not have: an ignored filter answers with
-    what nobody asked for."""
+    """Refuse undeclared query parameters: with an ignored filter the answer would not match the request.
+
+    Raises `RequestValidationError`.
+    """
     unknown = [name for name in request.query_params if name not in parameters]
     if unknown:
         raise RequestValidationError([_unknown(name, parameters) for name in unknown])
@@ -112,7 +117,7 @@ async def _require(request: Request, caller: AuthenticatedCaller, permission: Pe
 
 
 async def _caller(request: Request) -> AuthenticatedCaller:
-    """Who calls, as long as they may. Who shows nothing that is known counts by their address."""
+    """Return the caller, within the rate limit; unauthenticated callers are counted by their address."""
     limit: RateLimit | None = request.app.state.rate_limit
     address = request.client.host if request.client else "unknown"
     try:
@@ -127,7 +132,10 @@ async def _caller(request: Request) -> AuthenticatedCaller:
 
 
 async def _named_by_its_path(request: Request) -> bool:
-    """Whether the path names a task or a namespace, which then must be one of the caller's."""
+    """Return whether the path names a task or a namespace.
+
+    Raises `TaskNotFound` or `NotPermitted` if it is not one of the caller's.
+    """
     named = request.path_params
     task = named.get("uuid") or named.get("task_uuid")
     if task is not None:
@@ -138,17 +146,17 @@ async def _named_by_its_path(request: Request) -> bool:
 
 
 async def require_task(request: Request, task_uuid: str) -> None:
-    """Raises `TaskNotFound` for a task that is not of the caller's namespaces."""
+    """Check that the task is in the caller's namespaces. Raises `TaskNotFound` otherwise."""
     where = namespaces_of(request)
     if where is not None and await program_of(request).views.namespace(task_uuid) not in where:
         raise not_found(task_uuid)
 
 
 def location_of(request: Request, task_uuid: str) -> dict[str, str]:
-    """The header that says where a task is, below the path of a proxy, too."""
+    """Return the `Location` header of a task, including the path of a proxy."""
     return {"Location": f"{request.scope.get('root_path', '')}/v1/tasks/{task_uuid}"}
 
 
 def router(tag: str) -> APIRouter:
-    """For the routes of one subject."""
+    """Return a router for the routes of one subject."""
     return APIRouter(route_class=GuardedRoute, tags=[tag])

@@ -1,4 +1,4 @@
-"""The steps of a task: reading them, and what operators do to them."""
+"""Steps of a task: reading them and operator actions on them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def list_steps(
 
 @routes.get(ONE, response_model=StepResponse, responses=refusals(404), **needs(Permission.STEPS_READ))
 async def get_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Json:
-    """One step with its result."""
+    """Return one step with its result."""
     found = step_view(await program_of(request).views.step(uuid, step_uuid))
     return Json(await redact_answer(request, uuid, found))
 
@@ -52,7 +52,7 @@ async def get_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Jso
     ONE, response_model=StepResponse, responses=refusals(404, 422), **needs(Permission.STEPS_RESOLVE, operates=True)
 )
 async def mend_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid, body: StepManualAction) -> Json:
-    """Let a step run again, or take it as done. 400 where the step's state, or its task's, does not allow it."""
+    """Run a step again, or mark it as done. 400 if the state of the step or its task does not allow it."""
     program = program_of(request)
     step = await program.views.step(uuid, step_uuid)
     await _act(request, uuid, step["name"], body)
@@ -73,5 +73,5 @@ def _act(request: Request, task: str, step: str, body: StepManualAction) -> Awai
     ONE + "/audit", response_model=list[StepAuditResponse], responses=refusals(404), **needs(Permission.STEPS_READ)
 )
 async def get_audit(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Json:
-    """Who stored which result of a step, the newest first."""
+    """Return the stored results of a step with their authors, newest first."""
     return Json(await redact_answer(request, uuid, await program_of(request).views.audit(uuid, step_uuid)))

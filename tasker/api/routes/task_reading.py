@@ -1,4 +1,4 @@
-"""Lists of tasks, and everything that is known of one."""
+"""Lists of tasks and details of a task."""
 
 from __future__ import annotations
 

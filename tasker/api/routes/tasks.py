@@ -48,7 +48,7 @@ MOST_STEPS = 1000
 async def create_task(
     request: Request, body: TaskRequest, headers: Annotated[SubmissionHeaders, Header()], wait: Wait = None
 ) -> Json:
-    """Create a task of a registered template. 503 with `Retry-After` while too much work waits.
+    """Create a task of a registered template. 503 with `Retry-After` while the backlog is too large.
 
     An idempotency key that was used with another input answers 409 `idempotency_key_reused` with the differences.
     """
@@ -69,7 +69,7 @@ async def create_task(
     **needs(Permission.TASKS_CREATE, confines=True),
 )
 async def create_tasks(request: Request, body: TaskBatch, trace: Annotated[TraceHeaders, Header()]) -> Json:
-    """Create many tasks, those of one template in one transaction, with an answer for each; all in one trace."""
+    """Create many tasks in one trace, with an answer for each. Tasks of one template share a transaction."""
     orders = [each.order(known_caller(request), trace.context) for each in body.tasks]
     refused = {place: error for place, order in enumerate(orders) if (error := _refusal(request, order, body))}
     permitted = [order for place, order in enumerate(orders) if place not in refused]
@@ -86,9 +86,9 @@ async def create_tasks(request: Request, body: TaskBatch, trace: Annotated[Trace
     **needs(Permission.TASKS_CREATE, confines=True),
 )
 async def request_task(request: Request, body: QueuedRequest, headers: Annotated[SubmissionHeaders, Header()]) -> Json:
-    """Ask an orchestrator for a task, through the broker; what it refuses is among `/v1/refused-messages`.
+    """Request a task from an orchestrator, through the broker. Refused requests are listed in `/v1/refused-messages`.
 
-    The task is there once an orchestrator has taken the request. Where too much work waits the request does, too.
+    The task exists once an orchestrator has processed the request. While the backlog is too large, the request waits.
     """
     order = body.order(known_caller(request), headers.context, headers.idempotency_key)
     require_namespace(request, order.namespace)
@@ -98,7 +98,8 @@ async def request_task(request: Request, body: QueuedRequest, headers: Annotated
 
 
 def _permit(request: Request, order: TemplateSubmission, on_duplicate: str) -> None:
-    """Raises `NotPermitted`. Who wants the task that exists must be allowed to read it."""
+    """Check that the caller may create the task, and may read an existing one if it asks for it. Raises
+    `NotPermitted`."""
     require_namespace(request, order.namespace)
     if on_duplicate != "refuse":
         caller_of(request).require_in(Permission.TASKS_READ, order.namespace)
@@ -125,7 +126,7 @@ def _batch(answers: Sequence[SubmissionResult | TaskerError]) -> dict[str, Any]:
 
 
 def _retry_after(batch: Mapping[str, Any]) -> dict[str, str]:
-    """The header of a batch that is refused whole for now: when all of it may be sent again."""
+    """Return the `Retry-After` header of a batch if every task of it may be sent again later."""
     waits = [result.get("problem", {}).get("error", {}).get("retry_after_seconds") for result in batch["results"]]
     return {"Retry-After": str(max(waits))} if all(waits) else {}
 
@@ -170,7 +171,7 @@ async def cancel_task(
     reason: Annotated[str, Query(max_length=1024)] = "",
     actor: Annotated[str | None, Query(max_length=255, description="Who, in place of the name that is known.")] = None,
 ) -> Response:
-    """Cancel a task and every step of it that has not ended; 400 for one that has ended."""
+    """Cancel a task and all its steps that have not ended; 400 if the task has ended."""
     program = program_of(request)
     before = await program.tasks.cancel(uuid, reason=reason, actor=actor_of(request, actor))
     found = {**task_view(await program.views.task(uuid, limit=MOST_STEPS)), "previous_status": before}

@@ -1,4 +1,4 @@
-"""Registered templates: reading, drawing, registering them."""
+"""Reading, drawing and registering templates."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
 async def get_template(
     request: Request, namespace: Part, name: Part, version: Part, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """One template, with an ETag: it changes when what its author wrote changes."""
+    """Return one template with an ETag, which changes when the template's content changes."""
     plan = (await program_of(request).plans.find(namespace, name, version)).plan
     return _unchanged(plan, if_none_match) or Json(_detail(plan), headers=_tag(plan))
 
@@ -113,7 +113,7 @@ async def get_graph(
     format: GraphFormat = "json",
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """The graph of a template: as data, or drawn."""
+    """Return the graph of a template as data or as a drawing."""
     from tasker.template.draw import FORMATS, graph_data
 
     plan = (await program_of(request).plans.find(namespace, name, version)).plan
@@ -132,7 +132,7 @@ async def get_graph(
     **needs(Permission.TEMPLATES_REGISTER, confines=True, operates=True),
 )
 async def register_templates(request: Request, body: TemplateText) -> Json:
-    """Register templates from their text, all or none; 422 with every problem of the text."""
+    """Register templates from YAML, all or none; 422 with every problem of the text."""
     texts = program_of(request).template_texts
     if body.validate_only:
         return Json(_registration(await texts.compiled(body.yaml, body.environment), registered=False))
@@ -150,7 +150,7 @@ async def register_templates(request: Request, body: TemplateText) -> Json:
     **needs(Permission.TEMPLATES_VALIDATE),
 )
 async def validate_template(request: Request, namespace: Part, name: Part, version: Part) -> Json:
-    """Whether live workers that serve the namespace have every handler of a registered template."""
+    """Return whether live workers that serve the namespace have every handler of a template."""
     program = program_of(request)
     plan = (await program.plans.find(namespace, name, version)).plan
     processes = [each for each in await program.workers.list() if each.state == "live"]

@@ -1,1 +1,1 @@
-"""What requests and answers look like: for checking requests, and for the description of the interface."""
+"""Schemas of requests and answers, used for validation and for the OpenAPI description."""

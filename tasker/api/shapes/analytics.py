@@ -1,4 +1,4 @@
-"""How tasks have gone lately, in answers."""
+"""Schemas of statistics about recent tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasker.lifecycle.machines.task import TaskState
 
 
 class PerformanceMetrics(BaseModel):
-    """The tasks that were submitted since `analysis_period_start`. Rates and the score go from 0 to 1."""
+    """Figures of the tasks submitted since `analysis_period_start`. Rates and the score range from 0 to 1."""
 
     total_tasks: int
     active_tasks: int
@@ -29,7 +29,7 @@ class PerformanceMetrics(BaseModel):
 
 
 class TemplateVersion(BaseModel):
-    """A version of a template: when it was registered, and how the newest tasks of it have ended."""
+    """Version of a template, with its registration time and the outcomes of its newest tasks."""
 
     version: str
     registered_at: datetime
@@ -45,7 +45,8 @@ class TemplateVersion(BaseModel):
 
 
 class ScalingAdvice(BaseModel):
-    """How many workers a namespace should have and why. Null: nothing has ended lately that would tell."""
+    """Recommended number of workers of a namespace, with the reason. Null values: no recent step ended to measure
+    from."""
 
     namespace: str
     recommended_workers: int
@@ -60,7 +61,7 @@ class ScalingAdvice(BaseModel):
 
 
 class SlowTaskInfo(BaseModel):
-    """A template by how long its tasks take."""
+    """Template with the durations of its tasks."""
 
     namespace_name: str
     task_name: str
@@ -75,7 +76,7 @@ class SlowTaskInfo(BaseModel):
 
 
 class SlowStepInfo(BaseModel):
-    """A step of a template by how long its handler takes."""
+    """Step of a template with the durations of its handler."""
 
     namespace_name: str
     task_name: str
@@ -96,14 +97,14 @@ SystemHealthCounts = create_model(  # type: ignore[call-overload]  # a field for
 
 
 class ResourceUtilization(BaseModel):
-    """How full the pool of this process is, from 0 to 1, and what is in which state."""
+    """Pool utilization of this process, from 0 to 1, and counts of tasks and steps by state."""
 
     database_pool_utilization: float
     system_health: SystemHealthCounts  # type: ignore[valid-type]
 
 
 class BottleneckAnalysis(BaseModel):
-    """The slowest, and what to do about it."""
+    """Slowest steps and templates, with recommendations."""
 
     slow_steps: list[SlowStepInfo]
     slow_tasks: list[SlowTaskInfo]

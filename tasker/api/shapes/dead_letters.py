@@ -1,4 +1,4 @@
-"""Dead letters in requests and answers, in the published names and words."""
+"""Schemas of dead letters, in the published names and words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Status = Literal["Pending", "ManuallyResolved", "PermanentlyFailed", "Cancelled"
 
 
 class DlqEntry(BaseModel):
-    """A task that needed a person: when, why, where it stood, who looked and what they found."""
+    """Dead letter: a task that needed an operator, with the time, the reason, its state then and the investigation."""
 
     dlq_entry_uuid: str
     task_uuid: str
@@ -42,7 +42,7 @@ class DlqEntry(BaseModel):
 
 
 class DlqStats(BaseModel):
-    """Entries of one reason."""
+    """Counts of the entries with one reason."""
 
     dlq_reason: Reason
     total_entries: int
@@ -56,7 +56,7 @@ class DlqStats(BaseModel):
 
 
 class DlqInvestigationQueueEntry(BaseModel):
-    """A pending entry with its urgency."""
+    """Pending entry with its urgency."""
 
     dlq_entry_uuid: str
     task_uuid: str
@@ -73,7 +73,7 @@ class DlqInvestigationQueueEntry(BaseModel):
 
 
 class StalenessMonitoring(BaseModel):
-    """An open task, and how near it is to its limit."""
+    """Open task and its distance to the staleness limit."""
 
     task_uuid: str
     namespace_name: str | None = None
@@ -88,7 +88,7 @@ class StalenessMonitoring(BaseModel):
 
 
 class OpenInvestigationRequest(BaseModel):
-    """A task that somebody should look at, and why."""
+    """Task to investigate and the reason."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -100,7 +100,7 @@ class OpenInvestigationRequest(BaseModel):
 
 
 class UpdateInvestigationRequest(BaseModel):
-    """What was found; what is left out stays as it was."""
+    """Result of an investigation; omitted fields stay unchanged."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -111,7 +111,7 @@ class UpdateInvestigationRequest(BaseModel):
 
 
 class UpdateInvestigationResponse(BaseModel):
-    """It is kept."""
+    """Confirmation that the update is stored."""
 
     success: bool
     message: str
@@ -119,7 +119,8 @@ class UpdateInvestigationResponse(BaseModel):
 
 
 class BeginReplayRequest(BaseModel):
-    """Which pending entries are meant, and how fast; what is left out does not matter. `all` means every entry."""
+    """Selection of pending entries to replay and the rate; omitted filters match everything. `all` selects every
+    entry."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -137,7 +138,7 @@ class BeginReplayRequest(BaseModel):
 
 
 class SteerReplayRequest(BaseModel):
-    """What is to become of a replay."""
+    """Requested state of a replay."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Domain events over HTTP."""
+"""Schemas of domain events."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tasker.services.domain_events.values import PublishedEvent
 
 
 class EventListResponse(BaseModel):
-    """Events, and where to go on; None where they have no position."""
+    """Page of events; `last` is the position to continue from, or null for events without a position."""
 
     events: list[PublishedEvent]
     last: int | None
 
 
 class ReplayEventsRequest(BaseModel):
-    """From where a subscriber reads again: one of the two."""
+    """Position or time from which a subscriber reads again; exactly one of the two."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Why a task does not go on, in answers."""
+"""Schemas of the explanation of why a task does not proceed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pydantic import BaseModel
 
 
 class ExplainedReason(BaseModel):
-    """Steps that do not run for the same reason, `count` of them, the first by name; `template_steps` are those of
-    the template. Sentences tell times in UTC."""
+    """Reason that `count` steps do not run; the first of them are listed by name.
+
+    `template_steps` are their steps in the template. Times in the sentences are in UTC.
+    """
 
     reason: str
     steps: list[str]
@@ -24,7 +26,8 @@ class ExplainedReason(BaseModel):
 
 
 class ExplanationResponse(BaseModel):
-    """What holds a task, what needs somebody first. Without reasons nothing of it is left to run."""
+    """Reasons that a task does not proceed, those that need an operator first; no reasons if no steps are left to
+    run."""
 
     task_uuid: str
     namespace: str

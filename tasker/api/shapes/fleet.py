@@ -1,4 +1,4 @@
-"""The fleet in requests and answers."""
+"""Schemas of the fleet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasker.services.server.operator_log import RecordedAction
 
 
 class WorkerInfo(BaseModel):
-    """A registered process. `in_hand` is how many steps it held at its last beat."""
+    """Registered process. `in_hand` is the number of claims at its last heartbeat."""
 
     worker: str
     kind: str
@@ -32,19 +32,19 @@ class WorkerInfo(BaseModel):
 
 
 class OperatorActionListResponse(BaseModel):
-    """The actions, the newest first."""
+    """Operator actions, newest first."""
 
     actions: list[RecordedAction]
 
 
 class WorkerListResponse(BaseModel):
-    """The processes, those that live first."""
+    """Processes, live ones first."""
 
     workers: list[WorkerInfo]
 
 
 class HandlerInfo(BaseModel):
-    """A handler, and the live workers that have it."""
+    """Handler and the live workers that have it."""
 
     name: str
     namespaces: list[str]
@@ -52,13 +52,13 @@ class HandlerInfo(BaseModel):
 
 
 class HandlerListResponse(BaseModel):
-    """The handlers by name."""
+    """Handlers sorted by name."""
 
     handlers: list[HandlerInfo]
 
 
 class QueueInfo(BaseModel):
-    """A queue; numbers that the provider does not know are null. One message stands for up to `per_message` steps."""
+    """Queue; figures unknown to the provider are null. One message stands for up to `per_message` steps."""
 
     queue: str
     depth: int
@@ -73,7 +73,7 @@ class QueueInfo(BaseModel):
 
 
 class QueuesResponse(BaseModel):
-    """The provider and its queues; `remarks` is what a person should know."""
+    """Messaging provider and its queues; `remarks` are notes for the operator."""
 
     provider: str
     healthy: bool
@@ -84,7 +84,7 @@ class QueuesResponse(BaseModel):
 
 
 class PauseRequest(BaseModel):
-    """What to pause: one of namespace, template (`NS/NAME`), step (`NS/NAME/STEP`), task and queue."""
+    """Target to pause: one of namespace, template (`NS/NAME`), step (`NS/NAME/STEP`), task and queue."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -98,14 +98,14 @@ class PauseRequest(BaseModel):
 
 
 class PauseResponse(BaseModel):
-    """What was paused."""
+    """Result of pausing a target."""
 
     target: str
     paused: bool
 
 
 class ResumeResponse(BaseModel):
-    """What goes on."""
+    """Result of resuming a target."""
 
     target: str
     resumed: bool
@@ -113,7 +113,7 @@ class ResumeResponse(BaseModel):
 
 
 class PauseInfo(BaseModel):
-    """A pause, and how much it holds."""
+    """Pause and the amount of work that it holds back."""
 
     namespace: str | None
     template: str | None
@@ -127,7 +127,7 @@ class PauseInfo(BaseModel):
 
 
 class PauseListResponse(BaseModel):
-    """The pauses, the oldest first, and the log of pausing and resuming."""
+    """Pauses, oldest first, and the log of pausing and resuming."""
 
     pauses: list[PauseInfo]
     log: list[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""How a process says how it does."""
+"""Schemas of the health of a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 
 class HealthResponse(BaseModel):
-    """Whether the process and what it needs answer."""
+    """Reachability of the database and the messaging provider."""
 
     status: str
     timestamp: datetime
@@ -17,7 +17,7 @@ class HealthResponse(BaseModel):
 
 
 class HealthCheck(BaseModel):
-    """One thing that was looked at."""
+    """Result of one check."""
 
     status: str
     message: str | None = None
@@ -25,7 +25,7 @@ class HealthCheck(BaseModel):
 
 
 class ReadinessChecks(BaseModel):
-    """What must answer before requests are sent here."""
+    """Checks that must pass before the server gets requests."""
 
     web_database: HealthCheck
     orchestration_database: HealthCheck
@@ -35,7 +35,7 @@ class ReadinessChecks(BaseModel):
 
 
 class DetailedHealthChecks(ReadinessChecks):
-    """Everything that is looked at."""
+    """All checks."""
 
     pool_utilization: HealthCheck
     queue_depth: HealthCheck
@@ -44,7 +44,7 @@ class DetailedHealthChecks(ReadinessChecks):
 
 
 class PoolDetail(BaseModel):
-    """A pool of connections, since the start of the process. Who found one free has waited for 0 ms."""
+    """Connection pool figures since the start of the process; getting a free connection at once counts as 0 ms."""
 
     active_connections: int
     idle_connections: int
@@ -58,14 +58,14 @@ class PoolDetail(BaseModel):
 
 
 class PoolUtilizationInfo(BaseModel):
-    """Both are the one pool of this process."""
+    """Utilization of the one pool of this process, given under both published names."""
 
     tasker_pool: PoolDetail
     pgmq_pool: PoolDetail
 
 
 class HealthInfo(BaseModel):
-    """What the process is."""
+    """Version, environment and configuration of the process."""
 
     version: str
     environment: str
@@ -77,7 +77,7 @@ class HealthInfo(BaseModel):
 
 
 class ReadinessResponse(BaseModel):
-    """Whether requests may be sent here."""
+    """Readiness of the server for requests."""
 
     status: str
     timestamp: datetime
@@ -86,7 +86,7 @@ class ReadinessResponse(BaseModel):
 
 
 class DetailedHealthResponse(BaseModel):
-    """How the process does, in detail."""
+    """Health of the process in detail."""
 
     status: str
     timestamp: datetime

@@ -1,4 +1,4 @@
-"""What operators look at, in answers: the values of the services, whole."""
+"""Schemas for operators: complete values of the services."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasker.api.shapes.texts import Name, Text
 
 
 class HistoryEntry(BaseModel):
-    """A change of state of a task (`kind` is `task`) or of one of its steps, with who made it and why."""
+    """State change of a task (`kind` is `task`) or one of its steps, with its author and reason."""
 
     kind: str
     step: str | None
@@ -26,7 +26,7 @@ class HistoryEntry(BaseModel):
 
 
 class RetryRequest(BaseModel):
-    """Why failed steps run again, and who says so."""
+    """Reason and actor of a retry of failed steps."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,7 +35,7 @@ class RetryRequest(BaseModel):
 
 
 class RerunRequest(BaseModel):
-    """From which step a task runs again, with which input (by default its own), why, and who says so."""
+    """First step, input (by default the task's own), reason and actor of a rerun."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -49,7 +49,7 @@ class RerunRequest(BaseModel):
 
 
 class Finding(BaseModel):
-    """Something that was found: what, some of it, and what to do. `wrong` is false for what mends by itself."""
+    """Problem found by a check, with examples and a fix. `wrong` is false if it resolves itself."""
 
     check: str
     what: str
@@ -59,7 +59,7 @@ class Finding(BaseModel):
 
 
 class DoctorResponse(BaseModel):
-    """What was looked at, and what was found."""
+    """Checks that ran and their findings."""
 
     wrong: bool
     checks: list[str]

@@ -1,4 +1,4 @@
-"""Errors in answers."""
+"""Schemas of error answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 
 class ErrorBody(BaseModel):
-    """The published form of an error."""
+    """Published form of an error."""
 
     code: str
     message: str
@@ -16,14 +16,14 @@ class ErrorBody(BaseModel):
 
 
 class Place(BaseModel):
-    """Where a request is wrong: a JSON pointer into its body, or the kind and name of a parameter."""
+    """Invalid part of a request: a JSON pointer into its body, or the kind and name of a parameter."""
 
     pointer: str
     message: str
 
 
 class Problem(BaseModel):
-    """Problem details (RFC 9457), and the published form beside them. `code` is stable; `hint` says what to do."""
+    """Problem details (RFC 9457) together with the published form. `code` is stable; `hint` says what to do."""
 
     type: str
     title: str
@@ -54,15 +54,15 @@ MEANINGS = {
 }
 ALWAYS = (400, 401, 403, 408, 421, 429, 500, 503)
 OF_BODIES = (413, 415)
-"""What an operation that takes a body may answer beside `ALWAYS`."""
+"""Additional errors of an operation with a body."""
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The errors of a route: those that every one may answer, and these."""
+    """Return the error answers of a route: the common ones and these."""
     return {status: refusal(status) for status in sorted({*ALWAYS, *statuses})}
 
 
 def refusal(status: int) -> dict[str, Any]:
-    """The description of one error."""
+    """Return the description of one error answer."""
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {"description": MEANINGS[status], "content": content}

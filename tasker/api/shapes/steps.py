@@ -1,4 +1,4 @@
-"""Steps in requests and answers."""
+"""Schemas of steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasker.api.shapes.texts import Text
 
 
 class StepReadinessStatus(BaseModel):
-    """A step inside its task: where it stands, and whether it can run."""
+    """Step of a task with its state and its readiness to run."""
 
     workflow_step_uuid: str
     task_uuid: str
@@ -32,7 +32,7 @@ class StepReadinessStatus(BaseModel):
 
 
 class StepResponse(BaseModel):
-    """A step with its result."""
+    """Step with its result."""
 
     step_uuid: str
     workflow_step_uuid: str
@@ -57,14 +57,14 @@ class StepResponse(BaseModel):
 
 
 class ManualCompletionData(BaseModel):
-    """The result of a step that is completed by hand; `metadata` is kept with it."""
+    """Result of a step that an operator completes; `metadata` is stored with it."""
 
     result: dict[str, Any]
     metadata: dict[str, Any] | None = None
 
 
 class ResetForRetry(BaseModel):
-    """Run a step in `error` again, its attempts counted from zero."""
+    """Action that runs a step in `error` again with its attempts counted from zero."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -74,7 +74,7 @@ class ResetForRetry(BaseModel):
 
 
 class ResolveManually(BaseModel):
-    """Take a step as done, without a result."""
+    """Action that marks a step as done without a result."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -84,7 +84,7 @@ class ResolveManually(BaseModel):
 
 
 class CompleteManually(BaseModel):
-    """Take a step as done, with a result."""
+    """Action that marks a step as done with a result."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -95,13 +95,13 @@ class CompleteManually(BaseModel):
 
 
 class StepManualAction(RootModel[ResetForRetry | ResolveManually | CompleteManually]):
-    """What an operator does to a step; `action_type` says which."""
+    """Operator action on a step, selected by `action_type`."""
 
     root: ResetForRetry | ResolveManually | CompleteManually = Field(discriminator="action_type")
 
 
 class StepAuditResponse(BaseModel):
-    """One stored result of a step, with who stored it."""
+    """Stored result of a step and the worker that stored it."""
 
     audit_uuid: str
     workflow_step_uuid: str

@@ -1,4 +1,4 @@
-"""Tasks in requests and answers."""
+"""Schemas of tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ ON_DUPLICATE: dict[str, OnDuplicate] = {"refuse": "refuse", "return_existing": "
 
 
 class DescribedTask(BaseModel):
-    """A task that is asked for. The template is `name` or `template_name`, its input `context` or `configuration`."""
+    """Description of a task to create. The template is `name` or `template_name`, its input `context` or
+    `configuration`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,21 +57,21 @@ class DescribedTask(BaseModel):
 
     @property
     def template(self) -> str:
-        """The name of the template."""
+        """Name of the template."""
         return self.name or self.template_name or ""
 
     @property
     def input(self) -> Any:
-        """The context of the task."""
+        """Input of the task."""
         given = self.context if self.context is not None else self.configuration
         return {} if given is None else given
 
     def order(
         self, caller: str | None = None, trace: TraceContext | None = None, idempotency_key: str | None = None
     ) -> TemplateSubmission:
-        """As the services take it. The known `caller` is the initiator where the request names none.
+        """Return the request in the form of the services; an authenticated `caller` is the default initiator.
 
-        `idempotency_key` is that of the request's header. Raises `UsageError` where the body has another one.
+        `idempotency_key` is that of the request's header. Raises `UsageError` if the body has another one.
         """
         if idempotency_key is not None and self.idempotency_key not in (None, idempotency_key):
             raise UsageError(
@@ -94,7 +95,7 @@ class DescribedTask(BaseModel):
 
 
 class TaskRequest(DescribedTask):
-    """A task to create. The template is `name` or `template_name`, its input `context` or `configuration`."""
+    """Task to create. The template is `name` or `template_name`, its input `context` or `configuration`."""
 
     on_duplicate: Literal["refuse", "return_existing"] = Field(
         "refuse", description="Answer with the existing task of that identity, in place of 409."
@@ -102,13 +103,13 @@ class TaskRequest(DescribedTask):
 
 
 class QueuedRequest(DescribedTask):
-    """A task that an orchestrator is asked for. The template is `name` or `template_name`."""
+    """Task requested from an orchestrator. The template is `name` or `template_name`."""
 
     task_uuid: UUID | None = Field(None, description="Of a request whose answer was lost: it stays one task.")
 
 
 class TaskRequested(BaseModel):
-    """The identifier that the task will have; `status` is `requested`."""
+    """Identifier that the task will have; `status` is `requested`."""
 
     task_uuid: str
     status: Literal["requested"] = "requested"
@@ -119,7 +120,7 @@ def _text(value: UUID | None) -> str | None:
 
 
 class TaskBatch(BaseModel):
-    """Tasks to create, each with an answer of its own."""
+    """Tasks to create, each with its own answer."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -128,7 +129,7 @@ class TaskBatch(BaseModel):
 
 
 class TaskResponse(BaseModel):
-    """A task with its progress; its steps where one task was asked for. Times are ISO 8601 in UTC."""
+    """Task with its progress; lists omit the steps. Times are ISO 8601 in UTC."""
 
     task_uuid: str
     name: str
@@ -164,7 +165,7 @@ class TaskResponse(BaseModel):
 
 
 class TaskCreated(TaskResponse):
-    """A task that was created, or that existed and was asked for (`created` is false)."""
+    """Created task, or the existing one that the request asked for (`created` is false)."""
 
     step_count: int
     message: str
@@ -172,13 +173,13 @@ class TaskCreated(TaskResponse):
 
 
 class TaskCancelled(TaskResponse):
-    """A task that was cancelled, and the state that it was in."""
+    """Cancelled task and its previous state."""
 
     previous_status: str
 
 
 class BatchAnswer(BaseModel):
-    """What became of one task of a batch: a task, or a problem."""
+    """Result for one task of a batch: a task or a problem."""
 
     index: int
     status: int
@@ -189,7 +190,7 @@ class BatchAnswer(BaseModel):
 
 
 class BatchResponse(BaseModel):
-    """The answers in the order of the request."""
+    """Results in the order of the request."""
 
     results: list[BatchAnswer]
     created: int
@@ -214,14 +215,14 @@ class PaginationInfo(BaseModel):
 
 
 class TaskListResponse(BaseModel):
-    """A page of tasks, without their steps."""
+    """Page of tasks without their steps."""
 
     tasks: list[TaskResponse]
     pagination: PaginationInfo
 
 
 class TaskContextResponse(BaseModel):
-    """What a task was given, and how it stands."""
+    """Input of a task and its progress."""
 
     task_uuid: str
     named_task_uuid: str
@@ -241,7 +242,7 @@ class TaskContextResponse(BaseModel):
 
 
 class StepDetails(BaseModel):
-    """A step of a task, with what it brought."""
+    """Step of a task with its result."""
 
     step_uuid: str
     name: str
@@ -253,7 +254,7 @@ class StepDetails(BaseModel):
 
 
 class Transition(BaseModel):
-    """A change of state; of the task where `step` is null."""
+    """State change of a step, or of the task if `step` is null."""
 
     step: str | None
     from_state: str | None
@@ -262,7 +263,7 @@ class Transition(BaseModel):
 
 
 class TaskDetailsResponse(BaseModel):
-    """A task with the results of its steps and everything that happened."""
+    """Task with the results of its steps and its complete history."""
 
     task: TaskResponse
     steps: list[StepDetails]

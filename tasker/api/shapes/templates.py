@@ -1,4 +1,4 @@
-"""Templates in requests and answers."""
+"""Schemas of templates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasker.api.shapes.texts import Name
 
 
 class TemplateSummary(BaseModel):
-    """A registered template."""
+    """Registered template."""
 
     namespace: str
     name: str
@@ -40,7 +40,7 @@ class TemplateListResponse(BaseModel):
 
 
 class StepDefinition(BaseModel):
-    """A step of a template."""
+    """Step of a template."""
 
     name: str
     description: str | None = None
@@ -52,7 +52,7 @@ class StepDefinition(BaseModel):
 
 
 class TemplateDetail(BaseModel):
-    """A template: its steps in topological order, and all of it as it was compiled (`configuration`)."""
+    """Template with its steps in topological order and its compiled form (`configuration`)."""
 
     namespace: str
     name: str
@@ -74,7 +74,7 @@ class TemplateText(BaseModel):
 
 
 class Diagnosis(BaseModel):
-    """A problem in a template's text."""
+    """Problem in the text of a template."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -84,7 +84,7 @@ class Diagnosis(BaseModel):
 
 
 class RegisteredTemplate(BaseModel):
-    """A template that was registered, or (`validate_only`) could be."""
+    """Registered template, or, with `validate_only`, one that could be registered."""
 
     namespace: str
     name: str
@@ -93,7 +93,7 @@ class RegisteredTemplate(BaseModel):
 
 
 class RegistrationResponse(BaseModel):
-    """What was registered, and warnings."""
+    """Registered templates and warnings."""
 
     registered: bool
     templates: list[RegisteredTemplate]
@@ -101,7 +101,7 @@ class RegistrationResponse(BaseModel):
 
 
 class TemplateValidationResponse(BaseModel):
-    """Whether live workers have every handler of a template."""
+    """Result of checking that live workers have every handler of a template."""
 
     valid: bool
     errors: list[str]
@@ -113,7 +113,8 @@ GraphFormat = Literal["json", "mermaid", "dot", "text"]
 
 
 class GraphNode(BaseModel):
-    """A step; `level` is its longest distance from a root, `static` false for one that only an expansion creates."""
+    """Step of the graph; `level` is its longest distance from a root, `static` is false if only an expansion creates
+    it."""
 
     name: str
     type: str
@@ -122,14 +123,14 @@ class GraphNode(BaseModel):
 
 
 class GraphEdge(BaseModel):
-    """`to_step` waits for `from_step`."""
+    """Dependency of `to_step` on `from_step`."""
 
     from_step: str
     to_step: str
 
 
 class TemplateGraph(BaseModel):
-    """The steps of a template and who waits for whom."""
+    """Steps of a template and the dependencies between them."""
 
     nodes: list[GraphNode]
     edges: list[GraphEdge]

@@ -1,4 +1,4 @@
-"""Texts that a database can keep, and moments."""
+"""Field types for texts that PostgreSQL can store, and for times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
 
 def storable_text(value: str) -> str:
-    """The text. Raises `ValueError` for one that holds a NUL character or half of a character (a lone surrogate)."""
+    """Return the text. Raises `ValueError` if it contains a NUL character or half a character (a lone surrogate)."""
     if "\0" in value:
         raise ValueError("holds a NUL character")
     if not value.isascii():
@@ -25,7 +25,7 @@ Text = Annotated[str, Field(max_length=1024), AfterValidator(storable_text)]
 
 
 def _no_number(value: Any) -> Any:
-    """A number would be read as seconds since 1970, which the description does not offer."""
+    """Reject numbers, which pydantic would read as seconds since 1970: the description does not offer that."""
     try:
         float(value)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The headers of requests that create tasks."""
+"""Headers of requests that create tasks."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from tasker.contracts.tracing import TraceContext, accepted
 
 
 class TraceHeaders(BaseModel):
-    """The place in a trace of who asks. As the standard wants it, headers that say nothing sensible are as none."""
+    """Trace context of the caller; invalid headers are ignored, as the standard requires."""
 
     traceparent: str | None = Field(None, description="W3C Trace Context: kept with the task.")
     tracestate: str | None = Field(None, description="What the tracing systems on the way have added.")
 
     @property
     def context(self) -> TraceContext | None:
-        """The place, None without one."""
+        """Trace context, or None without a valid one."""
         return accepted(self.traceparent, self.tracestate)
 
 
 class SubmissionHeaders(TraceHeaders):
-    """The headers of a request for one task."""
+    """Headers of a request for one task."""
 
     idempotency_key: str | None = Field(
         None, min_length=1, max_length=255, description="The same as `idempotency_key` in the body."

@@ -1,4 +1,4 @@
-"""The pages by subject."""
+"""Pages of the web UI, one module per subject."""
 
 from tasker.web.routes import (
     bulk,
@@ -39,4 +39,4 @@ SUBJECTS = (
     static_files,
     unknown,
 )
-"""Each has `routes`. The last one answers what no other one knows."""
+"""Modules with `routes`. The last one answers unknown addresses."""

@@ -1,7 +1,8 @@
-"""The same done to many tasks: first what it will be, then a portion at a time, until all are dealt with.
+"""Bulk actions: a preview, then one portion of tasks per request until all are processed.
 
-What remains stands in the form of the page, not in the server: it may be stopped, closed or restarted at any time, and
-goes on where it was. What is done is done, and kept with who did it like any other action.
+The remaining tasks are stored in the form of the page, not in the server: the server may be stopped or restarted and
+the page closed at any time, and the action continues where it was. Each completed action is recorded in the audit log
+like any other.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ async def preview(
     task: Annotated[list[str], Query(max_length=200)] = [],  # noqa: B006
     all_: Annotated[str, Query(alias="all", max_length=3)] = "",
 ) -> Response:
-    """What would be done, and to which tasks; nothing is changed."""
+    """Show the action and the tasks that it would change; change nothing."""
     wanted = _wanted(request, action)
     tasks = await _matching(request) if all_ else [checked(each) for each in task]
     if not tasks:
@@ -55,7 +56,7 @@ async def preview(
 
 @routes.post("/tasks/bulk", **needs(Permission.TASKS_LIST, confines=True, operates=True, several=True))
 async def go_on(request: Request) -> Response:
-    """Deal with the next tasks; the page says how far it is, and goes on by itself where scripts run."""
+    """Process the next tasks and show the progress; with scripts the page continues by itself."""
     form = sent(request)
     wanted, reason = _wanted(request, form.text("action")), form.required("reason", "a reason")
     left = [checked(each) for each in form.text("left").split()]
@@ -77,7 +78,8 @@ async def go_on(request: Request) -> Response:
 
 
 def _wanted(request: Request, action: str) -> BulkRequest:
-    """Raises `UsageError`, and `NotPermitted` for what the caller may do nowhere."""
+    """Return the requested action. Raises `UsageError` if it is unknown, `NotPermitted` if the caller has no permission
+    for it."""
     if action not in ACTIONS:
         raise UsageError(f"there is no action {action!r} for many tasks", hint=f"one of {', '.join(ACTIONS)}")
     wanted = ACTIONS[Action(action)]
@@ -93,7 +95,7 @@ async def _matching(request: Request) -> list[str]:
 
 
 async def _views(request: Request, tasks: list[str]) -> list[dict[str, Any]]:
-    """Those that exist, and that the caller may see."""
+    """Return the tasks that exist and that the caller may see."""
     where = namespaces_of(request)
     found = await program_of(request).views.some(tasks)
     return [each for each in found if where is None or each["namespace"] in where]
@@ -112,7 +114,7 @@ async def _one(request: Request, wanted: BulkRequest, task: str, reason: str) ->
 
 
 def _progress(form: Form) -> BulkProgress:
-    """How far it was, by the page that was sent."""
+    """Return the progress stored in the submitted page."""
     numbers = [form.text(name, "0") for name in ("total", "succeeded", "refused")]
     if not all(each.isdecimal() and len(each) <= 6 for each in numbers):
         raise UsageError("the form cannot be read", hint="begin again from the list")

@@ -1,4 +1,4 @@
-"""One dead letter: what was known of its task then, how that stands now, who looked and what they found."""
+"""Page of one dead letter: the snapshot of its task, the task's current state and the investigation."""
 
 from __future__ import annotations
 
@@ -32,20 +32,19 @@ TYPED = ("status", "notes", "reason")
 
 @routes.get("/dead-letters/entries/{entry}", **needs(Permission.DLQ_READ, confines=True))
 async def show_entry(request: Request, entry: str) -> Response:
-    """One entry."""
     return await _page(request, await own_entry(request, entry))
 
 
 @routes.get("/dead-letters/tasks/{uuid}", **needs(Permission.DLQ_READ))
 async def find_entry(request: Request, uuid: str) -> Response:
-    """The newest entry of a task."""
+    """Redirect to the newest entry of a task."""
     found = await program_of(request).dead_letters.of_task(uuid)
     return redirect(request, f"dead-letters/entries/{found.dlq_entry_uuid}")
 
 
 @routes.post("/dead-letters/entries/{entry}/update", **CHANGE)
 async def update_entry(request: Request, entry: str) -> Response:
-    """Keep what was found, and close the entry, or open it again. Its task stays as it is."""
+    """Store the result of the investigation and close or reopen the entry. Its task stays unchanged."""
 
     async def act(form: Form, found: DeadLetter) -> str:
         status = form.text("status") or found.resolution_status
@@ -61,7 +60,7 @@ async def update_entry(request: Request, entry: str) -> Response:
 
 @routes.post("/dead-letters/entries/{entry}/retry", **needs(Permission.STEPS_RESOLVE, confines=True, operates=True))
 async def retry(request: Request, entry: str) -> Response:
-    """Let the failed steps of its task run again, and close the entry."""
+    """Run the failed steps of the entry's task again and close the entry."""
 
     async def act(form: Form, found: DeadLetter) -> str:
         reason, letters = form.required("reason", "a reason"), program_of(request).dead_letters
@@ -77,7 +76,7 @@ async def retry(request: Request, entry: str) -> Response:
 
 @routes.post("/dead-letters/open", **CHANGE)
 async def open_entry(request: Request) -> Response:
-    """Put a task on the list by hand; the task itself goes on."""
+    """Add a dead letter for a task as an operator; the task itself continues."""
     form = sent(request)
     task = checked(form.required("task", "a task"))
     await require_task(request, task)
@@ -91,7 +90,7 @@ Act = Callable[[Form, DeadLetter], Awaitable[str]]
 
 
 async def _done_or_told(request: Request, entry: str, act: Act) -> Response:
-    """Do it; else the page of the entry with what was wrong, and with what was typed."""
+    """Perform the action; if it fails, show the entry again with the error and the typed values."""
     form, found = sent(request), await own_entry(request, entry)
     try:
         message = await act(form, found)
@@ -125,7 +124,7 @@ async def _page(request: Request, found: DeadLetter, status: int = 200, **told: 
 
 
 async def _task(request: Request, found: DeadLetter) -> TaskReport | None:
-    """Its task as it stands now; None: it has been deleted, or may not be read."""
+    """Return the current state of the entry's task, or None if it was deleted or the caller may not read it."""
     where = caller_of(request).namespaces(Permission.TASKS_READ)
     if found.current_state is None or not caller_of(request).may(Permission.TASKS_READ):
         return None

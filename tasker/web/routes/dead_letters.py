@@ -1,4 +1,4 @@
-"""Tasks that need a person: the most urgent first, those that failed alike, all of them, and those that are near."""
+"""Lists of dead letters: most urgent first, grouped by failure, all entries, and tasks that are nearly stale."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUEUED, GROUPED, PER_PAGE, HOURS = 100, 50, 50, 24
 
 @routes.get("/dead-letters", **READ)
 async def show_queue(request: Request, namespace: Name = "") -> Response:
-    """What to look at next: pending entries, the most urgent first."""
+    """Show pending entries, most urgent first."""
     service = program_of(request).dead_letters
     where = _within(request, namespace)
     caller = caller_of(request)
@@ -42,7 +42,7 @@ async def show_queue(request: Request, namespace: Name = "") -> Response:
 
 @routes.get("/dead-letters/groups", **READ)
 async def show_groups(request: Request, namespace: Name = "") -> Response:
-    """Pending entries by what failed, the largest group first."""
+    """Show pending entries grouped by failure, largest group first."""
     service, where = program_of(request).dead_letters, _within(request, namespace)
     found = [asdict(each) for each in await service.groups(limit=GROUPED, namespaces=where)]
     groups = await redact_failures(request, found, lambda group: group["namespaces"])
@@ -53,7 +53,7 @@ async def show_groups(request: Request, namespace: Name = "") -> Response:
 
 @routes.get("/dead-letters/entries", **READ)
 async def list_entries(request: Request, after: Annotated[str, Query(max_length=36)] = "") -> Response:
-    """All entries, the newest first."""
+    """Show all entries, newest first."""
     search, service = EntrySearch.of(request.query_params), program_of(request).dead_letters
     where = namespaces_of(request)
     found = await service.list(**search.filters, limit=PER_PAGE + 1, after=after or None, namespaces=where)
@@ -74,13 +74,13 @@ async def list_entries(request: Request, after: Annotated[str, Query(max_length=
 
 @routes.get("/dead-letters/stale", **READ)
 async def show_staleness(request: Request, namespace: Name = "") -> Response:
-    """Open tasks that are near the limit after which they are stale, or beyond it."""
+    """Show open tasks that are near or beyond the staleness limit."""
     found = await program_of(request).dead_letters.staleness(limit=QUEUED, namespaces=_within(request, namespace))
     return page(request, "dead_letters/stale.html", tasks=found, namespace=namespace, most=QUEUED)
 
 
 def _within(request: Request, namespace: str) -> list[str] | None:
-    """The namespaces that are looked at; None: all of them."""
+    """Return the namespaces to show, or None for all."""
     where = namespaces_of(request)
     if not namespace:
         return None if where is None else sorted(where)

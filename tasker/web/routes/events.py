@@ -1,4 +1,4 @@
-"""What steps publish, and how far those are who read it."""
+"""Page of published domain events and of the positions of their subscribers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ async def list_events(
     withheld: Annotated[str, Query(max_length=3)] = "",
     after: Annotated[int | None, Query(ge=0, le=MAX_POSITION)] = None,
 ) -> Response:
-    """The newest events, or those behind a position; with `withheld` those that were not published, and why."""
+    """Show the newest events or those after a position; with `withheld`, those that were not published, with the
+    reason."""
     which = EventFilter(name.split(), namespace or None, task or None, correlation or None)
     service, where = program_of(request).domain_events, namespaces_of(request)
     words = {"name": name, "namespace": namespace, "task": task, "correlation": correlation, "withheld": withheld}
@@ -66,7 +67,7 @@ async def list_events(
 
 @routes.post("/events/subscribers/{name}/replay", **CHANGE)
 async def replay(request: Request, name: str) -> Response:
-    """Let a subscriber read again."""
+    """Move a subscriber back so that it reads events again."""
     form, service = sent(request), program_of(request).domain_events
     after, since = form.text("after"), form.text("since")
     if after and not (after.isdecimal() and int(after) <= MAX_POSITION):
@@ -78,7 +79,7 @@ async def replay(request: Request, name: str) -> Response:
 
 @routes.post("/events/subscribers/{name}/retry", **CHANGE)
 async def retry(request: Request, name: str) -> Response:
-    """Let a subscriber try again what it has put aside."""
+    """Retry the events that a subscriber has quarantined."""
     one = sent(request).text("event")
     number = await program_of(request).domain_events.deliveries.retry(name, [one] if one else None)
     return redirect(request, "events", f"{name} tries {counted(number, 'event')} again.")

@@ -1,4 +1,4 @@
-"""Queues, workers, the broker, pauses: what waits where, who takes it, what holds it."""
+"""Page of queues, workers, the broker and pauses."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def _broker(program: ServerServices, namespaces: Sequence[str]) -> tuple[B
 
 @routes.get("/fleet/{worker}", **needs(Permission.SYSTEM_HANDLERS_READ))
 async def show_process(request: Request, worker: str) -> Response:
-    """One process: what it serves, and the steps that it runs."""
+    """Show one process: the templates and handlers that it serves and the steps that it runs."""
     program = program_of(request)
     steps = await program.fleet.in_flight(worker)
     processes = [each for each in await program.workers.list(stopped=True) if each.worker == worker]
@@ -91,7 +91,7 @@ async def show_process(request: Request, worker: str) -> Response:
 
 @routes.post("/fleet/pause", **CHANGE)
 async def pause(request: Request) -> Response:
-    """Let nothing more start of a namespace, template, step, task or queue."""
+    """Pause a namespace, template, step, task or queue: nothing more of it starts."""
     form = sent(request)
     try:
         target = await _target(request, form.text("what"), form.required("name", "what to pause"))
@@ -110,7 +110,6 @@ async def pause(request: Request) -> Response:
 
 @routes.post("/fleet/resume", **CHANGE)
 async def resume(request: Request) -> Response:
-    """End a pause."""
     form = sent(request)
     target = await _target(request, form.text("what"), form.required("name", "what to resume"))
     held = await program_of(request).pauses.resume(target, actor=actor_of(request), reason=form.text("reason"))
@@ -120,7 +119,7 @@ async def resume(request: Request) -> Response:
 
 
 async def _target(request: Request, kind: str, name: str) -> PauseTarget:
-    """What a form means. Raises `NotPermitted` for what is not of the caller's namespaces."""
+    """Return the target named by a form. Raises `NotPermitted` if it is outside of the caller's namespaces."""
     if kind not in KINDS:
         raise UsageError(f"{kind!r} cannot be paused", hint=f"one of {', '.join(KINDS)}")
     target = PauseTarget.of(name) if kind == "namespace" else PauseTarget.of(**{kind: name})

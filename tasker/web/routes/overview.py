@@ -1,4 +1,4 @@
-"""The first page: how the fleet does, and what needs a person."""
+"""Overview page: the state of the fleet and the problems that need an operator."""
 
 from __future__ import annotations
 

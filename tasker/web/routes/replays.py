@@ -1,4 +1,4 @@
-"""Replays of dead letters: what one would do, beginning it, and following it."""
+"""Replays of dead letters: preview, start and progress."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ LISTED = 100
 
 @routes.get("/dead-letters/replays", **READS)
 async def list_replays(request: Request) -> Response:
-    """Replays, the newest first."""
+    """Show replays, newest first."""
     found = await program_of(request).replays.list(limit=LISTED)
     return page(request, "dead_letters/replays.html", replays=[ReplayCourse(each) for each in found], most=LISTED)
 
 
 @routes.get("/dead-letters/replay", **needs(Permission.STEPS_RESOLVE))
 async def preview(request: Request) -> Response:
-    """What a replay would do; nothing is changed."""
+    """Show the effect of a replay; change nothing."""
     search = ReplaySearch.of(request.query_params)
     return await _plan(request, search, rate_of(request.query_params.get("rate", "")))
 
 
 @routes.post("/dead-letters/replay", **RESETS)
 async def begin(request: Request) -> Response:
-    """Begin a replay: every process that sweeps goes on with it."""
+    """Start a replay; every sweeping process continues it."""
     form = sent(request)
     search = ReplaySearch.of({name: form.text(name) for name in form.fields})
     try:
@@ -67,7 +67,7 @@ async def begin(request: Request) -> Response:
 
 @routes.get("/dead-letters/replays/{replay}", **READS)
 async def show_replay(request: Request, replay: str) -> Response:
-    """How far it has come."""
+    """Show the progress of a replay."""
     service = program_of(request).replays
     found = await service.get(replay)
     skipped = await service.skipped(replay, limit=LISTED) if found.skipped else []
@@ -76,7 +76,7 @@ async def show_replay(request: Request, replay: str) -> Response:
 
 @routes.post("/dead-letters/replays/{replay}/{action}", **RESETS)
 async def steer(request: Request, replay: str, action: str) -> Response:
-    """Pause it, go on with it, or end it."""
+    """Pause, resume or cancel a replay."""
     if action not in STEERED:
         raise UsageError(f"a replay cannot be made to {action}", hint=f"one of {', '.join(STEERED)}")
     state, message = STEERED[action]

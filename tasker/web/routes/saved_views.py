@@ -1,4 +1,4 @@
-"""Keeping the filters of a list under a name, for everybody."""
+"""Saved views: filters of a task list stored under a name, for everyone."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ CHANGES = needs(Permission.TASKS_VIEWS_CHANGE, operates=True)
 
 @routes.post("/tasks/views", **CHANGES)
 async def save(request: Request) -> Response:
-    """Keep the filters of the page that sent it."""
+    """Save the filters of the submitting page."""
     form = sent(request)
-    words = Search.read(dict(parse_qsl(form.text("address")))).words  # what is no filter is left out
+    words = Search.read(dict(parse_qsl(form.text("address")))).words  # words that are no filters are left out
     name = form.required("name", "a name")
     await program_of(request).saved_views.save(name, Search.read(words).address, by=actor_of(request))
     return redirect(request, "tasks", f"The view “{name}” is saved.", **words)
@@ -29,7 +29,6 @@ async def save(request: Request) -> Response:
 
 @routes.post("/tasks/views/remove", **CHANGES)
 async def remove(request: Request) -> Response:
-    """Forget a view."""
     name = sent(request).required("name", "a name")
     removed = await program_of(request).saved_views.remove(name)
     return redirect(request, "tasks", f"The view “{name}” is removed." if removed else f"There is no view “{name}”.")

@@ -1,4 +1,4 @@
-"""How this server is set up, which plugins it has, what is wrong with the fleet, who did what."""
+"""Configuration of this server, its plugins, problems of the fleet, and the audit log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PER_PAGE = 100
 async def show_settings(
     request: Request, q: Word = "", all_: Annotated[str, Query(alias="all", max_length=3)] = ""
 ) -> Response:
-    """The configuration of this server with where each value is from; plugins; versions of the fleet."""
+    """Show the configuration with the source of each value, the plugins, and the versions of the fleet."""
     options: Options = request.app.state.options
     shown = await asyncio.to_thread(options.shown) if options.shown else None
     settings = [each for each in (shown.settings if shown else ()) if _matches(each, q, bool(all_ or q))]
@@ -51,7 +51,7 @@ def _matches(each: Any, words: str, every: bool) -> bool:
 
 
 def _permissions(request: Request) -> list[tuple[str, str, str]]:
-    """Each permission with its meaning, and where the caller has it; empty: nowhere."""
+    """Return each permission with its meaning and the namespaces in which the caller has it; empty means nowhere."""
     caller, rows = caller_of(request), []
     for permission, meaning in MEANINGS.items():
         where = caller.namespaces(permission) if caller.may(permission) else frozenset()
@@ -61,7 +61,7 @@ def _permissions(request: Request) -> list[tuple[str, str, str]]:
 
 @routes.get("/settings/doctor", **needs(Permission.SYSTEM_ANALYTICS_READ))
 async def show_findings(request: Request) -> Response:
-    """What is wrong with the fleet and its database, found anew each time."""
+    """Show problems of the fleet and its database, checked on every request."""
     problem = None
     found: Any = []
     try:
@@ -73,7 +73,7 @@ async def show_findings(request: Request) -> Response:
 
 @routes.get("/settings/actions", **needs(Permission.SYSTEM_ACTIONS_READ))
 async def show_actions(request: Request, actor: Word = "", since: Word = "") -> Response:
-    """Who did what by hand."""
+    """Show the audit log of operator actions."""
     after: datetime | None = moment_of(since) if since else None
     found = await program_of(request).operator_log.list(actor=actor or None, since=after, limit=PER_PAGE)
     return page(request, "settings/actions.html", actions=found, actor=actor, since=since, most=PER_PAGE)

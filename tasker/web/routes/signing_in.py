@@ -1,4 +1,4 @@
-"""Signing in with an API key or a token, and out again."""
+"""Signing in with an API key or a token, and signing out."""
 
 from __future__ import annotations
 

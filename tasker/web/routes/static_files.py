@@ -1,4 +1,4 @@
-"""Style, scripts and pictures of the pages; open to everybody, they say nothing of this deployment."""
+"""Styles, scripts and images of the pages; open to everyone because they contain nothing about this deployment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ KEPT = "public, max-age=31536000, immutable"
 
 @routes.get("/static/{given}/{name:path}")
 async def get_file(request: Request, given: str, name: str) -> Response:
-    """One file. Below a revision that is not ours it is shown, and not kept: two releases are side by side."""
+    """Return one file.
+
+    A file requested under another revision is served without caching: two releases may run side by side.
+    """
     path = (FOLDER / name).resolve()
     if not path.is_relative_to(FOLDER) or not path.is_file():
         raise HTTPException(404, f"there is no file {name}")

@@ -1,4 +1,4 @@
-"""Submitting a task by a form that its template's schema makes."""
+"""Form that submits a task, generated from the input schema of its template."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OTHERS = ("priority", "tags", "reason", "idempotency_key", "correlation_id")
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A form as it was sent: the input by pointer and as a value, the other fields, what is wrong by pointer."""
+    """Submitted form: the input by JSON pointer and as a value, the other fields, and the problems by JSON pointer."""
 
     typed: dict[str, str]
     context: dict[str, Any]
@@ -43,21 +43,21 @@ class Filled:
 
 @routes.get(SUBMIT, **CREATES)
 async def show_form(request: Request, namespace: str, name: str, version: str) -> Response:
-    """The form, with the defaults of the schema."""
+    """Show the form with the defaults of the schema."""
     plan = (await program_of(request).plans.find(namespace, name, version)).plan
     return _page(request, plan, Filled({}, {}, {}, {}))
 
 
 @routes.post(SUBMIT + "/check", **CREATES)
 async def check(request: Request, namespace: str, name: str, version: str) -> Response:
-    """What the validator says of what is typed so far; nothing is submitted."""
+    """Show the validator's problems with the values typed so far; submit nothing."""
     plan = (await program_of(request).plans.find(namespace, name, version)).plan
     return _page(request, plan, _with_problems(plan, _filled(plan, sent(request))))
 
 
 @routes.post(SUBMIT, **CREATES)
 async def submit(request: Request, namespace: str, name: str, version: str) -> Response:
-    """Create the task; else the form with what is wrong, and with what was typed."""
+    """Create the task; if that fails, show the form again with the problems and the typed values."""
     program = program_of(request)
     plan = (await program.plans.find(namespace, name, version)).plan
     filled = _filled(plan, sent(request))
@@ -84,7 +84,7 @@ def _filled(plan: Plan, form: Form) -> Filled:
 
 
 def _with_problems(plan: Plan, filled: Filled) -> Filled:
-    """With what the validator says, the same words as of the API and the command line."""
+    """Return the form with the validator's problems, worded as by the API and the command line."""
     from tasker.template.schema.check import check_input
 
     told = {pointer(each.path): each.message for each in reversed(check_input(plan, filled.context))}

@@ -1,4 +1,4 @@
-"""One task: how it stands, why it does not move, what may be done."""
+"""Page of one task: its state, why it does not proceed, and the available actions."""
 
 from __future__ import annotations
 
@@ -48,13 +48,14 @@ async def show_task(
     level: Level = "debug",
     first: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> Response:
-    """A task; with `step` one of its steps beside it. Its table of steps begins at row `first`."""
+    """Show a task, with one of its steps in a side panel if `step` is given. The table of steps begins at row
+    `first`."""
     return await task_page(request, uuid, view=view, step=step, level=level, first=first)
 
 
 @routes.get("/tasks/{uuid}/events", **needs(Permission.TASKS_READ))
 async def follow_task(request: Request, uuid: str) -> Response:
-    """What happens to the task, as the API tells it: the page looks again when something has."""
+    """Stream the task's events like the API; the page refreshes after each."""
     return await get_events(request, uuid, request.headers.get("last-event-id"), request.query_params.get("after"))
 
 
@@ -74,7 +75,7 @@ async def task_page(
     first: int = 0,
     **values: Any,
 ) -> Response:
-    """The page of a task; `values`: what became of an action (`status`, `problem`, `typed`)."""
+    """Return the page of a task; `values` are the results of an action (`status`, `problem`, `typed`)."""
     program = program_of(request)
     report = await covered_report(request, uuid)
     drawer = await _drawer(request, report, step) if step else None
@@ -116,7 +117,7 @@ async def task_page(
 
 
 async def _standing(request: Request, report: TaskReport) -> tuple[Explanation | None, Pause | None]:
-    """Why it does not go on, and its own pause; nothing of a task that has ended."""
+    """Return the reasons why the task does not proceed and its pause; neither for a task that has ended."""
     if report.finished:
         return None, None
     program, uuid = program_of(request), report.task_uuid
@@ -124,7 +125,7 @@ async def _standing(request: Request, report: TaskReport) -> tuple[Explanation |
 
 
 async def covered_report(request: Request, uuid: str) -> TaskReport:
-    """The task, without what the caller may not read."""
+    """Return the report of a task, redacted for the caller."""
     found = await program_of(request).tasks.report(uuid)
     plain = await redact_answer(request, uuid, found)
     if isinstance(plain, TaskReport):
@@ -144,7 +145,8 @@ async def _lines(request: Request, uuid: str, step: str, level: str) -> Any:
 
 
 async def _drawer(request: Request, report: TaskReport, name: str) -> dict[str, Any] | None:
-    """A step with what it was given, its attempts, its lines; None: the task has no such step."""
+    """Return the details of a step: inputs, attempts, log lines; None if the task has no such step or access is not
+    permitted."""
     found = report.steps.get(name)
     if found is None or not caller_of(request).may(Permission.STEPS_READ):
         return None

@@ -1,4 +1,4 @@
-"""What a person does to a task and its steps: the same services, permissions and records as over the API."""
+"""Operator actions on a task and its steps, with the same services, permissions and audit log as the API."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAUSE = needs(Permission.SYSTEM_PAUSES_CHANGE, operates=True)
 
 @routes.post("/tasks/{uuid}/cancel", **needs(Permission.TASKS_CANCEL, operates=True))
 async def cancel(request: Request, uuid: str) -> Response:
-    """Cancel a task and every step of it that has not ended."""
+    """Cancel a task and all its steps that have not ended."""
 
     async def act(form: Form) -> Response:
         await program_of(request).tasks.cancel(
@@ -42,7 +42,7 @@ async def cancel(request: Request, uuid: str) -> Response:
 
 @routes.post("/tasks/{uuid}/retry", **MEND)
 async def retry(request: Request, uuid: str) -> Response:
-    """Let every failed step run again."""
+    """Run every failed step again."""
 
     async def act(form: Form) -> Response:
         reason = form.required("reason", "a reason")
@@ -71,7 +71,7 @@ async def rerun(request: Request, uuid: str) -> Response:
 
 @routes.post("/tasks/{uuid}/pause", **PAUSE)
 async def pause(request: Request, uuid: str) -> Response:
-    """Let nothing more of a task start."""
+    """Pause a task: nothing more of it starts."""
 
     async def act(form: Form) -> Response:
         target, reason = PauseTarget.of(task=uuid), form.required("reason", "a reason")
@@ -84,8 +84,6 @@ async def pause(request: Request, uuid: str) -> Response:
 
 @routes.post("/tasks/{uuid}/resume", **PAUSE)
 async def resume(request: Request, uuid: str) -> Response:
-    """End the pause of a task."""
-
     async def act(form: Form) -> Response:
         target = PauseTarget.of(task=uuid)
         held = await program_of(request).pauses.resume(target, actor=actor_of(request), reason=form.text("reason"))
@@ -97,7 +95,7 @@ async def resume(request: Request, uuid: str) -> Response:
 
 @routes.post("/tasks/{uuid}/reset-step", **MEND)
 async def reset_step(request: Request, uuid: str) -> Response:
-    """Let one failed step run again."""
+    """Run one failed step again."""
 
     async def act(form: Form) -> Response:
         step, reason = form.required("step", "a step"), form.required("reason", "a reason")
@@ -109,7 +107,7 @@ async def reset_step(request: Request, uuid: str) -> Response:
 
 @routes.post("/tasks/{uuid}/resolve-step", **MEND)
 async def resolve_step(request: Request, uuid: str) -> Response:
-    """Take a step as done, without a result."""
+    """Mark a step as done without a result."""
 
     async def act(form: Form) -> Response:
         step, reason = form.required("step", "a step"), form.required("reason", "a reason")
@@ -121,7 +119,7 @@ async def resolve_step(request: Request, uuid: str) -> Response:
 
 @routes.post("/tasks/{uuid}/complete-step", **MEND)
 async def complete_step(request: Request, uuid: str) -> Response:
-    """Take a step as done, with a result."""
+    """Mark a step as done with a result."""
 
     async def act(form: Form) -> Response:
         step, reason = form.required("step", "a step"), form.required("reason", "a reason")
@@ -133,7 +131,7 @@ async def complete_step(request: Request, uuid: str) -> Response:
 
 
 async def redirect_or_error(request: Request, uuid: str, act: Callable[[Form], Awaitable[Response]]) -> Response:
-    """Do it; else the page of the task with what was wrong, and with what was typed."""
+    """Perform the action; if it fails, show the task again with the error and the typed values."""
     form = sent(request)
     try:
         return await act(form)
@@ -147,7 +145,7 @@ async def redirect_or_error(request: Request, uuid: str, act: Callable[[Form], A
 
 
 def json_object(text: str, what: str) -> dict[str, Any]:
-    """An object from its JSON text. Raises `UsageError` that says where the text is wrong."""
+    """Return the object of a JSON text. Raises `UsageError` with the location of the error."""
     try:
         found = parse_json(text)
     except RepeatedKey as error:

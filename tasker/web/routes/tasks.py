@@ -1,4 +1,4 @@
-"""Tasks: finding them."""
+"""Task list and search."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def list_tasks(
     cursor: Cursor = "",
     back: Cursor = "",
 ) -> Response:
-    """Tasks that match, a page of them; `q` is what was typed into the search of every page."""
+    """Show a page of matching tasks; `q` is the text of the search field that every page has."""
     search = Search.read(request.query_params)
     if q.strip():
         return await _search(request, q.strip())
@@ -49,14 +49,14 @@ async def list_tasks(
 
 
 async def which_tasks(request: Request, search: Search) -> TaskFilter:
-    """The tasks that are meant, of those that the caller may see. Raises `UsageError` for words that mean nothing."""
+    """Return the filter of the tasks that the caller may see. Raises `UsageError` for invalid filters."""
     if search.field:
         await may_search_inputs(request, search.namespace)
     return search.filter(names(namespaces_of(request)), datetime.now(UTC))
 
 
 async def _turned(request: Request, search: Search, cursor: str, back: str) -> ListPage:
-    """The tasks of a page, behind the place `cursor`, or before the place `back`."""
+    """Return the tasks after `cursor`, or before `back`."""
     which = await which_tasks(request, search)
     place = cursor_of(cursor or back, search.order) if cursor or back else None
     ascending = search.oldest_first != bool(back)
@@ -103,7 +103,7 @@ def _page(
 
 
 async def _search(request: Request, text: str) -> Response:
-    """What the text means, which mostly is one page."""
+    """Redirect to the page of the only match; list the matches if there are several."""
     sought = await program_of(request).search.find(text, namespaces=namespaces_of(request))
     if sought.kind in ("tasks", "templates") and len([*sought.identifiers, *sought.templates]) > 1:
         return page(request, "sought.html", text=text, sought=sought, most=MOST_NAMED)
@@ -115,7 +115,7 @@ async def _search(request: Request, text: str) -> Response:
 
 
 def _target(sought: SearchMatch, text: str) -> tuple[str, dict[str, Any]]:
-    """The page of what was found."""
+    """Return the page of the first match."""
     first = sought.identifiers[0] if sought.identifiers else ""
     pages: dict[str, tuple[str, dict[str, Any]]] = {
         "task": (f"tasks/{first}", {}),
@@ -128,7 +128,10 @@ def _target(sought: SearchMatch, text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _template(found: Sequence[tuple[str, str]], text: str) -> dict[str, str]:
-    """The filter for templates of one name; the namespace where it is one, and was named or is not exact."""
+    """Return the filter for templates of one name.
+
+    It includes the namespace if the text named it or did not match exactly.
+    """
     namespace, template = found[0]
     named = "/" in text or text.lower() != template.lower()
     return {"namespace": namespace if named else "", "template": template}

@@ -1,4 +1,4 @@
-"""Templates: which there are, how they do, their text, two versions side by side, new ones."""
+"""Pages of templates: list, statistics, text, comparison of two versions, and registration."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def list_templates(
 
 @routes.get("/templates/{namespace}/{name}", **READ)
 async def show_newest(request: Request, namespace: str, name: str) -> Response:
-    """The way to the version that was registered last."""
+    """Redirect to the most recently registered version."""
     plan = (await program_of(request).plans.find(namespace, name)).plan
     return redirect(request, f"templates/{namespace}/{name}/{plan.version}")
 
@@ -69,7 +69,7 @@ async def show_newest(request: Request, namespace: str, name: str) -> Response:
 async def show_template(
     request: Request, namespace: str, name: str, version: str, view: View = "steps", other: Version = ""
 ) -> Response:
-    """One version: its graph, steps and how they do; its text; all versions, and one of them beside this one."""
+    """Show one version: its graph, steps and statistics; its text; or all versions, with one of them for comparison."""
     program = program_of(request)
     template_id, plan, _ = await program.plans.find(namespace, name, version)
     versions = await program.analytics.versions(namespace, name)
@@ -98,7 +98,7 @@ async def show_template(
 
 
 async def text_of(plan: Plan) -> str:
-    """The template as YAML. A thread makes it: a large one takes a while."""
+    """Return the template as YAML, generated in a thread because a large one takes a while."""
     from tasker.template.output.normalized import normalized_yaml
 
     return await asyncio.to_thread(normalized_yaml, plan)
@@ -106,7 +106,7 @@ async def text_of(plan: Plan) -> str:
 
 @routes.post("/templates/{namespace}/{name}/{action}", **needs(Permission.SYSTEM_PAUSES_CHANGE, operates=True))
 async def pause_or_resume(request: Request, namespace: str, name: str, action: Literal["pause", "resume"]) -> Response:
-    """Let nothing more of a template start, in every version; or let it go on."""
+    """Pause or resume a template in every version."""
     program, form = program_of(request), sent(request)
     target = PauseTarget.of(template=f"{namespace}/{name}")
     if action == "pause":
@@ -121,13 +121,13 @@ async def pause_or_resume(request: Request, namespace: str, name: str, action: L
 
 @routes.get("/templates/new", **needs(Permission.TEMPLATES_REGISTER, confines=True))
 async def show_editor(request: Request) -> Response:
-    """A text to begin with."""
+    """Show the editor with an example."""
     return _editor(request, EXAMPLE)
 
 
 @routes.post("/templates/new", **needs(Permission.TEMPLATES_REGISTER, confines=True, operates=True))
 async def check_or_register(request: Request) -> Response:
-    """Check a text, and register its templates where that was asked for; the text stays with what is wrong in it."""
+    """Check a text, and register its templates on request; a text with problems stays in the editor."""
     form, texts = sent(request), program_of(request).template_texts
     text, force = form.raw("text"), form.text("force") == "yes"
     try:

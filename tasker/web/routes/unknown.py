@@ -1,4 +1,4 @@
-"""The list of keys, and addresses below `/ui` that lead nowhere."""
+"""Page of keyboard shortcuts, and the answer to unknown addresses under `/ui`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ routes = page_router()
 
 @routes.get("/help")
 async def show_keys(request: Request) -> Response:
-    """The keys; with scripts they are shown on every page."""
+    """Show the keyboard shortcuts; with scripts, every page can show them."""
     return page(request, "help.html")
 
 
 @routes.get("/{rest:path}")
 async def nothing_here(request: Request, rest: str) -> Response:
-    """Say so."""
+    """Answer 404."""
     if not rest:
         return redirect(request)
     raise HTTPException(404, f"there is no page /ui/{rest}")

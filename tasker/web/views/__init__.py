@@ -1,1 +1,1 @@
-"""What templates show, made from values of services; nothing here asks anybody."""
+"""Values for the templates, computed from results of the services without any I/O."""

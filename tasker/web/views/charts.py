@@ -1,4 +1,4 @@
-"""Charts of the last hour: what happened in each slice of it, as data for a script and as lines that need none."""
+"""Charts of the last hour, divided into slices: data for a script, and lines that need no script."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasker.services.wording import duration, number
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """A line of a chart: the class of its colour, and a number for each slice."""
+    """Line of a chart: its style class and a number per slice."""
 
     look: str
     values: Sequence[float]
@@ -20,7 +20,7 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as the server draws it; `words` say what it shows in a sentence."""
+    """Chart as the server draws it; `words` describe its content in a sentence."""
 
     kind: str
     title: str
@@ -29,20 +29,20 @@ class Chart:
 
     @property
     def highest(self) -> float:
-        """The number at its top."""
+        """Largest value of the chart."""
         return max((value for line in self.lines for value in line.values), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Charts:
-    """The charts of a page; `data` has the moments at which slices begin (seconds since 1970) and each chart's rows."""
+    """Charts of a page; `data` has the start times of the slices (seconds since 1970) and the rows of each chart."""
 
     data: Mapping[str, Any]
     charts: Sequence[Chart]
 
 
 def charts_of(lately: Activity) -> Charts:
-    """Tasks a minute, and how long steps waited in the queue."""
+    """Return charts of tasks per minute and of how long steps waited in the queue."""
     each = lately.seconds / lately.slices
     began = lately.at.timestamp() - lately.seconds
     moments = [round(began + place * each) for place in range(lately.slices)]

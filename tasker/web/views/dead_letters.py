@@ -1,4 +1,4 @@
-"""Dead letters as pages show them: why they are there, what may be asked for, how groups have grown."""
+"""Dead letters as pages show them: their reasons, the possible actions, and the growth of groups."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOST_TASKS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class EntrySearch(AddressWords):
-    """Which entries a list shows, in the words of its address."""
+    """Filter of a list of entries, in the words of its address."""
 
     status: str = ""
     reason: str = ""
@@ -49,7 +49,7 @@ class EntrySearch(AddressWords):
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> EntrySearch:
-        """From the query of an address. Raises `UsageError` for a status or reason that there is not."""
+        """Return the filter in the query of an address. Raises `UsageError` for an unknown status or reason."""
         found = cls.read(given)
         known(found.status or None, STATUSES, "status")
         known(found.reason or None, REASONS, "reason")
@@ -57,18 +57,18 @@ class EntrySearch(AddressWords):
 
     @property
     def filters(self) -> dict[str, Any]:
-        """For the service."""
+        """Filters as the service takes them."""
         return {each.name: getattr(self, each.name) or None for each in fields(self)}
 
     @property
     def command(self) -> str:
-        """The command that lists the same."""
+        """Command that lists the same entries."""
         return " ".join(["tasker dlq list", *(f"--{name} {quote(value)}" for name, value in self.words.items())])
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaySearch(AddressWords):
-    """Which pending entries a replay is about, in the words of its address; `all` says that all are meant."""
+    """Selection of pending entries for a replay, in the words of its address; `all` selects every entry."""
 
     fingerprint: str = ""
     namespace: str = ""
@@ -79,18 +79,21 @@ class ReplaySearch(AddressWords):
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> ReplaySearch:
-        """From the query of an address or the fields of a form. Raises `UsageError`."""
+        """Return the selection in the query of an address or the fields of a form.
+
+        Raises `UsageError` for an unknown reason.
+        """
         found = cls.read(given)
         known(found.reason or None, REASONS, "reason")
         return found
 
     @property
     def is_given(self) -> bool:
-        """Whether it says which entries are meant."""
+        """True if the selection names any entries."""
         return bool(self.words)
 
     def group(self, now: datetime) -> FailureSelection:
-        """As the service knows it. Raises `UsageError` for a time that is none."""
+        """Return the selection as the service takes it. Raises `UsageError` for an invalid time."""
         since = (now - timedelta(seconds=SPANS[self.since])) if self.since in SPANS else None
         return FailureSelection(
             fingerprint=self.fingerprint or None,
@@ -101,7 +104,7 @@ class ReplaySearch(AddressWords):
         )
 
     def command(self, rate: float) -> str:
-        """The command that begins the same."""
+        """Return the command that starts the same replay."""
         options = [
             "--all" if name == "all" else f"--{name} {quote(value)}"
             for name, value in self.words.items()
@@ -111,7 +114,7 @@ class ReplaySearch(AddressWords):
 
 
 def rate_of(text: str) -> float:
-    """Tasks per second. Raises `UsageError`."""
+    """Return the rate in tasks per second. Raises `UsageError` if it is invalid."""
     try:
         found = float(text or 10)
     except ValueError:
@@ -122,7 +125,7 @@ def rate_of(text: str) -> float:
 
 
 def figures(stats: Sequence[ReasonStats]) -> Iterable[Figure]:
-    """What waits, by reason, and how long it took to close those that are closed."""
+    """Yield the number of pending entries, in total and by reason, with the average time to close them."""
     pending = sum(each.pending for each in stats)
     yield Figure("to look into", number(pending), f"{number(sum(each.total_entries for each in stats))} in all")
     for each in stats:
@@ -132,12 +135,12 @@ def figures(stats: Sequence[ReasonStats]) -> Iterable[Figure]:
 
 
 def meaning(reason: str) -> str:
-    """Return in words why an entry is on the list."""
+    """Return the reason of an entry in words."""
     return MEANINGS.get(reason, reason)
 
 
 def planned(plan: ReplayPlan, rate: float) -> str:
-    """What a replay does, in words."""
+    """Return a sentence that describes the effect of a replay."""
     took = duration(1000 * plan.tasks / rate)
     once = f"; {counted(plan.once, 'step')} left alone, which may run only once" if plan.once else ""
     return f"{counted(plan.steps, 'step')} of {counted(plan.tasks, 'task')} run again, in about {took}{once}."
@@ -145,51 +148,49 @@ def planned(plan: ReplayPlan, rate: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplayCourse:
-    """How far a replay is."""
+    """Progress of a replay."""
 
     replay: Replay
 
     @property
     def dealt_with(self) -> int:
-        """Tasks that are behind it."""
+        """Number of processed tasks."""
         return self.replay.replayed + self.replay.skipped
 
     @property
     def left(self) -> int:
-        """Tasks to come."""
+        """Number of remaining tasks."""
         return self.replay.total - self.dealt_with
 
     @property
     def runs(self) -> bool:
-        """True while it is on its way."""
         return self.replay.state == "running"
 
     @property
     def ended(self) -> bool:
-        """True when nothing more of it happens."""
         return self.replay.finished_at is not None
 
     @property
     def time_left(self) -> str:
-        """How long it takes at its rate."""
+        """Remaining time at the replay's rate."""
         return duration(1000 * self.left / self.replay.rate_per_second)
 
     @property
     def about(self) -> str:
-        """Which entries it is about."""
+        """Selection of the replay in words."""
         names = ("fingerprint", "namespace", "template", "reason", "since")
         given = [f"{name} {value}" for name in names if (value := self.replay.filter.get(name))]
         return ", ".join(given) or "all pending entries"
 
 
 def failing_steps(snapshot: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    """The steps that an entry has kept, those with a failure first."""
+    """Return the steps in the snapshot of an entry, those with a failure first."""
     found = list((snapshot or {}).get("workflow_steps") or [])
     return sorted(found, key=lambda step: not step.get("last_error"))
 
 
 def entry_commands(entry: str) -> dict[str, str]:
-    """What does the same from a shell."""
+    """Return the commands that do the same as the entry's page."""
     return {
         "show": f"tasker dlq show {entry}",
         "keep": f"tasker dlq update {entry} --status manually_resolved --notes '...'",

@@ -1,4 +1,4 @@
-"""Queues with what the database, the broker and the workers say of them."""
+"""Queues with the figures of the database, the broker and the workers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tasker.services.fleet.scaling import ScalingAdvice
 from tasker.services.listings import Pause
 
 KINDS = ("namespace", "template", "step", "task", "queue")
-"""What can be paused."""
+"""Kinds of targets that can be paused."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """The queue of a namespace; `message_queue` is the provider's, None where it could not be asked."""
+    """Queue of a namespace; `message_queue` is that of the provider, None if the provider is not reachable."""
 
     queue: Queue
     advice: ScalingAdvice | None
@@ -34,7 +34,7 @@ def queues(found: Overview, advice: Sequence[ScalingAdvice], broker: BrokerRepor
 
 
 def target_fields(pause: Pause) -> dict[str, str]:
-    """What a form says to end this pause."""
+    """Return the form fields that end this pause."""
     if pause.queue:
         return {"what": "queue", "name": pause.queue}
     if pause.task:
@@ -44,7 +44,7 @@ def target_fields(pause: Pause) -> dict[str, str]:
 
 
 def command_of(pause: Pause) -> str:
-    """The command that ends it."""
+    """Return the command that ends this pause."""
     fields = target_fields(pause)
     option = "" if fields["what"] == "namespace" else f"--{fields['what']} "
     return f"tasker resume {option}{fields['name']}"

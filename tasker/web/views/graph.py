@@ -1,4 +1,4 @@
-"""The graph of a task or a template as boxes and lines: what exists, what was decided against, what is yet to come."""
+"""Graph of a task or a template as boxes and lines: existing steps, steps not taken, and steps not decided yet."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ LONGEST = 18
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A step, or all instances of a batch worker: `done` of `count`. `state` None: it is no step of a task.
+    """Step, or all instances of a batch worker with `done` of `count`.
 
-    `missing` says why a step of the template is none of the task; `step` is the name for the drawer.
+    `state` is None for a step that is not part of a task. `missing` is the reason why the task does not have this step
+    of the template; `step` is the name that opens the step panel.
     """
 
     key: str
@@ -40,18 +41,18 @@ class Box:
 
     @property
     def look(self) -> str:
-        """The class of the style sheet."""
+        """Style class of the box."""
         return self.missing or ("plain" if self.state is None else group(self.state))
 
     @property
     def short(self) -> str:
-        """The title, cut in its middle where it is too long for the box."""
+        """Title, shortened in the middle if it is too long for the box."""
         text = self.title
         return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[-(LONGEST // 2) :]}"
 
     @property
     def words(self) -> str:
-        """What is said below the title."""
+        """Text below the title."""
         if self.missing:
             return "not taken" if self.missing == NOT_TAKEN else "not decided yet"
         if self.state is None:
@@ -64,22 +65,21 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Boxes with their places, and lines between them. Everything in pixels from the upper left corner."""
+    """Boxes with their positions and the lines between them, in pixels from the upper left corner."""
 
     boxes: Sequence[tuple[Box, GraphPosition]]
     lines: Sequence[tuple[GraphLine, bool]]
-    """With True for one between two steps that exist."""
+    """Lines; True marks a line between two existing steps."""
     width: int
     height: int
 
 
 def of_task(report: TaskReport, plan: Plan) -> Drawing:
-    """The graph of a task: its steps, and those of its template that it does not have."""
+    """Return the graph of a task: its steps, and the steps of its template that it does not have."""
     return _drawn([*_existing(report.steps.values()), *_missing(report, plan)])
 
 
 def of_template(plan: Plan) -> Drawing:
-    """The graph of a template."""
     return _drawn(
         [
             Box(step.name, step.name, step.type, None, step.depends_on, note=_kind(step.type), step=step.name)
@@ -112,7 +112,7 @@ def _box(row: Sequence[StepReport], keys: Mapping[str, str]) -> Box:
 
 
 def _missing(report: TaskReport, plan: Plan) -> list[Box]:
-    """Steps of the template that the task has neither by their name nor as instances."""
+    """Return the steps of the template that the task has neither by name nor as instances."""
     instances = {name.rpartition("_")[0] for name, step in report.steps.items() if StepType(step.type).is_pattern}
     names = {step.name for step in plan.steps} - set(report.steps) - instances
     firsts = _first_instances(report)
@@ -127,7 +127,7 @@ def _missing(report: TaskReport, plan: Plan) -> list[Box]:
 
 
 def _first_instances(report: TaskReport) -> dict[str, str]:
-    """The box of a batch worker by the name that its template has for it."""
+    """Return the first instance of each batch worker by the worker's name in the template."""
     found: dict[str, str] = {}
     for name, step in report.steps.items():
         if StepType(step.type).is_pattern:

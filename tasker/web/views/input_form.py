@@ -1,7 +1,8 @@
-"""A form for a task's input, made from the template's `input_schema`, and the input made from what was typed.
+"""Form for the input of a task, generated from `input_schema`, and the input parsed from its fields.
 
-Fields are known by JSON pointers (`/card/number`). What a form cannot show well (lists, alternatives, objects of any
-keys) is a field for JSON. What was typed is read as its schema says; whether it fits is for the validator to say.
+Fields are identified by JSON pointers (`/card/number`). Parts that a form cannot show well (lists, alternatives,
+objects with arbitrary keys) are fields for JSON. Typed values are parsed according to the schema; the validator decides
+whether they are valid.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from tasker.web.views.texts import compact, pretty
 Schema = Mapping[str, Any]
 Kind = Literal["text", "long", "number", "choice", "json", "group"]
 DEEPEST = 3
-"""Objects within objects; further down is JSON."""
+"""Maximum depth of nested objects; deeper ones are shown as JSON."""
 LONG_TEXT = 200
 WHOLE = ""
-"""The pointer of the whole input."""
+"""JSON pointer of the whole input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A part of the input. `value` is what stands in it; `choices` are the texts of an enumeration, as JSON."""
+    """Part of the input. `value` is its current text; `choices` are the values of an enumeration as JSON."""
 
     pointer: str
     label: str
@@ -42,21 +43,21 @@ class Field:
 
 @dataclass(slots=True)
 class Typed:
-    """The input as far as it can be read, and by pointer what cannot."""
+    """Input as far as it can be parsed, and the problems of the rest by JSON pointer."""
 
     context: dict[str, Any] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
 
 
 def fields_of(schema: Schema | None, typed: Mapping[str, str]) -> list[Field]:
-    """The fields of an input; `typed` is what stands in them by pointer, else their defaults."""
+    """Return the fields of an input; `typed` has their texts by JSON pointer, with defaults for missing ones."""
     if schema is None or not _is_object(schema, schema):
         return [_json(WHOLE, "Input", schema or {}, True, typed)]
     return list(_parts(schema, schema, WHOLE, typed, 0))
 
 
 def typed_in(schema: Schema | None, typed: Mapping[str, str]) -> Typed:
-    """The input that was typed."""
+    """Return the input parsed from the typed texts."""
     found = Typed()
     if schema is None or not _is_object(schema, schema):
         whole = _parsed(typed.get(WHOLE, "") or "{}", WHOLE, found)
@@ -128,7 +129,7 @@ def _choices(schema: Schema) -> Sequence[Any]:
 
 
 def _hint(schema: Schema) -> str:
-    """What is expected, in a few words."""
+    """Return the expected form of a value in a few words."""
     words = {
         "minimum": "at least {}",
         "maximum": "at most {}",
@@ -161,7 +162,7 @@ def _object(
 
 
 def _read(schema: Schema, text: str, pointer: str, found: Typed) -> Any:
-    """What is typed, as its schema says; a number that is none stays text, which the validator tells."""
+    """Return the typed value as its schema requires; an invalid number stays text, which the validator reports."""
     kind = _kind(schema)
     if kind in ("text", "long"):
         return text
@@ -191,7 +192,7 @@ def _is_object(root: Schema, schema: Schema) -> bool:
 
 
 def resolved(root: Schema, schema: Any, most: int = 20) -> Schema:
-    """The schema, or the one of this template that it refers to."""
+    """Return the schema, or the one in this template that it references."""
     for _ in range(most):
         ref = schema.get("$ref") if isinstance(schema, Mapping) else None
         if not isinstance(ref, str) or not ref.startswith("#/"):
@@ -204,5 +205,5 @@ def resolved(root: Schema, schema: Any, most: int = 20) -> Schema:
 
 
 def escaped(name: str) -> str:
-    """A name as a part of a JSON pointer."""
+    """Return a name escaped as a part of a JSON pointer."""
     return name.replace("~", "~0").replace("/", "~1")

@@ -1,8 +1,8 @@
-"""Where the boxes of an acyclic graph go: in columns by their distance from the roots, with few lines that cross.
+"""Layout of an acyclic graph in columns by distance from the roots, with few crossing lines.
 
-The server does it, so that a graph can be read without scripts. Boxes of one column are ordered by where those are that
-they are joined to, in some sweeps to and fro (the barycentre heuristic of layered drawings); a line that passes columns
-has a place in each of them.
+The server computes it so that a graph is readable without scripts. Several sweeps order the boxes of each column by the
+positions of their neighbours (the barycentre heuristic of layered drawings). A line that passes through columns has a
+position in each of them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tasker.contracts.dataclasses import dataclass
 GAP_X, GAP_Y, MARGIN = 56, 14, 12
 SWEEPS = 6
 THIN = 0.35
-"""The height of a passing line, in boxes."""
+"""Height of a passing line, in boxes."""
 
 Key = str | tuple[str, str, int]
-"""A box, or the place of a line in a column that it passes."""
+"""Box, or the position of a line in a column that it passes."""
 Edge = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPosition:
-    """The upper left corner of a box."""
+    """Upper left corner of a box."""
 
     x: int
     y: int
@@ -33,7 +33,7 @@ class GraphPosition:
 
 @dataclass(frozen=True, slots=True)
 class GraphLine:
-    """From the right side of one box to the left side of another; `path` as SVG writes it."""
+    """Line from the right side of one box to the left side of another; `path` is in SVG notation."""
 
     start: str
     end: str
@@ -42,7 +42,7 @@ class GraphLine:
 
 @dataclass(frozen=True, slots=True)
 class GraphLayout:
-    """Places and lines, in pixels."""
+    """Positions of boxes, and lines, in pixels."""
 
     places: Mapping[str, GraphPosition]
     lines: Sequence[GraphLine]
@@ -51,7 +51,7 @@ class GraphLayout:
 
 
 def laid_out(keys: Sequence[str], edges: Sequence[Edge], width: int, height: int) -> GraphLayout:
-    """The places of boxes of this size, and lines between them."""
+    """Return the positions of boxes of this size and the lines between them."""
     levels = _levels(keys, edges)
     columns, chains = _columns(keys, edges, levels)
     _untangle(columns, chains)
@@ -66,7 +66,7 @@ def laid_out(keys: Sequence[str], edges: Sequence[Edge], width: int, height: int
 
 
 def _levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
-    """The longest way from a root."""
+    """Return the longest distance of each box from a root."""
     parents: defaultdict[str, list[str]] = defaultdict(list)
     for start, end in edges:
         parents[end].append(start)
@@ -93,7 +93,8 @@ def _levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
 def _columns(
     keys: Sequence[str], edges: Iterable[Edge], levels: Mapping[str, int]
 ) -> tuple[list[list[Key]], list[list[Key]]]:
-    """Boxes and passing lines by column; and each line as the chain of its places, its boxes first and last."""
+    """Return boxes and passing lines by column, and each line as the chain of its positions from its first to its last
+    box."""
     columns: list[list[Key]] = [[] for _ in range(max(levels.values(), default=-1) + 1)]
     for key in keys:
         columns[levels[key]].append(key)
@@ -107,7 +108,7 @@ def _columns(
 
 
 def _untangle(columns: list[list[Key]], chains: Iterable[Sequence[Key]]) -> None:
-    """Put what is joined side by side, sweeping to and fro."""
+    """Place connected boxes next to each other by sweeping over the columns in both directions."""
     before: defaultdict[Key, list[Key]] = defaultdict(list)
     behind: defaultdict[Key, list[Key]] = defaultdict(list)
     for chain in chains:
@@ -131,7 +132,7 @@ def _sort(column: list[Key], fixed: Sequence[Key], neighbours: Mapping[Key, Sequ
 
 
 def _heights(column: Sequence[Key]) -> list[float]:
-    """Where each of a column ends, in boxes."""
+    """Return the lower end of each item of a column, in boxes."""
     ends, top = [], 0.0
     for key in column:
         top += 1.0 if isinstance(key, str) else THIN
@@ -140,7 +141,7 @@ def _heights(column: Sequence[Key]) -> list[float]:
 
 
 def _rows(columns: Sequence[Sequence[Key]]) -> dict[Key, float]:
-    """The middle of each box and passing line, in boxes; every column is centred."""
+    """Return the centre of each box and passing line, in boxes; every column is centred."""
     tallest = max((_heights(column)[-1] for column in columns if column), default=0.0)
     rows: dict[Key, float] = {}
     for column in columns:

@@ -1,4 +1,4 @@
-"""What is happening, and what needs a person."""
+"""Overview: current activity and problems that need an operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that a person should look at; `path` and `query` are the page that shows it."""
+    """Problem for an operator; `path` and `query` address the page that shows it."""
 
     text: str
     hint: str
@@ -27,19 +27,19 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceRow:
-    """A namespace with its tasks and its queue."""
+    """Namespace with its tasks and its queue."""
 
     activity: NamespaceActivity
     queue: Queue
 
     @property
     def failed(self) -> int:
-        """Tasks that failed within the time shown."""
+        """Number of tasks that failed in the time shown."""
         return sum(self.activity.failed)
 
     @property
     def stands_still(self) -> bool:
-        """True when steps wait and nobody serves them."""
+        """True if steps wait and no process serves the namespace."""
         return self.queue.processes == 0 and self.queue.enqueued + self.queue.held > 0
 
 
@@ -50,7 +50,7 @@ def namespaces(found: Overview, lately: Activity) -> list[NamespaceRow]:
 
 
 def needs(found: Overview, lately: Activity) -> list[Need]:
-    """What a person should look at, the most urgent first."""
+    """Return the problems for an operator, most urgent first."""
     return [
         *_unserved(lately),
         *_unworked(found),
@@ -104,7 +104,7 @@ def _pauses(found: Overview) -> Iterator[Need]:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number with its name, and what it means."""
+    """Figure with its name and a note."""
 
     name: str
     value: str
@@ -112,12 +112,12 @@ class Figure:
 
 
 def span(lately: Activity) -> str:
-    """The time that is shown, as it stands behind "the last"."""
+    """Return the time shown, worded to follow "the last"."""
     return "hour" if lately.seconds >= 3600 else duration(1000 * round(lately.seconds))
 
 
 def figures(found: Overview, lately: Activity) -> Sequence[Figure]:
-    """The fleet in a line."""
+    """Return the main figures of the fleet."""
     live = [each for each in found.processes if each.state == "live" and each.kind == "worker"]
     slots, busy = sum(each.slots for each in live), sum(each.in_hand for each in live)
     wait = "none" if lately.wait_p50_ms is None else duration(lately.wait_p50_ms)

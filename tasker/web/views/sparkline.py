@@ -1,4 +1,4 @@
-"""A row of numbers as a small line, drawn by the server: it needs no script."""
+"""Small line chart drawn by the server without scripts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ WIDTH, HEIGHT, MARGIN = 120, 24, 2
 
 
 def points(values: Sequence[float], highest: float | None = None) -> str:
-    """The corners of the line for an SVG polyline of `WIDTH` by `HEIGHT`; `highest` is the value at the top."""
+    """Return the points of an SVG polyline of `WIDTH` by `HEIGHT`; `highest` is the value at the top."""
     top = max(highest if highest is not None else max(values, default=0), 1)
     step = WIDTH / max(1, len(values) - 1)
     return " ".join(f"{place * step:.1f},{_height(value / top):.1f}" for place, value in enumerate(values))

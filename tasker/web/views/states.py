@@ -1,4 +1,4 @@
-"""States of tasks and steps for people: words, and a shape beside the colour, so that nobody needs colours."""
+"""Labels and symbols for states of tasks and steps, so that no information depends on colour alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GROUPS = {
     "running": "runs",
     "deleted": "cancelled",
 }
-"""The class of the style sheet for each state; alike in look is what asks for the same attention."""
+"""Style class of each state; states that need the same attention share a class."""
 LABELS = {
     "enqueued_for_orchestration": "result being stored",
     "enqueued_as_error_for_orchestration": "failure being stored",
@@ -67,15 +67,14 @@ SHAPES = {
 
 
 def group(state: str) -> str:
-    """What it asks of who looks: `done`, `runs`, `waits`, `retries`, `failed`, `cancelled`, `resolved`, `paused`."""
+    """Return the style class: `done`, `runs`, `waits`, `retries`, `failed`, `cancelled`, `resolved` or `paused`."""
     return GROUPS.get(state, "waits")
 
 
 def label(state: str) -> str:
-    """The state in plain words."""
+    """Return the state in plain words."""
     return LABELS.get(state, state.replace("_", " "))
 
 
 def shape(state: str) -> str:
-    """Its symbol."""
     return SHAPES.get(state) or SYMBOLS.get(state, "▶")

@@ -1,4 +1,4 @@
-"""A task as its page shows it: how far it is, rows of its steps, commands that do what the page does."""
+"""Task as its page shows it: progress, rows of steps, and equivalent commands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RESOLVABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ShownSteps:
-    """A task at a moment; `pause` is that of the task itself, whether it holds a step by now or not."""
+    """Task at a point in time; `pause` is that of the task itself, even if it holds back no step yet."""
 
     report: TaskReport
     now: datetime
@@ -36,24 +36,24 @@ class ShownSteps:
 
     @property
     def done(self) -> int:
-        """Steps that what depends on them may rely on."""
+        """Number of steps whose dependents may proceed."""
         return sum(step.state in SATISFYING for step in self.report.steps.values())
 
     @property
     def percent(self) -> int:
-        """The same in percent of all steps."""
+        """Percentage of steps whose dependents may proceed."""
         return round(100 * self.done / len(self.report.steps)) if self.report.steps else 0
 
     @property
     def lasted(self) -> str:
-        """Since its submission, until its end."""
+        """Time from the submission of the task to its end, or until now."""
         end = self.report.completed_at or self.now
         return duration(max(0.0, (end - self.report.created_at).total_seconds() * 1000))
 
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A step, or all instances of a batch worker; `first` is the one that its link leads to."""
+    """Step, or all instances of a batch worker; `first` is the instance that the row links to."""
 
     name: str
     first: StepReport
@@ -64,18 +64,18 @@ class StepRow:
 
     @property
     def lasted(self) -> str:
-        """The time of its last attempt; of many nothing."""
+        """Duration of the last attempt; empty for several instances."""
         return duration(self.first.duration_ms) if self.count == 1 else ""
 
     @property
     def says(self) -> str:
-        """Why it failed, in a line."""
+        """Error of the step in one line."""
         error = self.first.error if self.count == 1 else None
         return f"{error['type']}: {error['message']}" if error else ""
 
 
 def rows_of(report: TaskReport) -> list[StepRow]:
-    """The steps in topological order, many instances of a batch worker as one row."""
+    """Return the steps in topological order, with the instances of a batch worker as one row."""
     return [_row(steps) for steps in folded(list(report.steps.values()))]
 
 
@@ -88,7 +88,7 @@ def _row(steps: Sequence[StepReport]) -> StepRow:
 
 
 def commands_of(report: TaskReport) -> dict[str, str]:
-    """The commands that do to a task what its page does."""
+    """Return the commands that do the same as the task's page."""
     task = report.task_uuid
     return {
         "show": f"tasker task show {task}",
@@ -103,7 +103,7 @@ def commands_of(report: TaskReport) -> dict[str, str]:
 
 
 def step_commands(task: str, step: StepReport) -> dict[str, str]:
-    """The commands that do to a step what its page does."""
+    """Return the commands that do the same as the page of a step."""
     name = quote(step.name)
     return {
         "reset": f"tasker task step reset {task} {name} --reason '...'",
@@ -116,5 +116,5 @@ def step_commands(task: str, step: StepReport) -> dict[str, str]:
 
 
 def may_resolve(step: StepReport) -> bool:
-    """Whether a person may take it as done."""
+    """Return whether an operator may mark the step as done."""
     return step.state in RESOLVABLE

@@ -1,4 +1,4 @@
-"""What a list of tasks is asked for, from the words of its address."""
+"""Filters of a task list in the query of its address."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tasker.services.tasks import checked
 from tasker.web.views.address import AddressWords
 
 SPANS = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
-"""Seconds."""
+"""Spans of time in seconds."""
 OPEN = "open"
-"""In place of a state: tasks that have not ended."""
+"""Value of the status filter that selects tasks that have not ended."""
 
 
 OPTIONS = {
@@ -30,12 +30,12 @@ OPTIONS = {
     "fingerprint": "fingerprint",
     "field": "field",
 }
-"""Of `tasker task list`, by the words of an address."""
+"""Options of `tasker task list` by the words of an address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search(AddressWords):
-    """The words of the address, as they were given."""
+    """Filters of a task list, as given in the address."""
 
     namespace: str = ""
     template: str = ""
@@ -54,21 +54,20 @@ class Search(AddressWords):
 
     @property
     def address(self) -> str:
-        """The same as the query of an address."""
+        """Filters as the query of an address."""
         return urlencode(self.words)
 
     @property
     def oldest_first(self) -> bool:
-        """In which order."""
         return self.sort == "oldest"
 
     @property
     def order(self) -> str:
-        """The order, as cursors name it."""
+        """Sort order as cursors name it."""
         return "created_at" if self.oldest_first else "-created_at"
 
     def filter(self, namespaces: list[str] | None, now: datetime) -> TaskFilter:
-        """Which tasks are meant, of those that may be seen. Raises `UsageError` for words that mean nothing."""
+        """Return the filter of the tasks in these namespaces. Raises `UsageError` for invalid filters."""
         return TaskFilter(
             namespace=self.namespace or None,
             status=self.status if self.status and self.status != OPEN else None,
@@ -97,7 +96,7 @@ class Search(AddressWords):
 
     @property
     def command(self) -> str:
-        """The command that lists the same."""
+        """Command that lists the same tasks."""
         return " ".join(["tasker task list", *self._options()])
 
     def _options(self) -> Iterator[str]:
@@ -117,7 +116,7 @@ class Search(AddressWords):
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A page of tasks, and the places of the pages before and behind it; None: there is none.
+    """Page of tasks with the cursors of the previous and the next page; None if there is none.
 
     `looked_into`: in so many tasks inputs were looked at; 0: in all. `searched`: the page was looked for among so many
     tasks, and there are others; 0: it needed no more."""
@@ -130,7 +129,7 @@ class ListPage:
 
 
 def moment_of(text: str) -> datetime:
-    """A moment; without a zone in UTC. Raises `UsageError`."""
+    """Return a time, in UTC unless it has a time zone. Raises `UsageError` if it is invalid."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -139,7 +138,7 @@ def moment_of(text: str) -> datetime:
 
 
 def _written(text: str) -> str:
-    """A moment with its zone, as the command reads it; what is none stays as it is."""
+    """Return the time with a time zone for the command; an invalid time stays as it is."""
     try:
         return f"{moment_of(text).astimezone(UTC):%Y-%m-%d %H:%M:%S}+00:00"
     except (UsageError, OverflowError):

@@ -1,4 +1,4 @@
-"""A template as its pages show it."""
+"""Template as its pages show it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from tasker.web.views.texts import compact
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A template: its newest version and how many there are; `pace` of the last hour, of all versions."""
+    """Template with its newest version and its number of versions; `pace` covers the newest version in the last
+    hour."""
 
     namespace: str
     name: str
@@ -52,14 +53,14 @@ def listed(rows: Iterable[Mapping[str, Any]], found: Overview | None, pauses: Se
 
 
 def pause_of(pauses: Iterable[Pause], namespace: str, name: str) -> Pause | None:
-    """The pause of this template as a whole."""
+    """Return the pause of the template as a whole, or None."""
     matching = (each for each in pauses if (each.namespace, each.template, each.step) == (namespace, name, None))
     return next(matching, None)
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateStepRow:
-    """A step of a template: who has its handler, and how it has gone lately."""
+    """Step of a template with the number of workers that have its handler and its recent statistics."""
 
     step: StepPlan
     workers: int
@@ -67,13 +68,13 @@ class TemplateStepRow:
 
 
 def step_rows(plan: Plan, paces: TemplatePaces, serving: Mapping[str, int]) -> list[TemplateStepRow]:
-    """The steps in topological order; `serving` is how many workers have the handler of each."""
+    """Return the steps in topological order; `serving` has the number of workers with the handler of each step."""
     return [TemplateStepRow(step, serving.get(step.name, 0), paces.steps.get(step.name)) for step in plan.steps]
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a text, and what is wrong with it."""
+    """Line of a text and its problems."""
 
     number: int
     text: str
@@ -81,7 +82,7 @@ class DiffLine:
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """What is before, in and behind the first place that is wrong."""
+        """Text before, in and after the first problem of the line."""
         if not self.found:
             return self.text, "", ""
         first = self.found[0]
@@ -91,7 +92,7 @@ class DiffLine:
 
 
 def lines_of(text: str, found: Iterable[Diagnostic]) -> list[DiffLine]:
-    """The text by line, with what was found in each; what is said of a line beyond the end stands in the last."""
+    """Return the lines of a text with their problems; problems beyond the end are attached to the last line."""
     lines = text.splitlines() or [""]
     by_line: dict[int, list[Diagnostic]] = {}
     for each in found:
@@ -101,7 +102,7 @@ def lines_of(text: str, found: Iterable[Diagnostic]) -> list[DiffLine]:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A line of one version beside that of another; None: it has none there. `changed` where they differ."""
+    """Line of one version next to that of another; None if the version has no such line. `changed` if they differ."""
 
     left: str | None
     right: str | None
@@ -109,7 +110,7 @@ class Compared:
 
 
 def compared(left: str, right: str) -> list[Compared]:
-    """Two texts side by side."""
+    """Return the lines of two texts side by side."""
     before, after = left.splitlines(), right.splitlines()
     rows: list[Compared] = []
     for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
@@ -122,12 +123,12 @@ def compared(left: str, right: str) -> list[Compared]:
 
 
 def submit_command(plan: Plan, context: Mapping[str, Any]) -> str:
-    """The command that submits such a task."""
+    """Return the command that submits such a task."""
     name = quote(f"{plan.namespace}/{plan.name}:{plan.version}")
     return f"tasker task submit {name} --input {quote(compact(dict(context)))}"
 
 
 def request_body(plan: Plan, context: Mapping[str, Any]) -> str:
-    """What a program sends to do so."""
+    """Return the JSON body of the API request that submits such a task."""
     body = {"namespace": plan.namespace, "name": plan.name, "version": plan.version, "context": dict(context)}
     return compact(body)

@@ -1,4 +1,4 @@
-"""Values as text."""
+"""Values as JSON text."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 
 
 def pretty(value: object) -> str:
-    """JSON on several lines, for people."""
+    """Return JSON on several lines."""
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
 def compact(value: object) -> str:
-    """JSON on one line."""
+    """Return JSON on one line."""
     return json.dumps(value, ensure_ascii=False, default=str)

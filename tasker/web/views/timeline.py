@@ -1,4 +1,4 @@
-"""When each step waited, was queued, ran and rested before its next attempt, as bars along one line of time (Gantt)."""
+"""Gantt chart of a task: when each step waited, was queued, ran, and backed off before its next attempt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tasker.services.listings import TransitionDetail
 from tasker.services.wording import duration
 
 WIDE = 1000
-"""All of the time, in the units of a bar."""
+"""Width of the whole time span, in the units of a bar."""
 PHASES = {
     StepState.PENDING: "waiting",
     StepState.ENQUEUED: "queued",
@@ -22,13 +22,13 @@ PHASES = {
     StepState.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION: "running",
     StepState.WAITING_FOR_RETRY: "back-off",
 }
-"""What a step does while it is in a state; it does nothing in the others."""
+"""Phase of a step in each state; the other states have none."""
 ORDER = ("waiting", "queued", "running", "back-off")
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A part of the time of a step; `x` and `width` in `WIDE` for all of it."""
+    """Part of the time of a step; `x` and `width` are fractions of `WIDE`, the whole time span."""
 
     phase: str
     attempt: int
@@ -38,14 +38,14 @@ class Bar:
 
     @property
     def words(self) -> str:
-        """What it shows."""
+        """Phase, duration and attempt in words."""
         which = f", attempt {self.attempt}" if self.phase in ("running", "back-off") and self.attempt else ""
         return f"{self.phase} {duration(self.milliseconds)}{which}"
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
-    """A step with its bars, in the order of time, and how long each phase took altogether, in milliseconds."""
+    """Step with its bars in chronological order and the total time of each phase in milliseconds."""
 
     step: str
     state: str
@@ -55,7 +55,7 @@ class TimelineRow:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """From `start` to `end`: the last change of a task that has ended, else now."""
+    """Time from `start` to `end`: the last change of the task if nothing of it is in progress, otherwise now."""
 
     start: datetime
     end: datetime
@@ -63,12 +63,12 @@ class Timeline:
 
     @property
     def milliseconds(self) -> float:
-        """All of the time."""
+        """Length of the whole time span."""
         return (self.end - self.start).total_seconds() * 1000
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Places of the scale with the time since the start."""
+        """Positions of the scale with the time since the start."""
         return [(WIDE * part / 4, duration(self.milliseconds * part / 4)) for part in range(5)]
 
 
@@ -89,12 +89,11 @@ def timeline(history: Sequence[TransitionDetail], now: datetime) -> Timeline | N
 
 
 def _last_of_task(history: Sequence[TransitionDetail]) -> str:
-    """The state that the task is in."""
     return next((each.to_state for each in reversed(history) if each.step is None), "")
 
 
 def _begin(row: TimelineRow) -> float:
-    """When it first did more than wait."""
+    """Return the position of the first bar that is not `waiting`."""
     return next((bar.x for bar in row.bars if bar.phase != "waiting"), float(WIDE))
 
 
@@ -105,7 +104,7 @@ def _row(step: str, moves: Sequence[TransitionDetail], start: datetime, end: dat
 
 
 def _bars(moves: Sequence[TransitionDetail], start: datetime, end: datetime) -> Iterable[Bar]:
-    """What lasted no time is left out; neighbours of one phase and attempt are one."""
+    """Yield the bars, without those of no duration; adjacent ones of the same phase and attempt are merged."""
     whole = max((end - start).total_seconds(), 1e-6)
     last: Bar | None = None
     for move, following in zip(moves, [*moves[1:], None], strict=True):

@@ -1,4 +1,4 @@
-"""Moments for people."""
+"""Formatting of times for display."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from datetime import UTC, datetime, timedelta
 from tasker.services.wording import duration
 
 LONG_AGO_SECONDS = 172_800
-"""Beyond this a date says more."""
+"""Age beyond which a date is shown."""
 
 
 def moment(value: datetime | str) -> datetime:
-    """A moment in UTC, from one or its ISO 8601 text."""
+    """Return the time in UTC; accepts a `datetime` or ISO 8601 text."""
     found = datetime.fromisoformat(value) if isinstance(value, str) else value
     return found.astimezone(UTC)
 
 
 def iso(value: datetime | str) -> str:
-    """For machines."""
+    """Return the time in ISO 8601 format, in UTC."""
     return moment(value).isoformat()
 
 
 def utc(value: datetime | str | None) -> str:
-    """Date and time to the second, UTC."""
+    """Return date and time to the second, in UTC."""
     return "" if value is None else f"{moment(value):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def clock(value: datetime | str) -> str:
-    """The time of day to the millisecond, UTC."""
+    """Return the time of day to the millisecond, in UTC."""
     return f"{moment(value):%H:%M:%S.%f}"[:-3]
 
 
 def lasted(span: timedelta) -> str:
-    """How long something took."""
+    """Return a duration as text."""
     return duration(span.total_seconds() * 1000)
 
 
 def ago(value: datetime | str, now: datetime | None = None) -> str:
-    """`7 s ago`, `in 3 m 05 s`; a date where it is long ago."""
+    """Return a relative time such as `7 s ago` or `in 3 m 05 s`; a date if it is far from now."""
     seconds = ((now or datetime.now(UTC)) - moment(value)).total_seconds()
     if abs(seconds) >= LONG_AGO_SECONDS:
         return f"{moment(value):%Y-%m-%d %H:%M}"
