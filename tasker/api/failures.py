@@ -46,7 +46,6 @@ async def _of_a_malformed_request(request: Request, error: Exception) -> Respons
 
 
 def status_of(request: Request, error: TaskerError | RequestValidationError) -> int:
-    """Return the HTTP status for an error."""
     if isinstance(error, TaskerError):
         return kind_of(error).status
     return 415 if _is_unannounced(request, error) else 400

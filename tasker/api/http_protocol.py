@@ -131,7 +131,6 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End the request."""
         self._unused = 0
         if self.cycle.response_complete and self.cycle.more_body:
             self.cycle.more_body = False

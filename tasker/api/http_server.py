@@ -44,7 +44,6 @@ class _Uvicorn(uvicorn.Server):
         self._limits = limits
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept connections on the sockets."""
         for listening in sockets or ():
             acceptor = Acceptor(listening, self._protocol, self._limits, self.config.ssl)
             acceptor.listen()

@@ -15,7 +15,6 @@ class Json(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Return the content as JSON bytes."""
         try:
             return orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z)
         except TypeError:  # integer beyond 64 bits: values of tasks may contain one, and 1e20 comes back as one

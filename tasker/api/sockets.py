@@ -52,6 +52,5 @@ def require_loopback(host: str, section: str = "orchestration.web.auth") -> None
 
 
 def url_of(listening: socket.socket, scheme: str = "http") -> str:
-    """Return the URL of a listening socket."""
     host, port = listening.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

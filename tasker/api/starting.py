@@ -23,7 +23,6 @@ class NotReady:
         self._interface = Envelope(self._early, limits, lambda: None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         await self._interface(scope, receive, send)
 
     def become(self, interface: Envelope) -> None:

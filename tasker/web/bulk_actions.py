@@ -87,7 +87,6 @@ async def retry(program: ServerServices, task: str, actor: str, reason: str) -> 
 
 
 async def cancel(program: ServerServices, task: str, actor: str, reason: str) -> str:
-    """Cancel a task."""
     await program.tasks.cancel(task, actor=actor, reason=reason)
     return "cancelled"
 

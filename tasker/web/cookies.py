@@ -12,7 +12,6 @@ def set_cookie(request: Request, answer: Response, name: str, value: str) -> Non
 
 
 def drop_cookie(request: Request, answer: Response, name: str) -> None:
-    """Delete a cookie."""
     answer.delete_cookie(name, path=_path(request), secure=_encrypted(request), httponly=True, samesite="strict")
 
 

@@ -31,12 +31,10 @@ SECTIONS = (
 
 
 def sections_of(caller: AuthenticatedCaller) -> list[Section]:
-    """Return the sections that a caller may see."""
     return [each for each in SECTIONS if caller.may(each.permission)]
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add every page to the application."""
     from tasker.web.routes import SUBJECTS
 
     for subject in SUBJECTS:  # like the routes of the application itself

@@ -17,7 +17,6 @@ OF_ANY_REQUEST = ("400", "401", "403", "429", "500", "503")
 
 @cache
 def style() -> str:
-    """Return the page's style sheet."""
     return (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 
 

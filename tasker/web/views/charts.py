@@ -29,7 +29,6 @@ class Chart:
 
     @property
     def highest(self) -> float:
-        """Largest value of the chart."""
         return max((value for line in self.lines for value in line.values), default=0)
 
 

@@ -159,7 +159,6 @@ class ReplayCourse:
 
     @property
     def left(self) -> int:
-        """Number of remaining tasks."""
         return self.replay.total - self.dealt_with
 
     @property
