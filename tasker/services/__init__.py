@@ -1,1 +1,1 @@
-"""Use cases that the command line, the API and the tests share."""
+"""Use cases shared by the command line, the API and the tests."""

@@ -1,4 +1,4 @@
-"""Somebody asks for something by hand: what is kept of it, and when."""
+"""Audit of operator actions: the record of each action, and the moment at which it is written."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from tasker.services.server.operator_log import AuditLog, OperatorAction
 
 T = TypeVar("T")
 FIRST_FAILURE = 400
-"""From here on a status of HTTP says that something was not done; exit codes are below."""
+"""Lowest HTTP status that means "not done"; exit codes are below it."""
 HURRY_SECONDS = 2.0
-"""How long it may take to keep what was given up: whoever gave it up does not want to wait."""
+"""Maximum time to record a cancelled action, because the caller that cancelled it does not want to wait."""
 MOST_CHARACTERS = 300
 TELLING = (StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, UsageError)
-"""Errors whose message is kept. That of others may repeat a value that is secret: of them the kind is kept alone."""
+"""Errors whose message is recorded. Messages of others may repeat a secret value, so only their type is recorded."""
 _log = logging.getLogger("tasker.api")
 
 
 class AuditRecorder(Protocol):
-    """Keeps actions, as `AuditLog` does."""
+    """Writer of the audit log, such as `AuditLog`."""
 
     async def asked(self, action: OperatorAction, status: int | None = None) -> str:
-        """Keep that it is asked for."""
+        """Record that the action was requested, and return the id of the record."""
         ...
 
     async def answered(self, row: str, status: int) -> None:
-        """Keep how it was answered."""
+        """Record the status of the answer."""
         ...
 
     async def failed(self, row: str, status: int, reason: str | None) -> None:
-        """Keep how something that had begun failed."""
+        """Record that an action failed after it had begun."""
         ...
 
     async def not_done(self, action: OperatorAction, row: str | None, status: int | None, reason: str | None) -> None:
-        """Keep that it was not done."""
+        """Record that an action was not done."""
         ...
 
 
@@ -59,10 +59,11 @@ class _State(Enum):
 
 
 class OperatorAudit:
-    """`action` is asked for, and kept in `log`. What is done has its row in the same transaction, with the status
-    `done`; what was refused or failed has one behind the rollback.
+    """Audit of one operator action, recorded in `log`.
 
-    What is done in several transactions has a row before the first, without a status until the last has ended.
+    A completed action has its record in the same transaction, with the status `done`; a refused or failed one gets its
+    record after the rollback. An action of several transactions is recorded before the first one, without a status
+    until the last one has ended.
     """
 
     def __init__(self, log: AuditRecorder, action: OperatorAction, done: int) -> None:
@@ -74,16 +75,18 @@ class OperatorAudit:
 
     @classmethod
     def current(cls) -> OperatorAudit | None:
-        """What is asked for here and now. A task of the event loop may outlive what was asked for where it began."""
+        """Return the action in progress here, or None. An asyncio task may outlive the action in which it was
+        started."""
         found = _current.get()
         return None if found is None or found._over else found
 
     async def record(
         self, use: Callable[[], Awaitable[T]], answered: Callable[[T], int], failed: Callable[[Exception], int]
     ) -> T:
-        """What `use` returns. What it does by hand is kept as this; where it does nothing that is kept, too.
+        """Run `use` and return its result. Operator actions inside it are recorded as this one.
 
-        `answered` and `failed` say the status of an answer and of an error; that of what is given up stays unknown.
+        A record is also written if `use` changes nothing. `answered` and `failed` return the status of an answer and of
+        an error; the status of a cancelled action stays unknown.
         """
         before = _current.set(self)
         try:
@@ -101,13 +104,15 @@ class OperatorAudit:
         return answer
 
     async def begin(self) -> None:
-        """Keep it before anything is done. Raises `DatabaseError`."""
+        """Record the action before anything is done. Raises `DatabaseError`."""
         self._row = await self._log.asked(self._action)
         self._state = _State.BEGUN
 
     async def act(self, lending: SharedTransactions | None, do: Callable[[], Awaitable[T]]) -> T:
-        """What `do` returns, which changes something: in one transaction of `lending` with its row; without it with a
-        row before. What is part of something else that is kept is not kept once more."""
+        """Run `do`, which changes something, with its record in one transaction of `lending`, and return its result.
+
+        Without `lending` the record is written before. An action inside another recorded action is not recorded again.
+        """
         if _within.get() is self or self._state is _State.BEGUN:
             return await do()
         before = _within.set(self)
@@ -142,7 +147,8 @@ class OperatorAudit:
             await self._log.answered(self._row, status)
 
     async def _failed(self, status: int | None, reason: str | None) -> None:
-        """What is done stays so, and its row, whatever goes wrong behind it."""
+        """Record a failure, unless the change is committed: then it stays recorded as done, whatever fails
+        afterwards."""
         if self._state is _State.BEGUN and self._row is not None:
             if status is not None:
                 await self._log.failed(self._row, status, reason)
@@ -158,7 +164,7 @@ class OperatorAudit:
 
 
 def _told(error: BaseException) -> str:
-    """Why something was not done, as far as anybody may know it."""
+    """Return the reason why an action was not done, without details that may be secret."""
     if isinstance(error, TELLING):
         return " ".join(error.message.replace("\0", "").split())[:MOST_CHARACTERS]
     if isinstance(error, TaskerError):
@@ -169,4 +175,4 @@ def _told(error: BaseException) -> str:
 GIVEN_UP = "given up before it was done"
 _current: ContextVar[OperatorAudit | None] = ContextVar("asking", default=None)
 _within: ContextVar[OperatorAudit | None] = ContextVar("within", default=None)
-"""What is in the middle of something that is kept."""
+"""Action whose change is being made; changes inside it are not recorded again."""

@@ -1,7 +1,7 @@
-"""What operators do through a program is kept like what they do over HTTP and by commands: with what is done, or not
-at all.
+"""Audit of operator actions called by a program: recorded with the change, or the change is not made.
 
-A server and the command line say themselves who asks for what (`OperatorAudit`); what they call then is kept as that.
+A server and the command line name the actor themselves (`OperatorAudit`); the methods they call are recorded as that
+action.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tasker.services.server.operator_log import AuditLog, OperatorAction
 DONE, FAILED = 0, 1
 WHO = ("actor", "by")
 WHAT = ("task_uuid", "step", "target", "entry_uuid", "replay_uuid", "name")
-"""Parameters that name who acts, and what is meant. What others say may be secret, or is kept with what was done."""
+"""Parameters that name the actor and the subject. Others may be secret, or are recorded with the change itself."""
 P = ParamSpec("P")
 T = TypeVar("T")
 Method = Callable[P, Coroutine[Any, Any, T]]
@@ -30,11 +30,11 @@ Method = Callable[P, Coroutine[Any, Any, T]]
 def audited(
     endpoint: str, connection: str = "_engine.connection", *, several: bool = False
 ) -> Callable[[Method[P, T]], Method[P, T]]:
-    """Of a service's method that changes something by hand: called by a program it is kept as `endpoint`.
+    """Decorate a service method that is an operator action; called by a program it is recorded as `endpoint`.
 
-    It is one transaction with its row; with `several`, or where no connection is lent, it has transactions of its own,
-    and the row is there before the first. `connection` says where the service has its own. Where nothing can be kept
-    nothing is done.
+    The change and its record are one transaction. With `several`, or if no connection is lent, the method has its own
+    transactions, and the record is written before the first. `connection` is the attribute path of the service's
+    connection. If the action cannot be recorded, it is not done.
     """
 
     def decorate(method: Method[P, T]) -> Method[P, T]:
@@ -67,8 +67,8 @@ def _action(endpoint: str, given: dict[str, Any]) -> OperatorAction:
 
 
 def os_user() -> str:
-    """The name of the operating system's user."""
-    import getpass  # brings termios, and few processes act by hand
+    """Return the name of the operating system's user."""
+    import getpass  # imports termios, which most processes do not need
 
     try:
         return getpass.getuser()

@@ -1,4 +1,4 @@
-"""Changing single values of an input, by their paths."""
+"""Changes of single values of an input, addressed by their paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXAMPLE = "name the field with its parents, such as address.zip"
 
 
 def changed(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the input with a value put at each path (`address.zip`). Raises `UsageError`."""
+    """Return a copy of the input with a value set at each path (`address.zip`). Raises `UsageError`."""
     copy = deepcopy(dict(values))
     for path, value in changes.items():
         if not all(path.split(".")):
@@ -22,7 +22,8 @@ def changed(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 def put_value(values: dict[str, Any], path: str, value: Any, subject: str) -> None:
-    """Put a value at a path, making the objects above it. Raises `UsageError`, which begins with the subject."""
+    """Set a value at a path and create missing parent objects. Raises `UsageError`; its message begins with
+    `subject`."""
     *above, last = path.split(".")
     for depth, name in enumerate(above, 1):
         values = values.setdefault(name, {})

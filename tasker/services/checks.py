@@ -1,4 +1,4 @@
-"""Whether the rows keep the engine's promises, and whether messages and workers fit the rows."""
+"""Consistency checks: the rows against the engine's invariants, and messages and workers against the rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tasker.db.queries import query
 from tasker.services.engine.calls import Engine
 
 WAITED_SECONDS = 30.0
-"""Enqueued for longer than this a step should have a message: sweeps look after some seconds."""
+"""Age of an enqueued step from which it should have a message: sweeps repair a lost one within seconds."""
 EXAMPLES = 3
 SLICE, ENDED_SLICE = 500, 2_000
-"""Open tasks that one statement reads, and tasks that have ended."""
+"""Number of open and of ended tasks read by one statement."""
 FIRST = "00000000-0000-0000-0000-000000000000"
 SWEEP = "the next sweep of any process"
 NOBODY = "nobody: look at it, and report it"
@@ -25,12 +25,12 @@ MENDED = frozenset(
         "counter of enqueued steps differs",
     }
 )
-"""Broken promises that a sweep repairs, some of them once a minute (`tasker.mend_v1`)."""
+"""Violated invariants that a sweep repairs, some of them once a minute (`tasker.mend_v1`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """Something that does not fit: what, how often, some of it, and who repairs it; '' where nothing is to repair."""
+    """Inconsistency: description, count, examples, and the component that repairs it ('' if no repair is needed)."""
 
     what: str
     count: int
@@ -39,12 +39,12 @@ class CheckFinding:
 
     @property
     def is_broken(self) -> bool:
-        """True for what does not mend by itself."""
+        """True if nothing repairs it automatically."""
         return self.repaired_by == NOBODY
 
 
 class TaskChecks:
-    """Compare tasks with the engine's promises, some at a time: each statement reads those tasks alone."""
+    """Comparison of tasks with the engine's invariants, in slices: each statement reads only the tasks of one slice."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -57,12 +57,12 @@ class TaskChecks:
             after = tasks[-1]
 
     async def without_message(self, tasks: Sequence[str]) -> list[tuple[str, list[str]]]:
-        """Return by namespace the enqueued steps of these tasks that no message points to."""
+        """Return, by namespace, the enqueued steps of these tasks that have no message."""
         rows = await self.rows("enqueued", tasks=tasks, seconds=WAITED_SECONDS)
         return list((await self._engine.hints_missing_in(dict(rows))).items()) if rows else []
 
     async def unheld(self, tasks: Sequence[str]) -> list[str]:
-        """Return the steps of these tasks that run for a worker which is not alive."""
+        """Return the steps of these tasks that are in progress for a worker that is not alive."""
         return [row[0] for row in await self.rows("unheld", tasks=tasks)]
 
     async def rows(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
@@ -71,7 +71,7 @@ class TaskChecks:
 
 
 class Broken:
-    """Violations by rule, a subject once for each: tasks may move between two slices."""
+    """Violations by rule, without duplicates: a task may appear in two slices."""
 
     def __init__(self) -> None:
         self._by_rule: dict[str, dict[tuple[str, str], None]] = {}
@@ -88,13 +88,13 @@ class Broken:
 
 
 class Checks:
-    """Reads everything and changes nothing."""
+    """Read-only consistency checks of all tasks."""
 
     def __init__(self, engine: Engine) -> None:
         self._tasks = TaskChecks(engine)
 
     async def run(self) -> list[CheckFinding]:
-        """All findings, the broken promises first. Raises `DatabaseError`, `MessagingError`."""
+        """Return all findings, violated invariants first. Raises `DatabaseError`, `MessagingError`."""
         tasks, broken, unheld = self._tasks, Broken(), list[str]()
         without: dict[str, list[str]] = {}
         broken.add(await tasks.rows("fleet_violations"))

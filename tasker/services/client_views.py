@@ -1,4 +1,4 @@
-"""Tasks and steps as plain data, in the form that clients have known: flat, with progress, times as ISO 8601 in UTC."""
+"""Tasks and steps as plain data in the clients' format: flat, with progress, times as ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tasker.services.tasks import checked, not_found
 View = dict[str, Any]
 
 COUNTED = 10_000
-"""So many tasks are counted for a page: beyond that, `total_count` says this number."""
+"""Maximum number of tasks counted for a page; if there are more, `total_count` is this number."""
 
 COUNTS = ("total", "done", "failed", "cancelled", "active", "retrying", "held")
 TASK = query("client", "task").format(task=query("client", "tasks"), steps=query("client", "steps"))
-"""A task and its steps, of one moment."""
+"""SQL that reads a task and its steps in one snapshot."""
 
 
 class ClientViews:
-    """Reads for clients. Identifiers are text; a malformed one is a `UsageError`."""
+    """Reads for clients. Ids are text; a malformed one raises `UsageError`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._lists = engine, TaskLists(engine.connection)
@@ -48,7 +48,7 @@ class ClientViews:
         return {**view, "steps": [_readiness(_step(step)) for step in steps], "more_steps": more}
 
     async def namespace(self, task_uuid: str) -> str:
-        """The namespace of a task. Raises `TaskNotFound`."""
+        """Return the namespace of a task. Raises `TaskNotFound`."""
         rows = await self._query("namespace", task=checked(task_uuid))
         if not rows:
             raise not_found(task_uuid)
@@ -57,7 +57,8 @@ class ClientViews:
     async def tasks(
         self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
     ) -> View:
-        """A page of tasks without their steps, the newest first: `tasks` and `pagination` (counts to 10,000)."""
+        """Return a page of tasks without their steps, the newest first: `tasks` and `pagination` (counts up to
+        10,000)."""
         found = await self.page(TaskFilter(namespace, status), limit=limit, offset=offset)
         count = await self.count(TaskFilter(namespace, status))
         return {"tasks": found, "pagination": _pagination(limit, offset, count.number)}
@@ -65,7 +66,7 @@ class ClientViews:
     async def page(
         self, which: TaskFilter, *, limit: int, offset: int = 0, after: str | None = None, oldest_first: bool = False
     ) -> list[View]:
-        """The tasks that match, without their steps, by their time of creation; those behind the task `after`."""
+        """Return the matching tasks without their steps, by creation time, starting after the task `after`."""
         if limit < 1 or offset < 0:
             raise UsageError(f"limit {limit} and offset {offset}", hint="limit is at least 1, offset at least 0")
         place = after and checked(after)
@@ -83,7 +84,7 @@ class ClientViews:
         return (tasks[::-1] if oldest_first else tasks), part.read_to
 
     async def some(self, task_uuids: Sequence[str]) -> list[View]:
-        """These tasks as far as they exist, without their steps, the newest first."""
+        """Return those of these tasks that exist, without their steps, the newest first."""
         return await self._tasks([checked(each) for each in task_uuids])
 
     async def count(self, which: TaskFilter) -> Count:
@@ -92,7 +93,7 @@ class ClientViews:
         return await self._lists.counted(which, COUNTED)
 
     async def inputs_are_indexed(self) -> bool:
-        """Whether all tasks are found by fields of their input, not only the newest."""
+        """Return True if fields of the input find all tasks, not only the newest."""
         return await self._lists.inputs_are_indexed()
 
     async def steps(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> list[View]:
@@ -100,11 +101,11 @@ class ClientViews:
         return await self._steps(task_uuid, None, limit=limit, offset=offset)
 
     async def step(self, task_uuid: str, step_uuid: str) -> View:
-        """One step of a task. Raises `TaskNotFound`, `StepNotFound`."""
+        """Return one step of a task. Raises `TaskNotFound`, `StepNotFound`."""
         return (await self._steps(task_uuid, checked(step_uuid)))[0]
 
     async def audit(self, task_uuid: str, step_uuid: str | None = None) -> list[View]:
-        """Who stored which result of a step, or of every step of a task, the newest first.
+        """Return the stored results of a step, or of every step of a task, each with its worker, the newest first.
 
         Raises `TaskNotFound`, `StepNotFound`.
         """
@@ -114,7 +115,8 @@ class ClientViews:
         return [_with_utc(row) for (row,) in rows]
 
     async def health(self) -> View:
-        """Whether the database and the messaging backend answer: `healthy`, `status`, `timestamp`, `components`."""
+        """Return whether the database and the messaging backend answer: `healthy`, `status`, `timestamp`,
+        `components`."""
         components = {"database": "unhealthy", "messaging": "unhealthy"}
         now = datetime.now(UTC)
         try:
@@ -179,7 +181,7 @@ def _step(row: View) -> View:
 
 
 def _readiness(step: View) -> View:
-    """A step inside its task: the result stays with the step."""
+    """Return the step as listed in its task, without its result."""
     rest = {key: value for key, value in step.items() if key not in ("step_uuid", "results", "completed_at")}
     return {"workflow_step_uuid": step["step_uuid"], **rest}
 
@@ -197,7 +199,7 @@ def _pagination(limit: int, offset: int, count: int) -> View:
 
 
 def _with_utc(row: View) -> View:
-    """The document with its times in UTC, whatever the session's time zone."""
+    """Return the document with its times in UTC, whatever the session's time zone."""
     return {key: _utc(value) if key.endswith("_at") else value for key, value in row.items()}
 
 

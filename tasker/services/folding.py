@@ -1,4 +1,4 @@
-"""Many steps as one line: the instances of a batch worker, and lists of names."""
+"""Several steps shown as one line: the instances of a batch worker, and lists of names."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from tasker.services.reports import StepReport
 
 FOLDED_FROM = 5
-"""Fewer instances than these are shown one by one."""
+"""Minimum number of instances that are folded; fewer are shown one by one."""
 
 NUMBERED = re.compile(r"(.+_)(\d+)")
 
 
 def folded(steps: Sequence[StepReport]) -> Iterator[Sequence[StepReport]]:
-    """The steps in their order; the instances of a batch worker together, where they are many, others alone."""
+    """Yield the steps in their order, many instances of a batch worker as one group, all others alone."""
     for base, group in groupby(steps, lambda step: _base(step.name) if step.type in PATTERNS else None):
         found = list(group)
         if base is not None and len(found) >= FOLDED_FROM:
@@ -29,7 +29,7 @@ def folded(steps: Sequence[StepReport]) -> Iterator[Sequence[StepReport]]:
 
 
 def folded_names(names: Sequence[str]) -> list[str]:
-    """The names in their order; `work_001..500` for many in a row that differ in their number alone."""
+    """Return the names in their order, with long runs that differ only in their number as `work_001..500`."""
     found: list[str] = []
     for base, group in groupby(names, _base):
         row = list(group)
@@ -38,7 +38,7 @@ def folded_names(names: Sequence[str]) -> list[str]:
 
 
 def span(names: Sequence[str]) -> str:
-    """`work_001..500` for names that differ in their number alone."""
+    """Return `work_001..500` for names that differ only in their number."""
     return f"{names[0]}..{names[-1].removeprefix(_base(names[-1]) or '')}"
 
 

@@ -1,4 +1,4 @@
-"""What lists are made of: tasks, their transitions, refused messages, processes, pauses."""
+"""Rows of lists: tasks, their transitions, refused messages, processes, pauses."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tasker.contracts.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TaskSummary:
-    """A task in a list, with the numbers of its steps.
+    """Task in a list, with the counts of its steps.
 
-    `unserved` is the handler of a step that waits because no worker has it, `paused` the pause that holds a step.
+    `unserved` is the handler of a waiting step that no worker has, `paused` the pause that keeps a step from starting.
     """
 
     task_uuid: str
@@ -33,7 +33,7 @@ class TaskSummary:
 
 @dataclass(frozen=True, slots=True)
 class HistoryItem:
-    """Something in the history of a task (`step` is None) or of one of its steps."""
+    """Entry in the history of a task (`step` is None) or of one of its steps."""
 
     kind: str
     step: str | None
@@ -47,7 +47,7 @@ class HistoryItem:
 
 @dataclass(frozen=True, slots=True)
 class TransitionDetail(HistoryItem):
-    """A change of state, with all that was noted of it."""
+    """Change of state, with all its recorded details."""
 
     metadata: Mapping[str, Any] | None
     execution_time_ms: int | None
@@ -55,7 +55,7 @@ class TransitionDetail(HistoryItem):
 
 @dataclass(frozen=True, slots=True)
 class StepExtras:
-    """What a step has beside its result: the `batch` that it was given, its last checkpoint; None: there is none."""
+    """Data of a step beside its result: its `batch` and its last checkpoint; None if there is none."""
 
     batch: Any
     checkpoint: Any
@@ -64,7 +64,7 @@ class StepExtras:
 
 @dataclass(frozen=True, slots=True)
 class RefusedMessage:
-    """A message that nobody could use."""
+    """Quarantined message that no process could use."""
 
     at: datetime
     queue: str
@@ -74,9 +74,9 @@ class RefusedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
-    """A worker or an orchestrator: where it runs, what it serves, how it is.
+    """Worker or orchestrator: host, served namespaces and handlers, and state.
 
-    `in_hand` is how many steps it held at its last beat, `beat_age_ms` ago; `lease_left_ms` may be negative.
+    `in_hand` is the number of its claims at its last heartbeat, `beat_age_ms` ago; `lease_left_ms` may be negative.
     """
 
     worker: str
@@ -98,9 +98,10 @@ class ProcessRow:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """What is paused: a queue, a task, else a namespace, or a template or step of it; by whom, why and since when.
+    """Pause of a queue, a task, a namespace, or a template or step of it, with its actor, reason and start.
 
-    `held` is how many ready steps, or messages of a queue, wait for its end; None when the provider does not answer.
+    `held` is the number of ready steps, or of messages of a queue, that wait for its end; None if the broker does not
+    answer.
     """
 
     namespace: str | None
@@ -116,7 +117,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class PauseChange:
-    """Somebody paused or resumed (`action`) what `target` names."""
+    """Entry in the log of pauses: the `action` (pause or resume), its target and its actor."""
 
     action: str
     target: str
@@ -127,14 +128,14 @@ class PauseChange:
 
 @dataclass(frozen=True, slots=True)
 class PauseList:
-    """What is paused, the oldest first; and the log of pauses, the newest first."""
+    """Current pauses, the oldest first, and the log of pauses, the newest first."""
 
     pauses: Sequence[Pause]
     log: Sequence[PauseChange]
 
     @classmethod
     def parse(cls, answer: Mapping[str, Any]) -> Self:
-        """The answer of `tasker.paused_v1`."""
+        """Parse the answer of `tasker.paused_v1`."""
         return cls(
             tuple(Pause(**each) for each in answer["pauses"]), tuple(PauseChange(**each) for each in answer["log"])
         )

@@ -1,5 +1,4 @@
-"""Pausing what must not start for now, and resuming it: a namespace, a template, one of its steps, a task; or a
-queue of the orchestration."""
+"""Pausing and resuming of a namespace, a template, one of its steps, a task, or an orchestration queue."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ from tasker.template.diagnostics import did_you_mean, listed
 
 @dataclass(frozen=True, slots=True)
 class PauseTarget:
-    """What is paused: a task; an orchestration queue; else a namespace, or of it a template (every version), or of that
-    a step."""
+    """Target of a pause: a task, an orchestration queue, a namespace, a template of it (every version), or a step of
+    that."""
 
     namespace: str | None = None
     template: str | None = None
@@ -40,7 +39,10 @@ class PauseTarget:
         task: str | None = None,
         queue: str | None = None,
     ) -> PauseTarget:
-        """Exactly one of `NS`, `NS/TEMPLATE`, `NS/TEMPLATE/STEP`, a task's uuid and a queue. Raises `UsageError`."""
+        """Return the target for exactly one of `NS`, `NS/TEMPLATE`, `NS/TEMPLATE/STEP`, a task's UUID and a queue.
+
+        Raises `UsageError`.
+        """
         if sum(given is not None for given in (namespace, template, step, task, queue)) != 1:
             raise UsageError(
                 "say what is meant: one thing, not none and not several",
@@ -61,7 +63,7 @@ class PauseTarget:
         return self.task or self.queue or "/".join(filter(None, (self.namespace, self.template, self.step)))
 
     def args(self) -> dict[str, str]:
-        """As the engine takes it."""
+        """Return the target as arguments of the engine's functions."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
@@ -73,7 +75,7 @@ def _parts(text: str, count: int, what: str, form: str) -> list[str]:
 
 
 class PauseOptions(TypedDict, total=False):
-    """What else than a namespace may be paused, as `PauseTarget.of` takes it."""
+    """Targets other than a namespace, as keywords of `PauseTarget.of`."""
 
     template: str | None
     step: str | None
@@ -82,10 +84,10 @@ class PauseOptions(TypedDict, total=False):
 
 
 class Pauses:
-    """The use cases around pauses. What runs goes on; whatever else of the target is or becomes ready is held.
+    """Use cases of pauses. Running steps continue; other steps of the target, ready now or later, do not start.
 
-    Of an orchestration queue nobody takes messages; what was taken before is dealt with. Processes hear of it by
-    notification, without notifications within two intervals of sweeps.
+    Messages of a paused orchestration queue are not received; those received before are processed. Processes learn of a
+    pause by notification, or without notifications within two sweep intervals.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -93,7 +95,7 @@ class Pauses:
 
     @audited("App.pauses.pause")
     async def pause(self, target: PauseTarget, *, actor: str, reason: str) -> bool:
-        """Pause the target; False when it is paused already (the first actor and reason stay).
+        """Pause the target. Return False if it is already paused (the first actor and reason stay).
 
         Raises `TaskNotFound`, `StateMachineError` for a task that has ended, `UsageError` for an unknown target.
         """
@@ -111,10 +113,11 @@ class Pauses:
 
     @audited("App.pauses.resume")
     async def resume(self, target: PauseTarget, *, actor: str, reason: str = "") -> int | None:
-        """End the pause of exactly this target; how many ready steps it held, None when it was not paused.
+        """End the pause of exactly this target. Return the number of ready steps it stopped, or None if it was not
+        paused.
 
-        Of a namespace at most 10,000 are counted. Of a queue: how many messages lay in it, as far as the provider can
-        be asked. Raises `TaskNotFound`, `UsageError` for an unknown target.
+        At most 10,000 steps are counted for a namespace. For a queue, return the number of its messages, or 0 if the
+        broker does not answer. Raises `TaskNotFound`, `UsageError` for an unknown target.
         """
         if target.queue is not None:
             return await self._resume_queue(target, target.queue, actor, reason)
@@ -125,9 +128,10 @@ class Pauses:
         return answer.held + freed if answer.resumed else None
 
     async def _change_marks(self) -> int:
-        """Mark or free the rest of the held steps, one short transaction for each slice; how many were freed.
+        """Update the pause marks of the remaining backlogged steps, one short transaction per slice. Return the number
+        of steps freed.
 
-        When this process dies, sweeps go on.
+        If this process dies, sweeps continue.
         """
         freed, more = 0, True
         while more:
@@ -136,24 +140,23 @@ class Pauses:
         return freed
 
     async def list(self, *, log: int = 20) -> PauseList:
-        """What is paused, with what each pause holds, and the newest `log` entries of who paused and resumed what."""
+        """Return the current pauses with what each stops, and the newest `log` entries of the log of pauses."""
         found = PauseList.parse(await self._engine.read("paused", {"limit": log}))
         return replace(found, pauses=[await self._counted(pause) for pause in found.pauses])
 
     async def of_task(self, task: str) -> Pause | None:
-        """The pause of the task itself, also while it holds nothing yet; None: the task is not paused.
+        """Return the pause of the task itself, even if it stops nothing yet, or None if the task is not paused.
 
-        What it holds is not counted.
+        The steps that it stops are not counted.
         """
         rows = await self._engine.connection.execute(query("tasks", "own_pause"), {"task": checked(task)})
         return next((Pause(**found) for (found,) in rows), None)
 
     async def _counted(self, pause: Pause) -> Pause:
-        """What a queue holds are its messages."""
         return pause if pause.queue is None else replace(pause, held=await self._messages(pause.queue))
 
     async def _resume_queue(self, target: PauseTarget, queue: str, actor: str, reason: str) -> int | None:
-        """Also of a name that the configuration does not have any more."""
+        """Resume a queue, even if the configuration no longer has it."""
         waiting = await self._messages(queue)
         answer = ResumeAnswer.parse(await self._engine.read("resume_queue", _args(target, actor, reason)))
         if answer.resumed:

@@ -1,4 +1,4 @@
-"""Compiled templates in the memory of a process, and how they fare there."""
+"""In-memory cache of compiled templates, with its statistics."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tasker.contracts.plan import Plan
 
 @dataclass(slots=True)
 class CachedPlan:
-    """A plan, the hash that is stored with it, since when it is kept (seconds since 1970), and how often it was asked
-    for since then."""
+    """Cached plan with its stored hash, the time it was cached (seconds since 1970), and the number of reads since
+    then."""
 
     plan: Plan
     stored: str
@@ -23,19 +23,19 @@ class CachedPlan:
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """What a cache holds and has done since the process started. Times are seconds since 1970."""
+    """State and statistics of a cache since the process started. Times are seconds since 1970."""
 
     total_entries: int
     hits: int
     misses: int
     evictions: int
-    """Plans that made room for others."""
+    """Number of plans dropped to make room for others."""
     last_maintenance: float | None
-    """When it was last emptied, or one of its plans read anew: somebody asked for that, or a connection was lost."""
+    """Time of the last `clear`, of all or one plan: on request, or after a lost connection."""
 
 
 class PlanCache:
-    """Plans by their identifier; beyond `most` the least recently used makes room."""
+    """Cache of plans by id; beyond `most` the least recently used is dropped."""
 
     def __init__(self, most: int, clock: Callable[[], float] = time.time) -> None:
         self._most, self._clock = most, clock
@@ -44,7 +44,7 @@ class PlanCache:
         self.plans: OrderedDict[int, CachedPlan] = OrderedDict()
 
     def get(self, template_id: int) -> Plan | None:
-        """The plan, if it is here."""
+        """Return the plan if it is cached."""
         found = self.plans.get(template_id)
         if found is None:
             self._misses += 1
@@ -55,7 +55,7 @@ class PlanCache:
         return found.plan
 
     def keep(self, template_id: int, plan: Plan, stored: str) -> None:
-        """Have it here from now on, with the hash that is stored with it."""
+        """Cache the plan, with the hash that is stored with it."""
         self.plans[template_id] = CachedPlan(plan, stored, self._clock())
         self.plans.move_to_end(template_id)
         if len(self.plans) > self._most:
@@ -63,7 +63,7 @@ class PlanCache:
             self.plans.popitem(last=False)
 
     def clear(self, template_id: int | None = None) -> int:
-        """Forget one, or all; how many were here."""
+        """Drop one plan, or all, and return the number dropped."""
         gone = len(self.plans) if template_id is None else int(template_id in self.plans)
         self._maintained = self._clock()
         if template_id is None:
@@ -73,19 +73,19 @@ class PlanCache:
         return gone
 
     def stats(self) -> CacheStats:
-        """The numbers of now."""
+        """Return the current statistics."""
         return CacheStats(len(self.plans), self._hits, self._misses, self._evictions, self._maintained)
 
     def of(self, plan: Plan) -> CachedPlan | None:
-        """The entry of this content, if it is here."""
+        """Return the cache entry of a plan with this content, or None."""
         return next((each for each in self.plans.values() if each.plan.hash == plan.hash), None)
 
     @property
     def oldest_seconds(self) -> float:
-        """How long the plan is here that was kept first; 0 without one."""
+        """Age of the oldest entry in seconds; 0 for an empty cache."""
         return max((self._clock() - each.since for each in self.plans.values()), default=0.0)
 
     @property
     def asked_each(self) -> float:
-        """How often a plan that is here was asked for, on average."""
+        """Average number of reads of a cached plan."""
         return sum(each.asked for each in self.plans.values()) / max(1, len(self.plans))

@@ -1,4 +1,4 @@
-"""How far a task is: what a live view asks for several times a second."""
+"""Progress of a task: small reads for a live view, several times a second."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tasker.contracts.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReportedProgress:
-    """How far a handler said that it is (`context.report_progress`). What it did not say is None.
+    """Progress reported by a handler (`context.report_progress`). Values not reported are None.
 
-    `eta_seconds` is what is left, counted from `reported_at`, by its pace so far.
+    `eta_seconds` is the remaining time counted from `reported_at`, estimated from the pace so far.
     """
 
     percent: float | None
@@ -25,7 +25,7 @@ class ReportedProgress:
 
 
 def reported(row: Mapping[str, Any] | None) -> ReportedProgress | None:
-    """The report from what `tasker.reported` answers."""
+    """Parse the answer of `tasker.reported`."""
     return (
         None if row is None else ReportedProgress(**{**row, "reported_at": datetime.fromisoformat(row["reported_at"])})
     )
@@ -33,13 +33,12 @@ def reported(row: Mapping[str, Any] | None) -> ReportedProgress | None:
 
 @dataclass(frozen=True, slots=True)
 class StepProgress:
-    """One step at a moment. `template_step` differs from `name` for the instances of a batch worker.
+    """State of one step at a moment. `template_step` differs from `name` for the instances of a batch worker.
 
-    `at` is when it changed last; `started_at` belongs to its latest attempt, `due_at` to the next one; `error` holds
-    type, message and attempt of the last failure of a step that failed or is to be retried; `unserved` is the handler
-    of a step that waits because no live worker has it;
-    `duration_ms` is how long the handler ran in the latest attempt, once that has ended; `reported` what it said last
-    while it runs.
+    `at` is the time of its last change; `started_at` belongs to its latest attempt, `due_at` to the next one. `error`
+    has type, message and attempt of the last failure of a step that failed or will be retried. `unserved` is the
+    handler of a waiting step that no live worker has. `duration_ms` is the run time of the handler in the latest
+    attempt, once it has ended; `reported` is its last progress report while it runs.
     """
 
     name: str
@@ -59,9 +58,9 @@ class StepProgress:
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """A task at the moment `at` (the database's clock) with the steps that were asked for, in topological order.
+    """Task at the moment `at` (the database's clock) with the requested steps, in topological order.
 
-    `pauses` are those that hold some of it now: namespace, template, step, task or queue, actor, reason, paused_at.
+    `pauses` are those that stop a part of it now: namespace, template, step, task or queue, actor, reason, paused_at.
     """
 
     status: str
@@ -75,7 +74,7 @@ class TaskProgress:
 
 
 def task_progress(row: Mapping[str, Any]) -> TaskProgress:
-    """The progress from the document of the query `progress`."""
+    """Return the progress from the document of the query `progress`."""
     fields = {**row, "at": datetime.fromisoformat(row["at"]), "steps": tuple(_step(step) for step in row["steps"])}
     return TaskProgress(**fields)
 

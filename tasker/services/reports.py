@@ -1,4 +1,4 @@
-"""What became of a task: its outcome with all steps, as values for programs and as plain data for `--json`."""
+"""Report of a task: its outcome with all steps, as values for programs and as plain data for `--json`."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ STORED = (
     "unserved",
     "paused",
 )
-"""What the query `report` says of a step, in its order."""
+"""Columns that the query `report` returns for a step, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """One step. `failures` holds the error of each failed attempt with its time and worker, the oldest first.
+    """Report of one step. `failures` has the error of each failed attempt with its time and worker, the oldest first.
 
-    Times are milliseconds. `unserved` means that the step waits because no live worker has its handler (rule 16),
-    `paused` is the pause that holds it: namespace, template, step, task, actor, reason, paused_at.
+    Times are milliseconds. `unserved` means that the step waits because no live worker has its handler (rule 16).
+    `paused` is the pause that stops it: namespace, template, step, task, actor, reason, paused_at.
     """
 
     step_uuid: str
@@ -57,7 +57,7 @@ class StepReport:
     unserved: bool = False
     paused: Mapping[str, Any] | None = None
     reused_from: str | None = None
-    """The task whose result a task that runs again has taken over; its attempts are there."""
+    """Task from which a rerun task took the result; the attempts are recorded there."""
 
     @property
     def error(self) -> dict[str, Any] | None:
@@ -73,7 +73,7 @@ class StepReport:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data (`tasker run --json`)."""
+        """Return the report as plain data (`tasker run --json`)."""
         return {
             "name": self.name,
             "type": self.type,
@@ -89,7 +89,7 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """One task. `steps` by name, in topological order."""
+    """Report of one task, with `steps` by name in topological order."""
 
     task_uuid: str
     namespace: str
@@ -111,40 +111,40 @@ class TaskReport:
 
     @property
     def finished(self) -> bool:
-        """True when the task is in a final state."""
+        """True if the task is in a final state."""
         return self.status in FINAL
 
     @property
     def succeeded(self) -> bool:
-        """True when the task is complete."""
+        """True if the task is complete."""
         return self.status == "complete"
 
     @property
     def results(self) -> dict[str, Any]:
-        """The results by step name, of the steps that have one."""
+        """Results by step name, of the steps that have one."""
         return {name: step.result for name, step in self.steps.items() if step.result is not None}
 
     @property
     def final_results(self) -> dict[str, Any]:
-        """The results of the steps that nothing depends on."""
+        """Results of the steps on which no other step depends."""
         inner = {name for step in self.steps.values() for name in step.depends_on}
         return {name: result for name, result in self.results.items() if name not in inner}
 
     @property
     def duration_ms(self) -> int | None:
-        """From submission to the end; None while it runs."""
+        """Milliseconds from submission to the end; None while the task runs."""
         if self.completed_at is None:
             return None
         return round((self.completed_at - self.created_at).total_seconds() * 1000)
 
     @property
     def failed_steps(self) -> list[StepReport]:
-        """The steps in `error`."""
+        """Steps in the state `error`."""
         return [step for step in self.steps.values() if step.state == "error"]
 
     @property
     def error(self) -> dict[str, Any] | None:
-        """Why the task failed: the first failed step's error and its name; the reason of a cancelled task."""
+        """Cause of the task's failure: the first failed step's error with its name, or the reason of a cancellation."""
         if self.status == "cancelled":
             return {"type": "cancelled", "message": self.cancel_reason or "the task was cancelled", "step": None}
         for step in self.failed_steps:
@@ -152,7 +152,7 @@ class TaskReport:
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data (`tasker run --json`)."""
+        """Return the report as plain data (`tasker run --json`)."""
         return {
             "task_uuid": self.task_uuid,
             "namespace": self.namespace,
@@ -185,7 +185,7 @@ def stored_report(document: Mapping[str, Any], *, before: int = 0) -> TaskReport
 
 
 def task_report(row: Mapping[str, Any]) -> TaskReport:
-    """The report of a task from what is known of it and, by the names of `StepReport`, of its steps."""
+    """Return the report of a task from its row, which has its steps as rows with the names of `StepReport`."""
     counts = StepCounts(
         row["total"], row["done"], row["failed"], row["cancelled"], row["active"], row["retrying"], row["held"]
     )

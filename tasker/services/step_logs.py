@@ -1,4 +1,4 @@
-"""What the handlers of a task have logged and printed."""
+"""Log lines and printed output of the handlers of a task."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from tasker.db.queries import query
 from tasker.errors import UsageError
 
 LEVELS = ("debug", "info", "warning", "error")
-"""The levels of lines, the lowest first."""
+"""Levels of lines, the lowest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Which lines: at most `limit`, from `level` on, written `since` a moment or `after` the place of a line.
+    """Filter of log lines: at most `limit`, from `level` on, written since `since`, after the line with the place
+    `after`.
 
-    `step` is a name, a UUID, or the name of a batch worker in the template; `attempt` a number.
+    `step` is a name, a UUID, or the template's name of a batch worker; `attempt` is a number.
     """
 
     step: str | None = None
@@ -34,9 +35,9 @@ class LogFilter:
 
 @dataclass(frozen=True, slots=True)
 class StepLogLine:
-    """A line of a handler; `level` is one of `LEVELS`, `logger` is `stdout` for what was printed.
+    """Log line of a handler. `level` is one of `LEVELS`; `logger` is `stdout` for printed output.
 
-    `place` is where whoever has read it goes on.
+    `place` is its position in the log: pass it as `after` to read the next lines.
     """
 
     at: datetime
@@ -51,7 +52,7 @@ class StepLogLine:
 
 
 async def read_logs(connection: Statements, task_uuid: str, which: LogFilter) -> Sequence[StepLogLine]:
-    """The lines of a task in the order of time. Raises `UsageError` for a place that is none, and `DatabaseError`."""
+    """Return the lines of a task ordered by time. Raises `UsageError` for a malformed place, and `DatabaseError`."""
     parameters = {
         "task": task_uuid,
         "step": which.step,

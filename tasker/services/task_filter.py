@@ -1,4 +1,4 @@
-"""Which tasks a list shows, as a query that says no more than was asked: so each filter finds its own index."""
+"""Filters of task lists, translated to SQL that has only the requested conditions, so that each uses its own index."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ CLAUSES = (
     "idempotency_key",
     "tags",
 )
-"""The filters that are a part of the condition each."""
+"""Filters that are each a part of the condition."""
 LOOKED_INTO = 20_000
-"""Where inputs are not indexed (`tasker db index-inputs`), so many of the newest that match all else are read."""
+"""Number of the newest otherwise matching tasks whose inputs are read if inputs are not indexed (`tasker db
+index-inputs`)."""
 
 FEW = 1_000
 """What no more tasks have is rare: these tasks are read, whatever the statistics say."""
@@ -44,8 +45,11 @@ COMMON = ("tags", "initiator", "source_system")
 
 
 class ListFilters(TypedDict, total=False):
-    """Of a list of tasks, what is seldom asked for; `until` is the time before which they were created,
-    `field` what their input contains, such as `order.id = 7`."""
+    """Less common filters of a task list.
+
+    `until` is the time before which the tasks were created; `field` is a condition on their input, such as `order.id =
+    7`.
+    """
 
     version: str | None
     initiator: str | None
@@ -61,9 +65,9 @@ class ListFilters(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class TaskFilter:
-    """Which tasks are meant: all that is given is true of them. `tags`: they have all of these.
+    """Filter of tasks; all given conditions must hold. `tags`: a task must have all of them.
 
-    `created_before` is not among the times, `created_after` is.
+    `created_after` is inclusive, `created_before` is exclusive. Raises `UsageError` for an unknown status.
     """
 
     namespace: str | None = None
@@ -78,23 +82,23 @@ class TaskFilter:
     created_after: datetime | None = None
     created_before: datetime | None = None
     fingerprint: str | None = None
-    """Of a failure that made them dead letters."""
+    """Fingerprint of a failure that made the tasks dead letters."""
     context: Mapping[str, Any] | None = None
-    """What inputs contain; where they are not indexed, those of the newest `LOOKED_INTO` tasks that match all else."""
+    """Values that the input contains; if inputs are not indexed, only the newest `LOOKED_INTO` tasks are searched that
+    match all other conditions."""
     namespaces: Sequence[str] | None = None
-    """Only tasks of these, whatever `namespace` says; None: of all."""
+    """Permitted namespaces, applied in addition to `namespace`; None permits all."""
     open: bool = False
     """Only tasks that have not ended."""
 
     def __post_init__(self) -> None:
-        """Raise `UsageError` for a status that no task can have."""
         if self.status is not None and self.status not in STATES:
             hint = did_you_mean(self.status, STATES) or f"expected one of {listed(STATES)}"
             raise UsageError(f"status: unknown state {self.status!r}", hint=hint)
 
     @property
     def names_templates(self) -> bool:
-        """True when only tasks of some templates are meant."""
+        """True if the filter selects tasks of certain templates only."""
         return any(each is not None for each in (self.namespace, self.template, self.version, self.namespaces))
 
     @property
@@ -136,7 +140,10 @@ class Count:
 
 
 class TaskLists:
-    """Finds the tasks that a filter means. Templates are named by identifiers: of these the planner has statistics."""
+    """Search for the tasks that match a filter.
+
+    Templates are passed as ids, because the planner has statistics for these.
+    """
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
@@ -194,7 +201,7 @@ class TaskLists:
     ) -> tuple[int, Any]:
         """Return how many tasks have what is common, at most `few` + 1, and what the query finds among these.
 
-        The planner does not know how often a rare tag occurs: it would walk all tasks to find none.
+        The planner does not know the frequency of a rare tag: it would scan all tasks to find none.
         """
         common = query("listing", "common").format(common=_common(which))
         rows = await self._ask(name, which.conditions(common=False), which, more, of_common=common, **words)
@@ -218,7 +225,7 @@ class TaskLists:
         return Count(number, at_least=number >= most)
 
     async def inputs_are_indexed(self) -> bool:
-        """Whether all tasks are found by fields of their input."""
+        """Return True if fields of the input find all tasks."""
         return [row[0] for row in await self._connection.execute(query("input_index", "state"))] == [True]
 
     async def _ask(
@@ -242,7 +249,10 @@ class TaskLists:
 
 
 def context_of(text: str) -> dict[str, Any]:
-    """`order.id = 7` as what an input contains. A value that is no JSON is a text. Raises `UsageError`."""
+    """Parse `order.id = 7` into the values that an input must contain. A value that is not JSON is a string.
+
+    Raises `UsageError`.
+    """
     path, equals, value = text.partition("=")
     keys = [key.strip() for key in path.strip().split(".")]
     if not equals or not all(keys):

@@ -1,6 +1,6 @@
-"""Log lines about tasks and steps that a process knows by identifier alone: whose they are the database says.
+"""Log lines about tasks and steps known only by id; their task's ids are read from the database.
 
-It is asked once for all that one write or one answer tells of, and only where somebody wants the lines.
+One query serves all lines of one write or answer, and only if their logger is enabled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Ids = dict[str, Any]
 
 
 async def read_task_ids(connection: Statements, tasks: Collection[str]) -> dict[str, Ids]:
-    """What lines about these tasks say of them, by task. Where the database does not answer that is the identifier."""
+    """Return the log fields that identify each task, by task: only the id if the database does not answer."""
     found: dict[str, Ids] = {task: {"task_uuid": task} for task in tasks}
     try:
         rows = await connection.execute(query("tasks", "whose"), {"tasks": [*tasks]}) if tasks else ()
@@ -38,35 +38,34 @@ async def read_task_ids(connection: Statements, tasks: Collection[str]) -> dict[
 
 
 def trace_of(stored: Mapping[str, Any] | None) -> TraceContext | None:
-    """The place in a trace as it is kept with a task."""
+    """Parse the trace context stored with a task."""
     return TraceContext(**stored) if stored else None
 
 
 def logs_task_end() -> bool:
-    """Whether anybody wants `log_task_end`."""
+    """Return True if the lines of `log_task_end` are enabled."""
     return _ends.isEnabledFor(logging.INFO)
 
 
 def log_task_end(task_uuid: str, state: str, correlation: str, namespace: str, place: TraceContext | None) -> None:
-    """A line that a task is over."""
+    """Log the end of a task."""
     fields = ids_of_task(task_uuid, correlation, namespace, place) | {"state": state}
     log_line(_ends, logging.INFO, f"Task finalized: task_uuid={task_uuid}", fields)
 
 
 def log_closed_tasks(tasks: Iterable[TaskClosed]) -> None:
-    """A line for each of these."""
     for task in tasks:
         place = TraceContext(task.traceparent, task.tracestate) if task.traceparent else None
         log_task_end(task.task_uuid, task.state, task.correlation_id, task.namespace, place)
 
 
 def logs_enqueue() -> bool:
-    """Whether anybody wants `log_enqueued`."""
+    """Return True if the lines of `log_enqueued` are enabled."""
     return _engine.isEnabledFor(logging.DEBUG)
 
 
 async def enqueued(connection: Statements, hints: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What `log_enqueued` tells of steps whose hints were sent behind the commit."""
+    """Return the arguments of `log_enqueued` for steps whose messages were sent after the commit."""
     try:
         return await connection.call("tasker.enqueued_v1(%s::jsonb)", to_json({"send": hints}))
     except DatabaseError as error:
@@ -75,9 +74,9 @@ async def enqueued(connection: Statements, hints: Sequence[Mapping[str, Any]]) -
 
 
 def log_enqueued(answer: Mapping[str, Any], names: QueueNames, began: float) -> None:
-    """A line for each step that a write sent to the queue, asked at `began` by `perf_counter`.
+    """Log each step that a write enqueued; the write began at `began` (`perf_counter`).
 
-    `answer` holds what `tasker.enqueued_v1` answers, where the lines are wanted.
+    `answer` has the answer of `tasker.enqueued_v1`, if the lines are enabled.
     """
     duration_ms = round((perf_counter() - began) * 1000)
     for row in answer.get("enqueued") or ():
@@ -92,7 +91,7 @@ def _ids_of_enqueued(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def log_unknown(source: str, step: str) -> None:
-    """Say that a message pointed to a step of another database: two fleets that share a broker must notice (rule 6)."""
+    """Log a message that points to a step of another database: two fleets that share a broker must notice (rule 6)."""
     _engine.warning(
         "message_of_unknown_step from=%s step=%s reason=this database has no such step; if another database's fleet "
         "uses this broker, give each a prefix of its own (tasker task refused shows what was set aside)",

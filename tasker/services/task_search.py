@@ -1,4 +1,4 @@
-"""What somebody may mean by a text: a task, a dead letter, a template, a tag."""
+"""Search by a text that may be the id or name of a task, a dead letter, a template, a namespace or a tag."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ Kind = Literal["task", "entry", "correlation", "tasks", "template", "namespace",
 
 @dataclass(frozen=True, slots=True)
 class SearchMatch:
-    """What a text means: a `task`, a dead letter's `entry`, the `correlation` of tasks, several `tasks` whose
-    identifiers begin so, a `template` or a `namespace` of this name, a `tag`, `templates` (namespace and name) that
-    have it in their names, or `nothing` that there is."""
+    """Result of a search.
+
+    `kind` is a `task`, a dead letter's `entry`, the `correlation` of tasks, several `tasks` with that id prefix, a
+    `template` or `namespace` of this name, a `tag`, `templates` (namespace and name) whose names contain the text, or
+    `nothing`.
+    """
 
     kind: Kind
     identifiers: Sequence[str] = ()
@@ -29,15 +32,15 @@ class SearchMatch:
 
 
 class TaskSearch:
-    """Finds tasks by a text."""
+    """Search for tasks by a text."""
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
     async def find(self, text: str, *, namespaces: Collection[str] | None = None) -> SearchMatch:
-        """What the text means: an identifier or its beginning (six digits at least), a template, or a tag.
+        """Return the match of a text: an id or its beginning (at least six digits), a template, a namespace or a tag.
 
-        `namespaces`: only of these; None: of all.
+        `namespaces`: only search these; None searches all.
         """
         text, where = text.strip(), names(namespaces)
         digits = text.replace("-", "").lower()
@@ -48,7 +51,6 @@ class TaskSearch:
         return await self._of_word(text, where)
 
     async def _of_uuid(self, digits: str, namespaces: list[str] | None) -> SearchMatch:
-        """A step is found as its task."""
         rows = await self._query("of_uuid", uuid=str(UUID(digits)), namespaces=namespaces)
         return SearchMatch(rows[0][0], [rows[0][1]]) if rows else SearchMatch("nothing")
 

@@ -1,4 +1,4 @@
-"""Reading and steering tasks: reports, lists, history, cancelling."""
+"""Use cases of existing tasks: reports, lists, history, cancellation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGE_OF_REPORT = query("tasks", "report").format(
 
 
 class Tasks:
-    """The use cases around existing tasks. All take a task's identifier as text; a malformed one is a `UsageError`."""
+    """Use cases of existing tasks. Ids are text; a malformed one raises `UsageError`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._lists = engine, TaskLists(engine.connection)
@@ -47,14 +47,14 @@ class Tasks:
         return stored_report(rows[0][0], before=offset)
 
     async def state(self, task_uuid: str) -> tuple[str, bool]:
-        """The task's state, and whether it is final. Raises `TaskNotFound`."""
+        """Return the task's state, and True if it is final. Raises `TaskNotFound`."""
         rows = await self._query("state", task=checked(task_uuid))
         if not rows:
             raise not_found(task_uuid)
         return rows[0][0], rows[0][1]
 
     async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress:
-        """The task, and those of its steps that changed since then or run right now. Raises `TaskNotFound`."""
+        """Return the task, and those of its steps that changed since then or run now. Raises `TaskNotFound`."""
         results_queue = self._engine.messaging.names.step_results
         rows = await self._query("progress", task=checked(task_uuid), since=since, results_queue=results_queue)
         if not rows:
@@ -62,10 +62,10 @@ class Tasks:
         return task_progress(rows[0][0])
 
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation:
-        """Why each step that has not ended does not run now, and what would change it.
+        """Explain why each step that has not ended does not run now, and what would change that.
 
-        With `step` that one alone, ended or not, or the instances of that batch worker. Of the steps with one reason
-        the first `names` are named. Raises `TaskNotFound`, `StepNotFound`.
+        With `step`, explain only that step, even if it has ended, or the instances of that batch worker. `names` is the
+        maximum number of steps named per reason. Raises `TaskNotFound`, `StepNotFound`.
         """
         results_queue = self._engine.messaging.names.step_results
         args = {"task": checked(task_uuid), "step": step, "names": names, "results_queue": results_queue}
@@ -78,7 +78,7 @@ class Tasks:
         return explanation(row)
 
     async def template_id(self, task_uuid: str) -> int:
-        """The identifier of the compiled template that the task is pinned to. Raises `TaskNotFound`."""
+        """Return the id of the compiled template to which the task is pinned. Raises `TaskNotFound`."""
         rows = await self._query("template_id", task=checked(task_uuid))
         if not rows:
             raise not_found(task_uuid)
@@ -87,9 +87,9 @@ class Tasks:
     async def starting_with(
         self, prefix: str, *, limit: int = 10, namespaces: Collection[str] | None = None
     ) -> Sequence[str]:
-        """The tasks whose identifier begins so (hexadecimal digits, with or without hyphens), the newest first.
+        """Return the tasks whose id begins with `prefix` (hex digits, with or without hyphens), the newest first.
 
-        `namespaces`: only tasks of these; None: of all.
+        `namespaces`: only tasks of these; None allows all.
         """
         digits = prefix.replace("-", "").lower()
         bounds = {"lowest": f"{digits:0<32}", "highest": f"{digits:f<32}"}
@@ -109,9 +109,9 @@ class Tasks:
         namespaces: Collection[str] | None = None,
         **more: Unpack[ListFilters],
     ) -> Sequence[TaskSummary]:
-        """Tasks, the newest first: those created `since` then, and with all of the `tags`.
+        """Return tasks, the newest first, created at or after `since` and with all of the `tags`.
 
-        `namespaces`: only tasks of these, whatever `namespace` says; None: of all.
+        `namespaces`: only tasks of these, in addition to `namespace`; None allows all.
         """
         given: dict[str, Any] = {"created_before": more.get("until"), **more}
         given.pop("until", None)
@@ -132,12 +132,12 @@ class Tasks:
         return [row for some in slices for row in await self._query("list", tasks=some)]
 
     async def open_beside(self, task_uuid: str) -> tuple[int, int]:
-        """How many other tasks are not finished: in the namespace of this one, and in others."""
+        """Return the numbers of other open tasks: in the namespace of this one, and in all other namespaces."""
         ((here, elsewhere),) = await self._query("open_beside", task=checked(task_uuid))
         return here, elsewhere
 
     async def history(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> Sequence[TransitionDetail]:
-        """Every transition of the task and its steps, in order, or one page of them. Raises `TaskNotFound`."""
+        """Return the transitions of the task and its steps in order, or one page of them. Raises `TaskNotFound`."""
         rows = await self._query("history", task=checked(task_uuid), limit=limit, offset=offset)
         if not rows and not offset:
             raise not_found(task_uuid)
@@ -159,10 +159,10 @@ class Tasks:
         after: str | None = None,
         limit: int = 1000,
     ) -> Sequence[StepLogLine]:
-        """What the handlers of a task have logged and printed, in the order of time; each line has a `place`.
+        """Return the log lines and printed output of a task's handlers, ordered by time; each line has a `place`.
 
-        Parameters as of `LogFilter`. A line is stored about a second after it was written. Raises `TaskNotFound`, and
-        `UsageError` for a place that is none.
+        The parameters are those of `LogFilter`. A line is stored about a second after it was written. Raises
+        `TaskNotFound`, and `UsageError` for a malformed place.
         """
         which = LogFilter(step, attempt, level, since, after, limit)
         lines = await read_logs(self._engine.connection, checked(task_uuid), which)
@@ -171,7 +171,7 @@ class Tasks:
         return lines
 
     async def step_extras(self, task_uuid: str, step: str) -> StepExtras:
-        """What a step has beside its result. Raises `StepNotFound`."""
+        """Return the batch and the checkpoint of a step. Raises `StepNotFound`."""
         rows = await self._query("kept", task=checked(task_uuid), step=step)
         if not rows:
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
@@ -184,9 +184,9 @@ class Tasks:
 
     @audited("App.tasks.cancel")
     async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
-        """Cancel the task and every step of it that is not final; the state it was in.
+        """Cancel the task and every step of it that is not final, and return the task's former state.
 
-        Raises `TaskNotFound`, and `StateMachineError` when it is final already.
+        Raises `TaskNotFound`, and `StateMachineError` if the task is already final.
         """
         args = {"task": checked(task_uuid), "reason": reason, "actor": actor}
         answer = await self._engine.call_typed("cancel", args, CancelAnswer)
@@ -201,17 +201,17 @@ class Tasks:
 
 
 def names(given: Collection[str] | None) -> list[str] | None:
-    """As a query takes them."""
+    """Return namespaces as a query parameter."""
     return None if given is None else sorted(given)
 
 
 def checked(task_uuid: str) -> str:
-    """The identifier in its canonical form. Raises `UsageError` when it is none."""
+    """Return a task's id in canonical form. Raises `UsageError` if it is malformed."""
     return identifier(str(task_uuid), "a task's identifier")
 
 
 def identifier(text: str, what: str) -> str:
-    """The identifier in its canonical form. Raises `UsageError` when it is none."""
+    """Return an id in canonical form. Raises `UsageError` if it is malformed; `what` names it in the message."""
     try:
         return str(UUID(text))
     except ValueError:
@@ -219,5 +219,5 @@ def identifier(text: str, what: str) -> str:
 
 
 def not_found(task_uuid: str) -> TaskNotFound:
-    """The error of a task that does not exist."""
+    """Return the error for a task that does not exist."""
     return TaskNotFound(f"no task {task_uuid} in this database", hint="see `tasker task list`")

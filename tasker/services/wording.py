@@ -1,4 +1,4 @@
-"""Values as people read them, alike in a terminal and on a page: durations, numbers, symbols of states."""
+"""Values formatted for people, alike in a terminal and on a page: durations, numbers, symbols of states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SYMBOLS = {
     "cancelled": "⊘",
     "resolved_manually": "✔",
 }
-"""Of states of steps and tasks; of any other state `▶`."""
+"""Symbols of step and task states; any other state has `▶`."""
 URGENCY = (
     "error",
     "waiting_for_retry",
@@ -29,16 +29,16 @@ URGENCY = (
     "resolved_manually",
     "complete",
 )
-"""States of steps by how much they ask to be looked at; the first one among the instances of a batch speaks for all."""
+"""Step states by urgency; the most urgent one among the instances of a batch is shown for all of them."""
 
 
 def number(value: float) -> str:
-    """A number without digits that say nothing."""
+    """Format a number, with two decimals unless it is whole."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 
 def duration(milliseconds: float | None) -> str:
-    """`7 ms`, `1.4 s`, `3 m 05 s`, `2 h 10 m`; nothing for None."""
+    """Format a duration as `7 ms`, `1.4 s`, `3 m 05 s` or `2 h 10 m`; empty for None."""
     if milliseconds is None:
         return ""
     if round(milliseconds) < 1000:
@@ -61,11 +61,11 @@ def countdown(seconds: float) -> str:
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """The text with its line breaks as spaces, shortened."""
+    """Return the text on one line, shortened to `limit` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 step`, `2 steps`."""
+    """Format a count with its noun: `1 step`, `2 steps`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,1 +1,1 @@
-"""Tasks that need a person: what is known of them, who looks, and replaying those that failed alike."""
+"""Dead letters: failed tasks recorded for inspection, and replays of those with the same failure."""

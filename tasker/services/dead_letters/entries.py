@@ -1,4 +1,4 @@
-"""The use cases around dead letters. They record; only `retry` moves a task and its steps."""
+"""Use cases of dead letters. They only record; `retry` alone changes a task and its steps."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ from tasker.template.diagnostics import did_you_mean
 
 
 class DeadLetters:
-    """Reads entries, opens them by hand, and keeps what was found. Identifiers are text; a malformed one is a
-    `UsageError`. `namespaces`: only what is of these, whatever else is asked for; None: of all."""
+    """Dead letters: reading, opening and updating of entries.
+
+    Ids are text; a malformed one raises `UsageError`. `namespaces` restricts a method to those, whatever else is
+    requested; None allows all.
+    """
 
     def __init__(self, engine: Engine, steps: Steps) -> None:
         self._engine, self._steps = engine, steps
@@ -46,9 +49,9 @@ class DeadLetters:
         after: str | None = None,
         namespaces: Collection[str] | None = None,
     ) -> Sequence[DeadLetter]:
-        """Entries, the newest first; those behind the entry `after`.
+        """Return entries, the newest first, starting after the entry `after`.
 
-        Raises `UsageError` for a status or reason that there is not.
+        Raises `UsageError` for an unknown status or reason.
         """
         which = {"status": known(status, STATUSES, "status"), "reason": known(reason, REASONS, "reason")}
         more = {
@@ -61,37 +64,37 @@ class DeadLetters:
         return await self._list(**which, **more, limit=limit, offset=offset)
 
     async def of_task(self, task_uuid: str) -> DeadLetter:
-        """The newest entry of a task. Raises `DeadLetterNotFound`."""
+        """Return the newest entry of a task. Raises `DeadLetterNotFound`."""
         found = await self._list(task=checked(task_uuid), limit=1)
         if not found:
             raise DeadLetterNotFound(f"task {task_uuid} was never a dead letter", hint="see `tasker dlq list`")
         return found[0]
 
     async def entry(self, entry_uuid: str) -> DeadLetter:
-        """One entry. Raises `DeadLetterNotFound`."""
+        """Return one entry. Raises `DeadLetterNotFound`."""
         found = await self._list(entry=_entry(entry_uuid), limit=1)
         if not found:
             raise missing(entry_uuid)
         return found[0]
 
     async def stats(self) -> Sequence[ReasonStats]:
-        """Counts for each reason that has entries."""
+        """Return the counts of each reason that has entries."""
         return [ReasonStats(*row) for row in await self._query("stats")]
 
     async def queue(
         self, *, limit: int = 100, namespaces: Collection[str] | None = None
     ) -> Sequence[QueuedInvestigation]:
-        """Pending entries, the most urgent first."""
+        """Return pending entries, the most urgent first."""
         rows = await self._query("queue", limit=limit, namespaces=names(namespaces))
         return [QueuedInvestigation(*row) for row in rows]
 
     async def staleness(self, *, limit: int = 100, namespaces: Collection[str] | None = None) -> Sequence[TaskHealth]:
-        """Open tasks before they are dead letters: stale ones, then warnings, then healthy ones."""
+        """Return open tasks before they become dead letters: stale ones, then warnings, then healthy ones."""
         rows = await self._query("staleness", limit=limit, namespaces=names(namespaces))
         return [TaskHealth(*row) for row in rows]
 
     async def groups(self, *, limit: int = 50, namespaces: Collection[str] | None = None) -> Sequence[FailureGroup]:
-        """Pending entries by the fingerprints of their failures, the largest group first."""
+        """Return pending entries grouped by the fingerprints of their failures, the largest group first."""
         return [FailureGroup(*row) for row in await self._query("groups", limit=limit, namespaces=names(namespaces))]
 
     async def trend(
@@ -102,7 +105,8 @@ class DeadLetters:
         slices: int = 24,
         namespaces: Collection[str] | None = None,
     ) -> Mapping[str, Sequence[int]]:
-        """How many entries with each of these fingerprints came in each slice of the last hours, closed ones, too."""
+        """Return the number of new entries of each fingerprint per slice of the last hours, including closed
+        entries."""
         found = {each: [0] * slices for each in fingerprints}
         params = {"seconds": 3600.0 * hours, "slices": slices, "namespaces": names(namespaces)}
         for fingerprint, place, entries in await self._query("trend", fingerprints=list(found), **params):
@@ -119,8 +123,10 @@ class DeadLetters:
         reason: str = "manual_dlq",
         metadata: Mapping[str, Any] | None = None,
     ) -> DeadLetter:
-        """Put a task on the list by hand; the task itself goes on. Raises `TaskNotFound`, and `StateMachineError` when
-        it has a pending entry."""
+        """Open an entry for a task; the task itself continues.
+
+        Raises `TaskNotFound`, and `StateMachineError` if the task has a pending entry.
+        """
         task = checked(task_uuid)
         params = {"task": task, "actor": actor, "notes": notes, "metadata": _json(metadata)}
         rows = await self._query("open", reason=known(reason, REASONS, "reason"), **params)
@@ -140,10 +146,10 @@ class DeadLetters:
         by: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> DeadLetter:
-        """Keep what was found: what is None stays as it was, metadata are added to those there are.
+        """Update an entry: values that are None stay unchanged, and metadata is merged into the existing metadata.
 
-        The task and its steps stay as they are. Raises `DeadLetterNotFound`, `UsageError`, `NotStorable`, and
-        `StateMachineError` when a closed entry is to be pending again while its task has another pending one.
+        The task and its steps are not changed. Raises `DeadLetterNotFound`, `UsageError`, `NotStorable`, and
+        `StateMachineError` if a closed entry would become pending while its task has another pending one.
         """
         entry = _entry(entry_uuid)
         params = {"entry": entry, "notes": notes, "by": by, "metadata": _json(metadata)}
@@ -155,9 +161,9 @@ class DeadLetters:
 
     @audited("App.dead_letters.retry")
     async def retry(self, entry_uuid: str, *, actor: str, reason: str) -> RetriedSteps:
-        """Let the failed steps of its task run again, and close the entry with the reason among its notes, all or none.
+        """Reset the failed steps of the entry's task and close the entry with the reason in its notes, all or nothing.
 
-        Where nothing has failed any more the entry stays as it is. Raises as `Steps.retry`, and `DeadLetterNotFound`.
+        If no step is in `error` any more, the entry stays as it is. Raises as `Steps.retry`, and `DeadLetterNotFound`.
         """
         found = await self.entry(entry_uuid)
         done = await self._steps.retry(found.task_uuid, actor=actor, reason=reason)
@@ -181,7 +187,7 @@ class DeadLetters:
 
 
 def known(word: str | None, words: Sequence[str], what: str) -> str | None:
-    """The word, in the spelling of the database; `MaxRetriesExceeded` is understood, too. Raises `UsageError`."""
+    """Return the word in the database's spelling; `MaxRetriesExceeded` is accepted too. Raises `UsageError`."""
     if word is None:
         return None
     plain = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in word).lstrip("_")
@@ -199,7 +205,7 @@ def _entry(entry_uuid: str) -> str:
 
 
 def missing(entry_uuid: str) -> DeadLetterNotFound:
-    """The error of an entry that does not exist."""
+    """Return the error for an entry that does not exist."""
     return DeadLetterNotFound(f"no entry {entry_uuid} in this database", hint="see `tasker dlq list`")
 
 

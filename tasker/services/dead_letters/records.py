@@ -1,4 +1,4 @@
-"""What is told of dead letters."""
+"""Rows of dead letters, their statistics and groups."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ REASONS = (
     "worker_unavailable",
     "manual_dlq",
 )
-"""Why a task can need a person."""
+"""Reasons for which a task becomes a dead letter."""
 STATUSES = ("pending", "manually_resolved", "permanently_failed", "cancelled")
-"""How an investigation can stand."""
+"""States of an investigation."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """An entry: when and why a task needed somebody, where it stood, who looked and what they found.
+    """Dead letter: when and why its task needed an operator, the task's state then, and the result of the
+    investigation.
 
-    `fingerprints` are those of the failures that its steps ended with; `current_state` is the task's now, None when it
-    has been deleted.
+    `fingerprints` are those of its steps' final failures; `current_state` is the task's state now, None if the task was
+    deleted.
     """
 
     dlq_entry_uuid: str
@@ -48,7 +49,7 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class ReasonStats:
-    """How many entries a reason has, and how long they took."""
+    """Number of entries of a reason, and their resolution times."""
 
     dlq_reason: str
     total_entries: int
@@ -63,7 +64,7 @@ class ReasonStats:
 
 @dataclass(frozen=True, slots=True)
 class QueuedInvestigation:
-    """A pending entry with its urgency."""
+    """Pending entry with its urgency."""
 
     dlq_entry_uuid: str
     task_uuid: str
@@ -81,7 +82,7 @@ class QueuedInvestigation:
 
 @dataclass(frozen=True, slots=True)
 class TaskHealth:
-    """An open task and how near it is to its limit; `excuse` says why its clock does not count."""
+    """Open task and its time until it counts as stale; `excuse` is the reason why its clock is stopped."""
 
     task_uuid: str
     namespace_name: str
@@ -97,7 +98,7 @@ class TaskHealth:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Pending entries whose steps failed alike, with the newest of these failures."""
+    """Pending entries with the same failure, with the newest of these failures."""
 
     fingerprint: str
     entries: int

@@ -1,4 +1,4 @@
-"""Replaying dead letters that failed alike: their failed steps run again, paced, and their entries are closed."""
+"""Replays of dead letters with the same failure: failed steps run again at a set rate, and the entries are closed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tasker.services.engine.answers import ReplayAnswer
 from tasker.services.engine.calls import Engine
 
 MOST_TASKS = 100_000
-"""Tasks of one replay."""
+"""Maximum number of tasks of one replay."""
 RATES = (0.001, 1000.0)
 """Bounds of the rate, in tasks per second."""
 Steered = Literal["running", "paused", "cancelled"]
@@ -25,8 +25,10 @@ Steered = Literal["running", "paused", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class FailureSelection:
-    """Which pending entries are meant; what is None does not matter. With a fingerprint only the steps that failed so
-    are reset, else every failed step."""
+    """Selection of pending entries; conditions that are None do not apply.
+
+    With a fingerprint only the steps with that failure are reset, else every failed step.
+    """
 
     fingerprint: str | None = None
     namespace: str | None = None
@@ -38,8 +40,11 @@ class FailureSelection:
 
 @dataclass(frozen=True, slots=True)
 class ReplayPlan:
-    """What a replay does: so many tasks and steps; `once` are steps that are left alone, because they were lost and may
-    run only once. `replay_uuid` is None when there is nothing to do, or when it was only asked for."""
+    """Effect of a replay: the numbers of tasks and steps.
+
+    `once` counts lost steps that are not reset because they may run only once. `replay_uuid` is None if there is
+    nothing to do, or for a dry run.
+    """
 
     replay_uuid: str | None
     tasks: int
@@ -50,8 +55,10 @@ class ReplayPlan:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """How far a replay has come: `replayed` and `skipped` of `total` tasks; `state` is `running`, `paused`, `complete`
-    or `cancelled`."""
+    """Progress of a replay: `replayed` and `skipped` of `total` tasks.
+
+    `state` is `running`, `paused`, `complete` or `cancelled`.
+    """
 
     replay_uuid: str
     state: str
@@ -68,48 +75,50 @@ class Replay:
 
 
 class Replays:
-    """Begins replays, goes on with them, and steers them. Every process that sweeps goes on with what is running."""
+    """Replays of dead letters: starting, advancing and controlling them. Every process that sweeps advances running
+    ones."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def plan(self, group: FailureSelection) -> ReplayPlan:
-        """What a replay of this group would do now."""
+        """Return what a replay of this group would do now, without starting it."""
         return await self._plan(group, {"dry_run": True, "rate": 1, "actor": "", "why": ""})
 
     @audited("App.replays.begin")
     async def begin(self, group: FailureSelection, *, rate: float = 10.0, actor: str, reason: str = "") -> ReplayPlan:
-        """Begin a replay of `rate` tasks per second. Raises `UsageError` for a rate out of bounds."""
+        """Start a replay of `rate` tasks per second. Raises `UsageError` for a rate out of bounds."""
         if not RATES[0] <= rate <= RATES[1]:
             raise UsageError(f"{rate:g} tasks per second is no rate", hint=f"{RATES[0]:g} to {RATES[1]:g}")
         return await self._plan(group, {"rate": rate, "actor": actor, "why": reason})
 
     async def advance(self, replay_uuid: str | None = None) -> int:
-        """Replay what is due of this replay, or of any; how many tasks were dealt with. Who sleeps is woken."""
+        """Replay the due tasks of this replay, or of any, wake sleeping workers, and return the number of tasks
+        handled."""
         answer = await self._engine.call_typed("replay", {"replay": replay_uuid}, ReplayAnswer)
         if answer.sent:
             await self._engine.wake(answer.sent)
         return answer.done
 
     async def list(self, *, limit: int = 50) -> Sequence[Replay]:
-        """Replays, the newest first."""
+        """Return replays, the newest first."""
         return [Replay(*row) for row in await self._query("replays", replay=None, limit=limit)]
 
     async def get(self, replay_uuid: str) -> Replay:
-        """How far it has come. Raises `DeadLetterNotFound`."""
+        """Return the progress of a replay. Raises `DeadLetterNotFound`."""
         rows = await self._query("replays", replay=_checked(replay_uuid), limit=1)
         if not rows:
             raise DeadLetterNotFound(f"there is no replay {replay_uuid}", hint="see `tasker dlq replays`")
         return Replay(*rows[0])
 
     async def skipped(self, replay_uuid: str, *, limit: int = 50) -> Sequence[tuple[str, str]]:
-        """The first tasks of which nothing was reset, and why."""
+        """Return the first tasks of which nothing was reset, each with the reason."""
         rows = await self._query("skipped", replay=_checked(replay_uuid), limit=limit)
         return [(task, detail or "") for task, detail in rows]
 
     @audited("App.replays.steer")
     async def steer(self, replay_uuid: str, state: Steered) -> Replay:
-        """Pause, resume or cancel it. Raises `StateMachineError` when it has ended."""
+        """Pause, resume or cancel a replay. Raises `StateMachineError` if it has ended."""
         if not await self._query("steer_replay", replay=_checked(replay_uuid), state=state):
             found = await self.get(replay_uuid)
             raise StateMachineError(f"replay {replay_uuid} is {found.state}: it has ended")

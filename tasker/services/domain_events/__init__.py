@@ -1,1 +1,1 @@
-"""Reading the events that steps have published: lists, streams, and subscribers that go on where they stopped."""
+"""Reading of published domain events: lists, streams, and subscribers that continue where they stopped."""

@@ -1,4 +1,4 @@
-"""Events that a subscriber could not deal with: tried again later, or left to a person; and stopped subscribers."""
+"""Event deliveries that failed: retried later, or given up for inspection; and stopped subscribers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasker.services.engine.encoding import to_json
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event that was put aside. `due_at`: when it is tried again; None: it was given up."""
+    """Failed delivery of an event. `due_at` is the time of the next attempt; None if it was given up."""
 
     subscriber: str
     event_id: str
@@ -29,16 +29,20 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class DueDelivery:
-    """Events to try again, each with its attempts so far; and in how many seconds there is one, None: none waits."""
+    """Deliveries to retry now, each with its attempts so far.
+
+    `next_seconds` is the time until the next one is due; None if none waits.
+    """
 
     events: Sequence[tuple[PublishedEvent, int]]
     next_seconds: float | None
 
 
 class EventDeliveries:
-    """What becomes of events that went wrong. All methods raise `DatabaseError`.
+    """Failed deliveries of events. All methods raise `DatabaseError`.
 
-    `holder` is who holds the subscriber's lease, as given to `DomainEvents.subscribe`; nobody else changes anything.
+    `holder` is the holder of the subscriber's lease, as given to `DomainEventLog.subscribe`; only the holder can record
+    failures and settle deliveries.
     """
 
     def __init__(self, connection: Statements) -> None:
@@ -47,19 +51,22 @@ class EventDeliveries:
     async def put_aside(
         self, name: str, holder: str, event: PublishedEvent, error: str, retry_seconds: float | None
     ) -> bool:
-        """Try the event again after so long; None: give it up. False where the lease is lost: then it comes again."""
+        """Schedule a retry of the event after `retry_seconds`; None gives it up.
+
+        Return False if the lease is lost: then the event is delivered again.
+        """
         retry_ms = None if retry_seconds is None else round(retry_seconds * 1000)
         args = {"name": name, "holder": holder, "event": asdict(event), "error": error[:2000], "retry_ms": retry_ms}
         return bool((await self._call("put_aside", args))["kept"])
 
     async def due(self, name: str, holder: str, limit: int) -> DueDelivery:
-        """What is to be tried again now, the longest due first."""
+        """Return the deliveries due now, the longest overdue first."""
         answer = await self._call("due_deliveries", {"name": name, "holder": holder, "limit": limit})
         found = [(PublishedEvent(**row["event"]), row["attempts"]) for row in answer["deliveries"]]
         return DueDelivery(found, None if answer["next_ms"] is None else answer["next_ms"] / 1000)
 
     async def settle(self, name: str, holder: str, event_id: str) -> bool:
-        """The event was dealt with after all. False where the lease is lost: then it comes again."""
+        """Record that a retried event was handled. Return False if the lease is lost: then it is delivered again."""
         return bool(
             (await self._call("settle_delivery", {"name": name, "holder": holder, "event_id": event_id}))["kept"]
         )
@@ -67,24 +74,29 @@ class EventDeliveries:
     async def list(
         self, name: str | None = None, *, given_up: bool | None = None, limit: int = 50
     ) -> Sequence[Delivery]:
-        """Those of a subscriber, or of all: the last tried first. `given_up` leaves out the others."""
+        """Return the failed deliveries of a subscriber, or of all, the last tried first.
+
+        `given_up` True returns only those given up, False only those to be retried.
+        """
         answer = await self._call("event_deliveries", {"name": name, "given_up": given_up, "limit": limit})
         return [_delivery(row) for row in answer["deliveries"]]
 
     @audited("App.domain_events.deliveries.retry", "_connection")
     async def retry(self, name: str, events: Sequence[str] | None = None) -> int:
-        """Try these again now, from the first attempt on; None: all that were given up. How many there are."""
+        """Retry these events now, with attempts counted from the start; None: all that were given up. Return their
+        number."""
         args = {"name": name, "events": None if events is None else list(events)}
         return int((await self._call("redeliver", args))["events"])
 
     @audited("App.domain_events.deliveries.stop", "_connection")
     async def stop(self, name: str, *, by: str, reason: str) -> bool:
-        """Let nobody read in this subscriber's name; events wait. False where it was stopped already."""
+        """Stop a subscriber: no process can read in its name, and events wait. Return False if it was already
+        stopped."""
         return await self._set_stopped(name, {"by": by, "reason": reason})
 
     @audited("App.domain_events.deliveries.resume", "_connection")
     async def resume(self, name: str, *, by: str) -> bool:
-        """Let it be read in its name again. False where it was not stopped."""
+        """Resume a stopped subscriber. Return False if it was not stopped."""
         return await self._set_stopped(name, None)
 
     async def _set_stopped(self, name: str, stopped: Mapping[str, str] | None) -> bool:

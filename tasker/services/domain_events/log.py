@@ -1,4 +1,4 @@
-"""The log of durable events: pages of it, and what comes next."""
+"""Log of durable events: pages of it, and a stream of new events."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ EVERY = EventFilter()
 
 
 class DomainEventLog:
-    """What steps have published. Events are in the order of their `position`, which keeps the order of each task's.
+    """Log of published events, ordered by `position`, which keeps the order of each task's events.
 
-    `namespaces` confines any of the methods to those; None: all may be read. All raise `UsageError` for what cannot be
-    meant, and `DatabaseError`.
+    `namespaces` restricts any of the methods to those; None allows all. All methods raise `UsageError` for invalid
+    arguments, and `DatabaseError`.
     """
 
     def __init__(self, connection: Statements) -> None:
@@ -45,7 +45,8 @@ class DomainEventLog:
         newest: bool = False,
         namespaces: Collection[str] | None = None,
     ) -> EventPage:
-        """The first events behind the position `after`, with `newest` the last ones; at most `limit` (1 to 1,000)."""
+        """Return the first events after the position `after`, or the last ones with `newest`; at most `limit` (1 to
+        1,000)."""
         if not 1 <= limit <= MOST or after < 0:
             raise UsageError(f"a page has 1 to {MOST:,} events, behind a position from 0", hint="see limit and after")
         args = {**which.args(namespaces), "after": after, "limit": limit, "newest": newest}
@@ -54,7 +55,7 @@ class DomainEventLog:
     async def withheld(
         self, which: EventFilter = EVERY, *, limit: int = 50, namespaces: Collection[str] | None = None
     ) -> Sequence[PublishedEvent]:
-        """Declared events that were not published, each with the reason, the newest first."""
+        """Return declared events that were not published, each with the reason, the newest first."""
         args = {**which.args(namespaces), "limit": limit, "withheld": True}
         return (await self._read(args)).events
 
@@ -66,9 +67,10 @@ class DomainEventLog:
         quiet_seconds: float = 15.0,
         namespaces: Collection[str] | None = None,
     ) -> AsyncGenerator[PublishedEvent | None]:
-        """Every event behind the position `after`, and each new one; None where there was none for so long.
+        """Yield every event after the position `after`, and each new one; yield None after `quiet_seconds` without an
+        event.
 
-        Without `after` it begins with what comes next. It ends only when it is closed.
+        Without `after` it starts with the next new event. It ends only when it is closed.
         """
         position = (await self.page(limit=1, newest=True)).last if after is None else after
         looks, quiet = 0, 0.0
@@ -98,11 +100,11 @@ class DomainEventLog:
         standby_seconds: float = 1.0,
         namespaces: Collection[str] | None = None,
     ) -> Subscription:
-        """The events of a subscriber, who goes on where it stopped: `async for event in ...`, as of `Subscription`.
+        """Return the events of a subscriber from where it stopped; see `Subscription` (`async for event in ...`).
 
-        `holder` is a UUID of who reads, by default a new one. One that is new begins with the oldest event that
-        is kept, or with what comes next (`from_now`) and came in the last `seconds_ago`. While somebody else reads, it
-        looks after `standby_seconds` whether it may.
+        `holder` is the reader's UUID, by default a new one. A new subscriber starts with the oldest retained event or,
+        with `from_now`, with new events and those of the last `seconds_ago`. While another process reads, this one
+        tries again every `standby_seconds`.
         """
         args = {"name": _checked(name), "holder": holder or str(uuid4()), "lease_ms": round(lease_seconds * 1000)}
         fitting = which.args(namespaces)
@@ -114,14 +116,14 @@ class DomainEventLog:
         return Subscription(self._call, read, args, begin, standby_seconds)
 
     async def subscribers(self) -> Sequence[SubscriberStatus]:
-        """Every subscriber, by name."""
+        """Return every subscriber, by name."""
         found = (await self._call("subscribers", {}))["subscribers"]
         times = ({**row, "updated_at": datetime.fromisoformat(row["updated_at"])} for row in found)
         return [SubscriberStatus(**row) for row in times]
 
     @audited("App.domain_events.replay", "_connection")
     async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> RewindResult:
-        """Let a subscriber read again what is behind a position, or from a time on. It never skips anything."""
+        """Make a subscriber read again the events after a position, or from a time on. It never skips any."""
         if (after is None) == (since is None):
             raise UsageError("say from where: a position or a time", hint="give one of the two")
         args = {"name": _checked(name), "position": after, "since": since.isoformat() if since else None}

@@ -13,20 +13,21 @@ from tasker.services.domain_events.values import EventPage, PublishedEvent
 from tasker.services.domain_events.window import InFlightWindow
 
 LOOKS = BackoffPolicy(0.1, 1.0)
-"""Seconds between two looks while nothing happens."""
+"""Seconds between two polls without events."""
 Call = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class SubscriptionLost(TaskerError):
-    """Somebody else reads in this subscriber's name by now, or it was told to read again from before."""
+    """The subscriber's lease went to another reader, or the subscriber was rewound."""
 
 
 class Subscription:
-    """The events of a subscriber: `async for event in subscription`.
+    """Events of a subscriber: `async for event in subscription`.
 
-    An event counts as dealt with when the next one is asked for; whatever ends the loop before that (an error, `break`,
-    a killed process) lets it come again. While somebody else reads in this name, this one waits, and takes over when
-    that lease ends. Raises `SubscriptionLost` when the lease was lost meanwhile, as by a process that stood still.
+    An event is acknowledged when the next one is requested. If the loop ends before that (an error, `break`, a killed
+    process), the event is delivered again. While another process reads in this name, this one waits, and takes over
+    when that lease ends. Raises `SubscriptionLost` if the lease was lost meanwhile, for example because the process was
+    suspended.
     """
 
     def __init__(
@@ -42,11 +43,11 @@ class Subscription:
         self._lost = False
 
     def __aiter__(self) -> AsyncIterator[PublishedEvent]:
-        """The events, from where the subscriber stopped."""
+        """Iterate over the events, from where the subscriber stopped."""
         return self.events()
 
     async def events(self) -> AsyncGenerator[PublishedEvent]:
-        """As iterating; for callers who close it themselves."""
+        """Yield the events as iteration does, for callers that close the generator themselves."""
         async with self._reading() as begin:
             async for position, event in self._from(begin):
                 if event is not None:
@@ -54,11 +55,11 @@ class Subscription:
                 await self._acknowledge(position)
 
     async def deal(self, with_event: Callable[[PublishedEvent], Awaitable[object]], ahead: int) -> None:
-        """Call it with each event, in their order and without waiting for the one before, until this is cancelled.
+        """Call `with_event` with each event in order, without waiting for the one before, until cancelled.
 
-        An event counts as dealt with when its call has returned, and those before it have: after a crash at most
-        `ahead` events come again that were dealt with. Raises an `ExceptionGroup` of what a call raises, or of
-        `SubscriptionLost`; the other calls are cancelled then.
+        An event is acknowledged when its call and all earlier ones have returned: after a crash at most `ahead` events
+        that were handled are delivered again. Raises an `ExceptionGroup` of a call's error, or of `SubscriptionLost`;
+        the other calls are cancelled then.
         """
         async with self._reading() as begin, aclosing(self._from(begin)) as found, asyncio.TaskGroup() as calls:
             window = InFlightWindow(begin, ahead, self._acknowledge)
@@ -81,7 +82,7 @@ class Subscription:
 
     @asynccontextmanager
     async def _reading(self) -> AsyncGenerator[int]:
-        """Where to begin, once nobody else reads; its lease is kept meanwhile, and given back in the end."""
+        """Acquire the lease and yield the start position. The lease is renewed meanwhile and released at the end."""
         begin = await self._joined()
         beat = asyncio.ensure_future(self._keep())
         try:
@@ -101,12 +102,12 @@ class Subscription:
             await asyncio.sleep(min(self._standby_seconds, answer["held"] / 1000))
 
     async def _from(self, position: int) -> AsyncGenerator[tuple[int, PublishedEvent | None]]:
-        """(position, event); without an event where everything up to there is of no concern."""
+        """Yield (position, event); without an event if everything up to the position was filtered out."""
         looks, known = 0, position
         while True:
             page = await self._read(position)
             if page.events:
-                await self._acknowledge(0)  # who was put out, or stopped, deals with nothing that came afterwards
+                await self._acknowledge(0)  # a reader that was replaced or stopped must not handle later events
             for event in page.events:
                 position = known = event.position or position
                 yield position, event
@@ -116,7 +117,7 @@ class Subscription:
             position = page.last
             looks = 0 if page.events else looks + 1
             if not page.events:
-                self._require(kept=True)  # who has nothing to do is put out as well
+                self._require(kept=True)  # an idle reader must notice its replacement too
                 await asyncio.sleep(LOOKS.pause(looks))
 
     async def _acknowledge(self, position: int) -> None:
@@ -131,7 +132,7 @@ class Subscription:
             )
 
     async def _keep(self) -> None:
-        """Renew the lease while an event is dealt with."""
+        """Renew the lease while an event is handled."""
         while not self._lost:
             await asyncio.sleep(self._args["lease_ms"] / 3000)
             with suppress(TaskerError):

@@ -1,4 +1,4 @@
-"""An event as it is read, and which events are meant."""
+"""Event as read from the log, and the filter of events."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 
 MOST = 1000
-"""Events of one page at most."""
+"""Maximum number of events of a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedEvent:
-    """A durable event, with the attributes of CloudEvents 1.0 beside its own.
+    """Durable event, with the attributes of CloudEvents 1.0 beside its own.
 
-    `event_id` tells an event from every other one: it is the same each time the event is delivered. `metadata` says
-    which task and step it is of, its `correlation_id`, when (`fired_at`) and by whom. `position` is its place among all
-    events; None, with the reason in `withheld`, for one that was not published.
+    `event_id` identifies the event: it is the same each time the event is delivered. `metadata` names its task and
+    step, its `correlation_id`, its time (`fired_at`) and its publisher. `position` is its position among all events;
+    for an event that was not published it is None, and `withheld` has the reason.
     """
 
     position: int | None
@@ -42,7 +42,7 @@ class PublishedEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which events are meant: all of what is given must fit.
+    """Filter of events; all given conditions must hold.
 
     `names` are patterns, of which one must fit: `*` stands for anything, dots too, `?` for one character.
     """
@@ -54,7 +54,8 @@ class EventFilter:
     since: datetime | None = None
 
     def args(self, namespaces: Collection[str] | None = None) -> dict[str, Any]:
-        """As the engine takes them; `namespaces` are those that may be read, None: all. Raises `UsageError`."""
+        """Return the filter as the engine takes it; `namespaces` are those permitted, None: all. Raises
+        `UsageError`."""
         within = None if namespaces is None else sorted(namespaces)
         if self.namespace is not None:
             within = [self.namespace] if within is None or self.namespace in within else []
@@ -69,7 +70,7 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Events in their order. `last` is where to go on: up to there everything that fits is known."""
+    """Events in order. `last` is the position from which to continue: all matching events up to it have been read."""
 
     events: Sequence[PublishedEvent]
     last: int
@@ -77,9 +78,12 @@ class EventPage:
 
 @dataclass(frozen=True, slots=True)
 class SubscriberStatus:
-    """How far a subscriber has come. `behind` counts the events that it has not read, to 100,000; `missed`: some were
-    pruned before it read them; `active`: somebody reads in its name; `stopped`: by whom, when and why nobody may.
-    `waiting` events are tried again later, `given_up` ones wait for a person."""
+    """Progress of a subscriber.
+
+    `behind` counts the events that it has not read, up to 100,000; `missed`: some were pruned before it read them;
+    `active`: a process reads in its name; `stopped`: by whom, when and why it was stopped. `waiting` events are retried
+    later; `given_up` ones wait for an operator.
+    """
 
     name: str
     position: int
@@ -94,7 +98,7 @@ class SubscriberStatus:
 
 @dataclass(frozen=True, slots=True)
 class RewindResult:
-    """A subscriber reads `events` again, behind the position `to`; it stood at `from_`."""
+    """Rewind of a subscriber from the position `from_` to `to`: it reads `events` events again."""
 
     name: str
     from_: int

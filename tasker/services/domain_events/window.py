@@ -1,4 +1,4 @@
-"""Events that are dealt with side by side: up to where all of them are."""
+"""Window of events handled concurrently, and the position up to which all of them are handled."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 
 
 class InFlightWindow:
-    """Positions from the oldest one that is not dealt with on: `ahead` at most, open or closed.
+    """Positions from the oldest unhandled event on, open or closed: at most `ahead`.
 
-    `settle` is called with a position up to which all is dealt with: one call at a time, each further than the last.
+    `settle` is called with a position up to which all events are handled: one call at a time, each further than the
+    last.
     """
 
     def __init__(self, begin: int, ahead: int, settle: Callable[[int], Awaitable[None]]) -> None:
@@ -19,12 +20,15 @@ class InFlightWindow:
         self._reached = self._settled = begin
 
     async def open(self, position: int) -> None:
-        """One that is further than all before; waits while there is no room."""
+        """Add a position, further than all before; waits while the window is full."""
         await self._room.acquire()
         self._order.append(position)
 
     async def close(self, position: int) -> None:
-        """It is dealt with. Returns when it is settled, or waits for older ones. Raises what `settle` raises."""
+        """Mark a position as handled.
+
+        Returns once it is settled or older ones are still open. Raises the errors of `settle`.
+        """
         self._closed.add(position)
         while self._order and self._order[0] in self._closed:
             self._reached = self._order.popleft()

@@ -1,1 +1,1 @@
-"""Access to the engine: its SQL functions, the compiled templates, what goes in and what comes out."""
+"""Access to the engine: its SQL functions, the compiled templates, and the types of its arguments and answers."""

@@ -1,4 +1,4 @@
-"""What each of the engine's functions answers beyond what all of those answer that move steps."""
+"""Typed answers of the engine's functions: the fields that each has beyond `AdvanceResult`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from tasker.services.engine.exchange import AdvanceResult
 
 @dataclass(frozen=True, slots=True)
 class ClaimAnswer(AdvanceResult):
-    """Of a claim: `popped` is how many hints were taken, `release` names namespaces with room for held steps."""
+    """Answer of a claim.
+
+    `popped` is the number of wake-up messages taken; `release` names namespaces that have room for backlogged steps.
+    """
 
     popped: int = 0
     release: Sequence[int] = ()
     taken: Sequence[QueuedMessage] = ()
-    """Messages that are to be acknowledged, where they do not live in the database."""
+    """Messages to acknowledge, if the messaging backend is not in the database."""
     unclaimable: Sequence[Mapping[str, Any]] = ()
     """Steps that the database refuses to claim: step, task, attempt, reason."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         return {
             "popped": answer.get("popped") or 0,
             "release": answer.get("release") or (),
@@ -35,25 +37,25 @@ class ClaimAnswer(AdvanceResult):
 
     @property
     def unknown(self) -> set[str]:
-        """The steps that this database has never had."""
+        """Step ids that do not exist in this database."""
         return {step for step, verdict in self.verdicts.items() if verdict is Verdict.UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
 class BacklogAnswer(AdvanceResult):
-    """Of held steps for which there was room: how many."""
+    """Answer of a release of backlogged steps: the number of steps for which there was room."""
 
     released: int = 0
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         return {"released": answer.get("released") or 0}
 
 
 @dataclass(frozen=True, slots=True)
 class DueAnswer(AdvanceResult):
-    """Of retries that were due: how many, whether others are held by somebody, and when the next is due."""
+    """Answer of a promotion of due retries: how many were promoted, whether locked ones were skipped, and when the next
+    is due."""
 
     promoted: int = 0
     passed_over: bool = False
@@ -61,7 +63,6 @@ class DueAnswer(AdvanceResult):
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         return {
             "promoted": answer.get("promoted") or 0,
             "passed_over": bool(answer.get("passed_over")),
@@ -71,20 +72,22 @@ class DueAnswer(AdvanceResult):
 
 @dataclass(frozen=True, slots=True)
 class EvaluateAnswer(AdvanceResult):
-    """Of an evaluation of tasks: how many have moved."""
+    """Answer of an evaluation of tasks: the number of tasks that changed state."""
 
     settled: int = 0
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         return {"settled": answer.get("settled") or 0}
 
 
 @dataclass(frozen=True, slots=True)
 class RepairAnswer(AdvanceResult):
-    """Of a repair of what no slice of open tasks shows: the repairs by kind, whether more marks of pauses are to be
-    changed, and whether there are held steps behind this slice."""
+    """Answer of the repairs that a slice of open tasks does not cover.
+
+    `repaired` counts the repairs by kind, `marks_left` says that more pause marks need a change, and `slices_left` that
+    more backlogged steps follow after this slice.
+    """
 
     repaired: Mapping[str, int] = field(default_factory=dict)
     marks_left: bool = False
@@ -92,7 +95,6 @@ class RepairAnswer(AdvanceResult):
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         return {
             "repaired": answer.get("repaired") or {},
             "marks_left": bool(answer.get("more")),
@@ -102,7 +104,8 @@ class RepairAnswer(AdvanceResult):
 
 @dataclass(frozen=True, slots=True)
 class StaleAnswer(AdvanceResult):
-    """Of a slice of the search for stale tasks: whether there was one, what was found, and where it goes on."""
+    """Answer of one slice of the search for stale tasks: whether a slice was searched, the stale tasks, and the
+    position from which to continue."""
 
     searched: bool = False
     stale: Sequence[Mapping[str, Any]] = ()
@@ -110,72 +113,70 @@ class StaleAnswer(AdvanceResult):
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         return {"searched": answer["searched"], "stale": answer.get("stale") or (), "last": answer.get("last")}
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayAnswer(AdvanceResult):
-    """Of a turn of a replay: which one (None: none was due), and how many tasks were dealt with."""
+    """Answer of one turn of a replay: its id (None if no replay was due), and the number of tasks handled."""
 
     replay: str | None = None
     done: int = 0
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         return {"replay": answer.get("replay"), "done": answer.get("done") or 0}
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitAnswer(AdvanceResult):
-    """Of a submission: the tasks that were created, and how many steps each begins with."""
+    """Answer of a submission: the tasks created, and the number of steps with which each begins."""
 
     created: frozenset[str] = frozenset()
     steps: int = 0
     forgotten: bool = False
-    """The database does not have the template that was meant; nothing was created."""
+    """True if the database does not have the intended template; nothing was created."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         forgotten = bool(answer.get("forgotten"))
         return {"created": frozenset(answer["created"]), "steps": answer.get("steps") or 0, "forgotten": forgotten}
 
 
 @dataclass(frozen=True, slots=True)
 class ParkAnswer(AdvanceResult):
-    """Of results that were parked: the pointers to them, for the orchestrators."""
+    """Answer of parking results: the pointers to the parked results, for the orchestrators."""
 
     parked: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         return {"parked": answer.get("parked") or ()}
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorAnswer(AdvanceResult):
-    """Of an operator's action on a step: the state in which it found it; None where the task has no such step."""
+    """Answer of an operator action on a step: the step's state before it, or None if the task has no such step."""
 
     state: str | None = None
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         return {"state": answer.get("state")}
 
     @property
     def verdict(self) -> Verdict | None:
-        """Why nothing was done; None: it was."""
+        """Reason why nothing was done; None if the action was carried out."""
         return next(iter(self.verdicts.values()), None)
 
 
 @dataclass(frozen=True, slots=True)
 class RetryAnswer(AdvanceResult):
-    """Of a retry of a task: the state in which it found it (None: there is no such task), the names of the steps that
-    run again, and of those that were left."""
+    """Answer of a retry of a task.
+
+    `state` is the task's state before the retry (None if there is no such task), `reset` names the steps that run
+    again, and `left` those that were not reset.
+    """
 
     state: str | None = None
     reset: Sequence[str] = ()
@@ -183,15 +184,14 @@ class RetryAnswer(AdvanceResult):
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         return {key: answer[key] for key in ("state", "reset", "left") if key in answer}
 
 
 @dataclass(frozen=True, slots=True)
 class RerunAnswer(AdvanceResult):
-    """Of a task that begins with what another has done: how many steps it has, and how many of them are reused.
+    """Answer of a rerun that reuses results of another task: the numbers of steps and of reused steps.
 
-    `created` is False where there is no such task, or its graph has changed.
+    `created` is False if there is no such task, or if its graph has changed.
     """
 
     created: bool = False
@@ -200,27 +200,32 @@ class RerunAnswer(AdvanceResult):
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """As `AdvanceResult.more`."""
         return {"created": "created" in answer, "steps": answer.get("steps") or 0, "reused": answer.get("reused") or 0}
 
 
 @dataclass(frozen=True, slots=True)
 class CancelAnswer:
-    """Of a cancellation: the state before it (None: nothing was cancelled), and now; None: there is no such task."""
+    """Answer of a cancellation.
+
+    `former` is the task's state before it (None if nothing was cancelled); `state` is the state now (None if there is
+    no such task).
+    """
 
     former: str | None
     state: str | None
 
     @classmethod
     def parse(cls, answer: Answer) -> Self:
-        """The answer of `tasker.cancel_v1`."""
+        """Parse the answer of `tasker.cancel_v1`."""
         return cls(answer.get("from"), answer.get("state"))
 
 
 @dataclass(frozen=True, slots=True)
 class PauseAnswer:
-    """Of a pause: whether it began now, and whether more held steps are to be marked; what is `missing` where the
-    target does not exist, the `final` state of a task that has ended."""
+    """Answer of a pause: whether it began now, and whether more backlogged steps must be marked.
+
+    `missing` names what does not exist of the target; `final` is the state of a task that has already ended.
+    """
 
     paused: bool
     marks_left: bool
@@ -229,14 +234,16 @@ class PauseAnswer:
 
     @classmethod
     def parse(cls, answer: Answer) -> Self:
-        """The answer of `tasker.pause_v1` or `pause_queue_v1`."""
+        """Parse the answer of `tasker.pause_v1` or `pause_queue_v1`."""
         return cls(bool(answer.get("paused")), bool(answer.get("more")), answer.get("missing"), answer.get("final"))
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeAnswer:
-    """Of the end of a pause: whether there was one, how many ready steps may go on so far, whether there may be more of
-    them, what is `missing`."""
+    """Answer of a resume: whether there was a pause, and how many ready steps can start so far.
+
+    `marks_left` says that more steps may follow; `missing` names what does not exist of the target.
+    """
 
     resumed: bool
     held: int
@@ -245,5 +252,5 @@ class ResumeAnswer:
 
     @classmethod
     def parse(cls, answer: Answer) -> Self:
-        """The answer of `tasker.resume_v1` or `resume_queue_v1`."""
+        """Parse the answer of `tasker.resume_v1` or `resume_queue_v1`."""
         return cls(bool(answer["resumed"]), answer.get("held") or 0, bool(answer.get("more")), answer.get("missing"))

@@ -1,7 +1,8 @@
-"""The engine's SQL functions joined with the messaging backend: one call, one transaction, hints sent.
+"""Calls of the engine's SQL functions, combined with the messaging backend: one call, one transaction, messages sent.
 
-A transactional backend (queues in the same database) sends in the transaction that makes the hint true; with another
-one the hints of an answer are sent after the commit, and what a crash in between loses the sweep sends again.
+A transactional backend (queues in the same database) sends wake-up messages in the transaction that makes them true.
+With any other backend the messages are sent after the commit; if the process crashes in between, the sweep sends them
+again.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tasker.services.engine.encoding import to_json
 from tasker.services.engine.end_notices import WaiterNotifications
 from tasker.services.engine.listeners import WriteListeners
 from tasker.services.engine.rules import DEFAULT_RULES, non_default_rules
-from tasker.services.engine.rules import FleetRules as FleetRules  # offered with the engine
+from tasker.services.engine.rules import FleetRules as FleetRules  # re-exported: callers of the engine need it
 from tasker.services.task_lines import enqueued, log_enqueued, log_unknown, logs_enqueue, read_task_ids
 
 Answer = dict[str, Any]
@@ -39,29 +40,31 @@ OnFinished: TypeAlias = Callable[[str, str], None]
 
 
 class AnswerType(Protocol):
-    """An answer as a type of its own."""
+    """Answer of an engine function as a type of its own."""
 
     @classmethod
     def parse(cls, answer: Mapping[str, Any]) -> Self:
-        """What a function of the engine answered."""
+        """Parse the answer of an engine function."""
         ...
 
 
 Answered = TypeVar("Answered", bound=AnswerType)
 UNKNOWN_STEP, NOT_CLAIMABLE = "unknown step", "not_claimable"
 QUEUE_READS = 3
-"""How often a queue has to look too shallow before hints are taken for lost."""
+"""Number of consecutive reads in which a queue must appear too shallow before its messages are treated as lost."""
 _log = logging.getLogger("tasker.engine")
 
 
 class Engine:
-    """Calls the engine. One instance serves one purpose (claims, results, the rest) over one connection.
+    """Client of the engine's SQL functions. One instance serves one purpose (claims, results, the rest) over one
+    connection.
 
-    Who waits for a task that a call has ended is told: by whoever runs `notices`, without them before the call returns.
-    `on_finished(task_uuid, state)` is called for each, where nobody else follows the answers; `listeners` hear of
-    every answer.
-    All methods raise `DatabaseUnavailable` when the connection is lost: whether the call was committed is then unknown,
-    and every call may be repeated.
+    When a call ends a task, the programs that wait for it are notified by the owner of `notices`; without `notices`,
+    before the call returns. `on_finished(task_uuid, state)` is called for each ended task, for processes in which no
+    other component reads the answers. `listeners` receive every answer.
+
+    All methods raise `DatabaseUnavailable` if the connection is lost: it is then unknown whether the call was
+    committed. Every call is safe to repeat.
     """
 
     def __init__(
@@ -83,19 +86,19 @@ class Engine:
 
     @property
     def transactional(self) -> bool:
-        """True when hints are sent in the engine's own transactions."""
+        """True if wake-up messages are sent in the engine's own transactions."""
         return self._joined is not None
 
     async def call_typed(self, function: str, args: Args, answer: type[Answered]) -> Answered:
-        """Call a function that moves steps; what it answered, as `answer` says it."""
+        """Call a function that moves steps, and return its answer as the type `answer`."""
         return answer.parse(await self.call(function, args))
 
     async def call(self, function: str, args: Args, *, ends_told: bool = False) -> Answer:
-        """Call `tasker.FUNCTION_v1`, send the hints that it answers, and have told who waits for what it ended.
+        """Call `tasker.FUNCTION_v1`, send the wake-up messages of its answer, and notify programs that wait for ended
+        tasks.
 
-        In the middle of somebody's transaction (`SharedTransactions.together`) others hear of it behind the commit,
-        not before.
-        `ends_told`: the caller writes the log lines of the tasks that it ends.
+        Inside a shared transaction (`SharedTransactions.together`) all of this happens after the commit. `ends_told`:
+        the caller itself logs the ends of the tasks.
         """
         began = perf_counter()
         text = self._text_of({**args, **self._rules})
@@ -110,12 +113,15 @@ class Engine:
         return answer
 
     def _text_of(self, args: Args) -> str:
-        """The arguments of a function that sends hints. A backend's function that does so itself is asked to add
-        `tasker.enqueued_v1` of the answer, and hands `log_enqueued` on to no function of the engine."""
+        """Return the arguments of a function that sends wake-up messages, as JSON.
+
+        If the backend's SQL function sends them, `tell_enqueued` makes it add the answer of `tasker.enqueued_v1`; the
+        engine functions do not see that argument.
+        """
         return to_json({**args, "tell_enqueued": True} if self._joined and logs_enqueue() else args)
 
     async def _committed(self, function: str, args: Args, answer: Answer, began: float, ends_told: bool) -> None:
-        """Do and tell what follows from an answer, which must not be taken back any more."""
+        """Send, notify and log after the commit. Must not raise: the change can no longer be rolled back."""
         if not self._joined and (hints := answer.pop("send", None)):
             answer["sent"] = sent = await self._send_committed(hints)
             answer["unsent"] = 0 if sent else len(hints)
@@ -138,11 +144,11 @@ class Engine:
         self.listeners.answered(function, args, answer, began)
 
     async def submit(self, args: Args) -> SubmitAnswer:
-        """Call `tasker.submit_v1` in a transaction of its own, and wake who sleeps behind its commit (rule 7).
+        """Call `tasker.submit_v1` in a transaction of its own, and wake sleeping workers after its commit (rule 7).
 
-        Where hints are sent in the transaction that takes no further round trip, unless the first steps might have been
-        claimed in it: then a plain statement costs less. Raises as `call`; a statement that ran for too long may have
-        been committed, like one whose connection was lost.
+        If messages are sent in the transaction, the wake-up takes no further round trip, unless the first steps might
+        have been claimed in it: then a plain statement costs less. Raises as `call`. After a statement timeout, as
+        after a lost connection, the submission may have been committed.
         """
         if self._joined and not args.get("slots"):
             return SubmitAnswer.parse(await self.submit_and_wake(self._joined.call, args))
@@ -152,21 +158,22 @@ class Engine:
         return answer
 
     async def wake(self, namespaces: Iterable[str]) -> None:
-        """Wake who sleeps there. A failure must not hide what is committed: sleepers look by themselves, too."""
+        """Wake sleeping workers of the namespaces. Errors are only logged: the change is committed, and sleepers also
+        poll."""
         try:
             await self.connection.execute("select tasker.wake_v1(%s)", (sorted(namespaces),))
         except DatabaseError as error:
             _log.log(level_of(error), "wakeup_failed reason=%s", error)
 
     async def submit_and_wake(self, joined: str, args: Args) -> Answer:
-        """Submit and wake in one statement; `joined` is the backend's function that sends in the transaction."""
+        """Submit and wake in one statement; `joined` is the backend's SQL function that sends in the transaction."""
         statement, began = "call tasker.submit_and_wake_v1(%s, %s::jsonb, null)", perf_counter()
         ((answer,),) = await self.connection.execute(statement, (joined, self._text_of(args)))
         self._answered("submit", args, answer, began)
         return dict(answer)
 
     async def _send_committed(self, hints: Sequence[dict[str, Any]]) -> dict[str, int]:
-        """Send the hints of a committed change. A failure must not hide that it is committed: the sweep sends again."""
+        """Send the messages of a committed change. Errors are only logged: the sweep sends the messages again."""
         try:
             return await self.messaging.send_hints(hints)
         except MessagingError as error:
@@ -178,11 +185,11 @@ class Engine:
         return await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", to_json(args))
 
     async def claim(self, args: Args) -> ClaimAnswer:
-        """Take up to `slots` hints of `namespaces` and claim their steps."""
+        """Take up to `slots` wake-up messages of `namespaces` and claim their steps."""
         if self._joined:
             joined = self._joined.claim
             answer = await self._claimed(args, lambda asked: self.pop_and_claim(joined, asked))
-            for step in answer.unknown:  # the database has set them aside
+            for step in answer.unknown:  # the database has already quarantined them
                 log_unknown(f"worker queues of {', '.join(args['namespaces'])}", step)
             return answer
         answer = await self.claim_received(args, await self.receive(args["namespaces"], args["slots"]))
@@ -190,7 +197,7 @@ class Engine:
         return answer
 
     async def _claimed(self, args: Args, claim: Callable[[Args], Awaitable[Answer]]) -> ClaimAnswer:
-        """Claim; when the database refuses a value, claim each step by itself. One that is refused alone fails."""
+        """Claim; if the database refuses a value, claim each step alone, and fail a step that is refused alone."""
         try:
             return ClaimAnswer.parse(await claim(args))
         except DataRefused as error:
@@ -201,7 +208,8 @@ class Engine:
         return answer
 
     async def _fail_unclaimable(self, row: Mapping[str, Any], args: Args) -> None:
-        """Fail a step for good. Where that is refused, too, a person is told, and sweeps send its hint again."""
+        """Fail a step permanently. If that is refused too, only the log line remains, and sweeps send its message
+        again."""
         ids = (await read_task_ids(self.connection, [row["task"]]))[row["task"]]
         log_line(_log, logging.ERROR, "step_not_claimable", {**ids, "step_uuid": row["step"], "error": row["reason"]})
         message = f"the database refuses to claim this step: {row['reason']}"
@@ -212,7 +220,8 @@ class Engine:
             await self.call("advance", {**args, "items": [change], "slots": 0, "wait": False})
 
     async def pop_and_claim(self, joined: str, args: Args) -> Answer:
-        """Take hints and claim in one transaction; `joined` is the backend's function for that."""
+        """Take wake-up messages and claim their steps in one transaction; `joined` is the backend's SQL function for
+        that."""
         began = perf_counter()
         answer = await self.connection.call(f"{joined}(%s::jsonb)", self._text_of(args))
         self._answered("claim", args, answer, began)
@@ -237,8 +246,8 @@ class Engine:
     async def _hints_short_of(self, namespaces: Sequence[str]) -> dict[str, int]:
         """By how much each queue is shallower than the number of enqueued steps: only so many can be lost (rule 13).
 
-        The two numbers are read one after the other. A step that is enqueued or claimed in between makes no hint look
-        lost unless that happens in each of `QUEUE_READS`: what looks short is looked at again.
+        The two numbers are read one after the other. A step that is enqueued or claimed in between makes a message look
+        lost only if that happens in each of the `QUEUE_READS` reads, because a shortage is read again.
         """
         queues = {name: self.messaging.names.step_queue(name) for name in namespaces}
         before: dict[str, int] = {}
@@ -263,7 +272,8 @@ class Engine:
         return dict.fromkeys(namespaces, 0) | dict(rows)
 
     async def receive(self, namespaces: Sequence[str], limit: int) -> list[QueuedMessage]:
-        """Up to `limit` messages of the namespaces, each time another one first; for `claim_received`."""
+        """Return up to `limit` messages of the namespaces, for `claim_received`. Each call starts with another
+        namespace."""
         self._turn += 1
         first = self._turn % max(1, len(namespaces))
         received: list[QueuedMessage] = []
@@ -273,10 +283,11 @@ class Engine:
         return received
 
     async def claim_received(self, args: Args, received: Sequence[QueuedMessage]) -> ClaimAnswer:
-        """Claim for as many messages as there are slots, give the others back, answer like `claim`, with `taken`.
+        """Claim steps for as many messages as there are slots, return the other messages, and answer as `claim`, with
+        `taken`.
 
-        Those taken are to be acknowledged now: after the claim's commit, so that a crash in between makes them visible
-        again, and after their steps have started, which must not wait for a slow provider.
+        The messages in `taken` must be acknowledged after the claim's commit, so that they become visible again after a
+        crash in between, and after their steps have started, so that the start does not wait for a slow broker.
         """
         taken = received[: args["slots"]]
         await self.return_messages(received[args["slots"] :])
@@ -296,8 +307,10 @@ class Engine:
         return replace(answer, popped=len(taken), taken=kept)
 
     async def _quarantine_unknown(self, message: QueuedMessage, step: str) -> bool:
-        """Set aside a hint to a step that is not in this database. The claim is committed and must not fail any more:
-        when that does not succeed, the message comes again (False)."""
+        """Quarantine a wake-up message of a step that is not in this database, and return True.
+
+        The claim is already committed, so this must not raise: if the write fails, the message is returned (False).
+        """
         log_unknown(message.queue, step)
         try:
             await self.quarantine_message(message.queue, message.message_id, message.payload, UNKNOWN_STEP)
@@ -308,7 +321,7 @@ class Engine:
         return True
 
     async def return_messages(self, messages: Sequence[QueuedMessage]) -> None:
-        """Let these messages come again, at once."""
+        """Return these messages to their queues, visible at once."""
         for message in messages:
             await self.messaging.nack_message(message.queue, message.message_id)
 
@@ -323,7 +336,7 @@ class Engine:
             return None
 
     async def quarantine_message(self, queue: str, message_id: int, payload: bytes, reason: str) -> None:
-        """Keep what cannot be used where a person can see it (`tasker task refused`), with the reason."""
+        """Store an unusable message with the reason, for inspection with `tasker task refused`."""
         await self.connection.execute(
             query("messages", "set_aside"),
             {

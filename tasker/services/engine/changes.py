@@ -1,4 +1,4 @@
-"""What becomes of a step, as the engine takes it: the one form between a result and its row."""
+"""Changes of steps as the engine takes them: the only form between a result and its row."""
 
 from __future__ import annotations
 
@@ -13,48 +13,50 @@ NewSteps: TypeAlias = Sequence[Mapping[str, Any]]
 
 
 class ExpansionRecord(NamedTuple):
-    """What a step has added to its task: the version that the graph had before, and the new steps, if any."""
+    """Expansion of a task's graph by one step: the version of the graph before it, and the new steps, if any."""
 
     version: int
     steps: NewSteps
 
 
 class StepChange(TypedDict, total=False):
-    """One item of `tasker.advance_v1` and `tasker.park_v1`: goes into the JSON of the call as it is."""
+    """One item of `tasker.advance_v1` and `tasker.park_v1`, passed unchanged in the JSON of the call."""
 
     s: Required[str]
-    """The step."""
+    """Step id."""
     t: Required[str]
-    """Its task."""
+    """Id of the step's task."""
     kind: Required[str]
-    """What becomes of it, as `tasker.lifecycle.machines.moves.CHANGES` has it."""
+    """Kind of the change, as in `tasker.lifecycle.machines.moves.CHANGES`."""
     k: int
-    """The token of the claim that this comes from."""
+    """Token of the claim that the change comes from."""
     w: str | None
-    """Whose claim that is."""
+    """Worker that has the claim."""
     ms: int
-    """How long the attempt took."""
+    """Duration of the attempt in milliseconds."""
     r: JsonText | Mapping[str, Any]
-    """The result."""
+    """Result of the step."""
     m: Mapping[str, Any]
-    """What came with the result."""
+    """Metadata of the result."""
     e: JsonText | Mapping[str, Any]
-    """Why it failed."""
+    """Error of the attempt."""
     d: int | None
-    """Milliseconds until a retry, or until what was given back is offered again."""
+    """Milliseconds until a retry, or until a released step is offered again."""
     n: Mapping[str, Any]
-    """What the history says of it."""
+    """Note for the task's history."""
     ev: Mapping[str, Any] | None
-    """The events that go with it, by the numbers of their declarations; None: the database has them."""
+    """Events published with the change, by the numbers of their declarations; None if the database has them."""
     gv: int
-    """The version of the task's graph that `x` is valid for."""
+    """Version of the task's graph for which `x` is valid."""
     x: NewSteps
-    """The steps that it creates."""
+    """Steps that the change creates."""
 
 
 def completed(changes: Iterable[StepChange], verdicts: Mapping[str, Verdict]) -> dict[str, int]:
-    """The steps that these changes completed, with the token of the result that they have now: a complete step never
-    changes again (rule 2). Of two claims of one step the newer counts."""
+    """Return the steps that these changes completed, with the token of their final result.
+
+    A complete step never changes again (rule 2). Of two claims of one step the newer counts.
+    """
     newest: dict[str, StepChange] = {}
     for change in changes:
         if newest.setdefault(change["s"], change).get("k", 0) < change.get("k", 0):
@@ -63,7 +65,7 @@ def completed(changes: Iterable[StepChange], verdicts: Mapping[str, Verdict]) ->
 
 
 def grown(changes: Iterable[StepChange], verdicts: Mapping[str, Verdict]) -> dict[str, ExpansionRecord]:
-    """What the steps that decided with these changes have added to their tasks, by step."""
+    """Return the expansions made by the steps that decided with these changes, by step."""
     return {
         change["s"]: ExpansionRecord(change["gv"], change.get("x", ()))
         for change in changes
@@ -72,10 +74,9 @@ def grown(changes: Iterable[StepChange], verdicts: Mapping[str, Verdict]) -> dic
 
 
 def soonest_retry(changes: Iterable[StepChange]) -> int | None:
-    """The shortest delay in milliseconds of the retries that these changes arrange; None: they arrange none."""
+    """Return the shortest retry delay of these changes in milliseconds, or None if there is no retry."""
     return soonest(change["d"] for change in changes if change["kind"] == "retry")
 
 
 def soonest(delays: Iterable[int | None]) -> int | None:
-    """The shortest of the delays that there are."""
     return min((delay for delay in delays if delay is not None), default=None)

@@ -1,4 +1,4 @@
-"""What the engine answers about claims: one row for each, and what the handlers of the claimed steps read."""
+"""Answers of the engine about claims: one row for each claim, and the inputs for the handlers of the claimed steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answer = Mapping[str, Any]
 
 
 class ClaimRow(NamedTuple):
-    """A step that the caller may run now: `template` is its plan's identifier, `ordinal` its place in the plan."""
+    """Step that the caller may run now: `template` is the id of its plan, `ordinal` its position in the plan."""
 
     step: str
     task: str
@@ -25,13 +25,13 @@ class ClaimRow(NamedTuple):
     inputs: Mapping[str, Any] | None = None
     checkpoint: Mapping[str, Any] | None = None
     apart: bool = False
-    """It has lost its worker twice: it runs in a child process, where it can."""
+    """True if two workers were lost while running the step: it is isolated in a child process, if the worker can."""
     later: bool = False
-    """Its own inputs and checkpoint did not fit into the answer: they are to be read."""
+    """True if its own inputs and checkpoint did not fit into the answer and must be read separately."""
 
     @classmethod
     def parse(cls, row: Answer) -> ClaimRow:
-        """A row of `claims`."""
+        """Parse a row of `claims`."""
         return cls(
             row["step"],
             row["task"],
@@ -49,34 +49,36 @@ class ClaimRow(NamedTuple):
 
 @dataclass(slots=True)
 class TaskInputs:
-    """A task as the handlers of its steps see it. `results` holds (ordinal of the template step, result) by step name,
-    and grows where it is kept."""
+    """Task as the handlers of its steps see it.
+
+    `results` maps a step name to (ordinal of the template step, result), and grows while the object is cached.
+    """
 
     context: Mapping[str, Any]
     correlation_id: str
     trace: TraceContext | None = None
     results: dict[str, tuple[int, Any]] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
-    """The steps of which it is known what they have created."""
+    """Steps whose created steps are known."""
     created: dict[int, list[str]] = field(default_factory=dict)
-    """What these have created: names by the ordinal of the template step."""
+    """Names of the steps created by `decided`, by the ordinal of the template step."""
     uses: int = 0
-    """How many steps have been begun with it."""
+    """Number of steps started with this object."""
 
     @classmethod
     def parse(cls, row: Answer, results: dict[str, tuple[int, Any]]) -> TaskInputs:
-        """From the parts of an answer that speak of it."""
+        """Parse the parts of an answer that describe one task."""
         trace = row.get("trace")
         trace = TraceContext(**trace) if trace else None
         return cls(row["context"], row["correlation"], trace, results)
 
 
 Inputs: TypeAlias = Mapping[str, TaskInputs]
-"""What handlers read, by task."""
+"""Handler inputs, by task."""
 
 
 class TooLarge(NamedTuple):
-    """The size of a step's inputs that the database cannot answer, and whose they are."""
+    """Size of a step's inputs that the database cannot return, with the task's correlation id and trace."""
 
     bytes: int
     results: int
@@ -87,18 +89,18 @@ class TooLarge(NamedTuple):
 
     @classmethod
     def parse(cls, row: Answer) -> TooLarge:
-        """A row of `too_large`."""
+        """Parse a row of `too_large`."""
         trace = TraceContext(**row["trace"]) if row.get("trace") else None
         largest = [(name, size) for name, size in row["largest"]]
         return cls(row["bytes"], row["results"], largest, row["correlation"], trace)
 
 
 def too_large_of(answer: Answer) -> dict[str, TooLarge]:
-    """The steps whose inputs an answer could not hold."""
+    """Return the steps whose inputs did not fit into an answer."""
     return {step: TooLarge.parse(row) for step, row in (answer.get("too_large") or {}).items()}
 
 
 def inputs_of(answer: Answer) -> Inputs:
-    """From the answer of `tasker.inputs_v1`, or of a claim, which holds the same."""
+    """Parse the inputs from the answer of `tasker.inputs_v1`, or of a claim, which has the same keys."""
     results = answer.get("results") or {}
     return {task: TaskInputs.parse(row, results.get(task) or {}) for task, row in (answer.get("tasks") or {}).items()}

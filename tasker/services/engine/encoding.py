@@ -1,4 +1,4 @@
-"""The arguments of the engine's functions as JSON: encoded in one place, around what is encoded already."""
+"""JSON encoding of the arguments of engine functions, with `JsonText` values embedded unchanged."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import orjson
 from tasker.contracts.json_text import JsonText
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
-"""What `json` refuses is refused here, too; `JsonText` goes through `_embedded`."""
+"""Passed through so that `_embedded` sees them: it embeds `JsonText` and refuses what `json` refuses."""
 
 
 def to_json(args: Mapping[str, Any]) -> str:
-    """The arguments as JSON text; a `JsonText` in them is embedded as it is. Raises `TypeError` for what is not JSON.
+    """Return the arguments as JSON text; a `JsonText` in them is embedded unchanged. Raises `TypeError` if not JSON.
 
-    The fast encoder knows no whole numbers beyond 64 bits and no halves of surrogate pairs. Such arguments are encoded
-    by the standard library: the database takes the numbers, and says itself what it does not store.
+    orjson refuses integers beyond 64 bits and lone surrogates. Such arguments are encoded by the standard library: the
+    database accepts the integers, and reports itself what it cannot store.
     """
     try:
         return orjson.dumps(args, _embedded, _OPTIONS).decode()

@@ -1,6 +1,6 @@
-"""Telling programs that wait that their tasks have ended: behind the commit, in a statement of its own (rule 7).
+"""Notifications of waiting programs that their tasks have ended: after the commit, in their own statement (rule 7).
 
-Lost notices are made up for: whoever waits looks by itself, with growing pauses.
+A lost notification only delays: a waiting program also polls, at growing intervals.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from tasker.db.connection import Statements
 from tasker.errors import DatabaseError
 
 MOST = 10_000
-"""Ends that wait to be told; beyond that the oldest are left to whoever waits for them."""
+"""Maximum number of notifications waiting to be sent; beyond it the oldest are dropped, and their waiters poll."""
 FAILED = BackoffPolicy(0.2, 5.0)
-"""Pauses in seconds after statements that failed."""
+"""Pauses in seconds after failed statements."""
 CHANNEL = "tasker_done_"
-"""With the identifier of a waiting program: where it is told."""
+"""Prefix of the channel; the id of the waiting program follows."""
 _log = logging.getLogger("tasker.engine")
 
 
 class WaiterNotifications:
-    """Ended tasks by the programs to be told. `own` is the program in this process, which knows them already."""
+    """Buffer of ended tasks, each with the program to notify. `own` is the program in this process, which knows
+    already."""
 
     def __init__(self, connection: Statements, own: str | None = None) -> None:
         self._connection, self._own = connection, own
@@ -33,7 +34,7 @@ class WaiterNotifications:
         self._noted = asyncio.Event()
 
     def note(self, waiters: Mapping[str, str]) -> None:
-        """These tasks have ended, each with who waits for it; the change is committed."""
+        """Buffer these ended tasks, each with the program that waits for it. The change must be committed."""
         self._waiting.update((task, waiter) for task, waiter in waiters.items() if waiter != self._own)
         if (beyond := len(self._waiting) - MOST) > 0:
             _log.warning(
@@ -45,7 +46,8 @@ class WaiterNotifications:
             self._noted.set()
 
     async def run(self) -> None:
-        """Tell what is noted, until cancelled; what comes while a statement is under way goes with the next one."""
+        """Send the buffered notifications until cancelled. Those that arrive during a statement go with the next
+        one."""
         failures = 0
         while True:
             await self._noted.wait()
@@ -57,7 +59,8 @@ class WaiterNotifications:
                 failures += 1
 
     async def tell(self) -> None:
-        """Tell what is noted, once: for a process that ends, or does nothing else. A failure is not the caller's."""
+        """Send the buffered notifications once, for a process that ends or does nothing else. Errors are only
+        logged."""
         try:
             if self._waiting:
                 await self._tell()

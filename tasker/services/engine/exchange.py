@@ -1,4 +1,4 @@
-"""What passes between the worker's runtime and whoever processes its results: results in, further work out."""
+"""Types exchanged between the worker's runtime and the processing of its results: results in, further work out."""
 
 from __future__ import annotations
 
@@ -17,29 +17,32 @@ from tasker.services.engine.result_events import ResultEvents
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an attempt came to, which must be reported."""
+    """Outcome of an attempt, to be reported."""
 
     claim: Claim
     plan: Plan
     duration_ms: int
     outcome: Success | Failure
     events: ResultEvents | None = None
-    """What its step publishes with it; None: nothing is known of events, or the step declares none."""
+    """Events that the step publishes with the result; None if nothing is known of them, or the step declares none."""
 
     @property
     def failure(self) -> Failure | None:
-        """Why it failed; None for a success."""
+        """Failure of the attempt, or None if it succeeded."""
         return self.outcome if isinstance(self.outcome, Failure) else None
 
     @property
     def success(self) -> Success | None:
-        """What came of it; None for a failure."""
+        """Success of the attempt, or None if it failed."""
         return self.outcome if isinstance(self.outcome, Success) else None
 
 
 @dataclass(frozen=True, slots=True)
 class CompletingWorker:
-    """Who asks, and what it could run next: free slots, namespaces by identifier, steps that it cannot resolve."""
+    """Worker that reports results, and the work it could run next.
+
+    It states free slots, namespaces by id, and the handlers that it cannot resolve.
+    """
 
     worker: str
     slots: int = 0
@@ -50,7 +53,7 @@ class CompletingWorker:
     grace_ms: int = STEP_GRACE_MS
 
     def args(self, slots: int | None = None) -> dict[str, Any]:
-        """The caller's part of the arguments of an engine's function; `slots` in place of its own."""
+        """Return the caller's part of an engine function's arguments; `slots` overrides the worker's own number."""
         return {
             "worker": self.worker,
             "slots": max(0, self.slots if slots is None else slots),
@@ -64,31 +67,31 @@ class CompletingWorker:
 
 @dataclass(frozen=True, slots=True)
 class AdvanceResult:
-    """What a write came to: claims handed over, tasks that ended, hints sent, a verdict on what was not accepted."""
+    """Outcome of a write: claims handed off, tasks that ended, messages sent, and verdicts on changes not accepted."""
 
     claims: Sequence[ClaimRow] = ()
     finished: Mapping[str, str] = field(default_factory=dict)
-    """The final states of the tasks that ended."""
+    """Final states of the tasks that ended, by task."""
     sent: Mapping[str, int] = field(default_factory=dict)
-    """How many hints, by namespace."""
+    """Number of wake-up messages sent, by namespace."""
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    """By step; one that is not here was accepted."""
+    """Verdicts by step; a step that is not in it was accepted."""
     inputs: Inputs | None = None
-    """What the handlers of the claims read, where the answer holds it."""
+    """Handler inputs of the claims, if the answer has them."""
     completed: Mapping[str, int] = field(default_factory=dict)
-    """The steps that this write completed, with the token of the result that they have for good."""
+    """Steps completed by this write, with the token of their final result."""
     grown: Mapping[str, ExpansionRecord] = field(default_factory=dict)
-    """What the steps that decided have added to their tasks, by step."""
+    """Expansions made by the steps that decided, by step."""
     retry_in_ms: int | None = None
-    """The shortest delay of a retry that this write arranged."""
+    """Shortest delay of a retry that this write scheduled, in milliseconds."""
     at: str | None = None
-    """The time of the database at which tasks began or ended with this write."""
+    """Database time at which tasks began or ended with this write."""
     too_large: Mapping[str, TooLarge] = field(default_factory=dict)
-    """Of the claims those whose inputs the database cannot answer."""
+    """Claimed steps whose inputs the database cannot return."""
 
     @classmethod
     def parse(cls, answer: Answer, changes: Sequence[StepChange] = ()) -> Self:
-        """What a function of the engine answered to these changes."""
+        """Parse the answer of an engine function to these changes."""
         verdicts = {step: Verdict(verdict) for step, verdict in (answer.get("verdicts") or {}).items()}
         return cls(
             [ClaimRow.parse(row) for row in answer.get("claims") or ()],
@@ -106,26 +109,26 @@ class AdvanceResult:
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        """The fields that the answer of this function has beyond those of all."""
+        """Return the fields that the answer of this function has in addition."""
         return {}
 
     @property
     def refused(self) -> dict[str, Verdict]:
-        """The steps whose changes will never be accepted."""
+        """Steps whose changes will never be accepted."""
         return {step: verdict for step, verdict in self.verdicts.items() if verdict.is_refusal}
 
     def comes_again(self, step_uuid: str) -> bool:
-        """The step's change may be accepted another time: it is to be brought again."""
+        """Return True if the step's change may be accepted later and must be reported again."""
         verdict = self.verdicts.get(step_uuid)
         return verdict is not None and verdict.is_retryable
 
     def has_completed(self, claim: Claim) -> bool:
-        """The result of this claim is its step's for good: a complete step never changes again (rule 2)."""
+        """Return True if the result of this claim is the final one: a complete step never changes again (rule 2)."""
         return self.completed.get(claim.step_uuid) == claim.token
 
     @staticmethod
     def merged(results: Sequence[AdvanceResult]) -> AdvanceResult:
-        """What several writes came to together. Of what they say about one step or task the last counts."""
+        """Merge the outcomes of several writes. If two describe the same step or task, the last one wins."""
         if len(results) == 1:
             return results[0]
         sent: dict[str, int] = {}
@@ -146,8 +149,8 @@ OnAdvanced: TypeAlias = Callable[[AdvanceResult], None]
 
 
 class ResultSink(Protocol):
-    """Takes results and hands back what the caller can run next."""
+    """Receiver of results that returns the next claims of the caller."""
 
     async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
-        """Store the results. Raises `DatabaseUnavailable`: all of them may be brought again."""
+        """Store the results. Raises `DatabaseUnavailable`: all of them may then be reported again."""
         ...

@@ -1,4 +1,4 @@
-"""What the engine answers about steps that nobody claims: those that a sweep has found, and those that are parked."""
+"""Answers of the engine about unclaimed steps: those found by a sweep, and those whose result is parked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Row = Mapping[str, Any]
 
 
 class WorkerLabel(NamedTuple):
-    """A worker as a person knows it; what is not in the registry is None."""
+    """Worker as shown to people; values missing in the registry are None."""
 
     worker: str | None
     name: str | None
@@ -20,13 +20,13 @@ class WorkerLabel(NamedTuple):
 
     @classmethod
     def parse(cls, row: Row) -> Self:
-        """The columns `worker` and `worker_*` of a row."""
+        """Parse the columns `worker` and `worker_*` of a row."""
         return cls(row.get("worker"), row.get("worker_name"), row.get("worker_host"), row.get("worker_pid"))
 
 
 @dataclass(frozen=True, slots=True)
 class SilentWorker:
-    """A worker that has not been heard of since then, and still has its lease."""
+    """Worker that has sent no heartbeat since `since`, but still has its lease."""
 
     label: WorkerLabel
     since: str
@@ -34,13 +34,13 @@ class SilentWorker:
 
     @classmethod
     def parse(cls, row: Row) -> Self:
-        """A row of `silent`."""
+        """Parse a row of `silent`."""
         return cls(WorkerLabel.parse(row), row["since"], row["lease_left_ms"])
 
 
 @dataclass(frozen=True, slots=True)
 class FoundStep:
-    """A step that a sweep has found: `template` is its plan's identifier, `ordinal` its place in the plan."""
+    """Step found by a sweep: `template` is the id of its plan, `ordinal` its position in the plan."""
 
     step: str
     task: str
@@ -52,14 +52,14 @@ class FoundStep:
 
     @classmethod
     def parse(cls, row: Row, **more: Any) -> Self:
-        """A row of an answer's list; `more` is what a subclass has beyond that."""
+        """Parse a row of an answer's list; `more` has the fields of a subclass."""
         common = row["s"], row["t"], row["k"], row["namespace"], row["template"], row["ordinal"], row["attempt"]
         return cls(*common, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class Orphan(FoundStep):
-    """A running step whose worker is gone, or that is `overdue`; `silent_ms` where the worker's lease is over."""
+    """Running step whose worker is gone, or that is `overdue`; `silent_ms` is set if the worker's lease has expired."""
 
     label: WorkerLabel
     overdue: bool
@@ -67,32 +67,32 @@ class Orphan(FoundStep):
 
     @classmethod
     def of(cls, row: Row) -> Self:
-        """A row of `orphans`."""
+        """Parse a row of `orphans`."""
         label = WorkerLabel.parse(row)
         return cls.parse(row, label=label, overdue=bool(row.get("overdue")), silent_ms=row.get("silent_ms"))
 
 
 @dataclass(frozen=True, slots=True)
 class UnservedStep(FoundStep):
-    """An enqueued step whose handler, `callable`, no worker has had for too long."""
+    """Enqueued step whose handler `callable` no worker has had for too long."""
 
     callable: str
 
     @classmethod
     def of(cls, row: Row) -> Self:
-        """A row of `unserved`."""
+        """Parse a row of `unserved`."""
         return cls.parse(row, callable=row["callable"])
 
 
 @dataclass(frozen=True, slots=True)
 class SweepFindings:
-    """What a sweep has found in one slice of the open tasks.
+    """Findings of a sweep in one slice of the open tasks.
 
-    Of those that are under way it ends with the task `last` (None: there is no more); of all that is open there is
-    `more` or not.
+    Of the tasks under way, the slice ends with the task `last` (None if there are no more); `more` says whether further
+    open tasks follow.
 
-    Steps whose hint or whose parked result's message is lost, that nobody has enqueued or promoted, and tasks
-    (`unfinished`) that nobody has evaluated.
+    `unhinted` and `parked` are steps whose wake-up message or parked result's message is lost, `forgotten` were never
+    enqueued, `unpromoted` never promoted, and `unfinished` are tasks that were never evaluated.
     """
 
     last: str | None
@@ -107,7 +107,7 @@ class SweepFindings:
 
     @classmethod
     def parse(cls, answer: Row) -> Self:
-        """The answer of `tasker.find_v1` or `find_waiting_v1`; empty lists are not in it."""
+        """Parse the answer of `tasker.find_v1` or `find_waiting_v1`, which omits empty lists."""
 
         def plain(name: str) -> list[FoundStep]:
             return [FoundStep.parse(row) for row in answer.get(name, ())]
@@ -124,8 +124,10 @@ class SweepFindings:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRow:
-    """A step whose result is stored and not dealt with: the `kind` of change that it was parked for, and its result
-    where that may create steps (None: it may not)."""
+    """Step whose result is stored but not processed.
+
+    `kind` is the kind of change for which it was parked; `result` is set if it may create steps, else None.
+    """
 
     step: str
     task: str
@@ -141,23 +143,23 @@ class ParkedRow:
     namespace: str
     correlation: str
     trace: Mapping[str, Any] | None
-    """The place in a trace that its task was submitted at."""
+    """Trace context with which its task was submitted."""
     publishes: bool = False
-    """What a worker made of its events is stored with it."""
+    """True if the events that the worker made are stored with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParkedAnswer:
-    """Those of some steps that are parked, and those that this database has never had."""
+    """Parked steps among those asked for, and the steps that do not exist in this database."""
 
     rows: Sequence[ParkedRow]
     unknown: frozenset[str]
     rest: Sequence[str] = ()
-    """Steps that did not fit into the answer: they are to be asked for again."""
+    """Steps that did not fit into the answer and must be asked for again."""
 
     @classmethod
     def parse(cls, answer: Row) -> Self:
-        """The answer of `tasker.parked_v1`."""
+        """Parse the answer of `tasker.parked_v1`."""
         return cls(
             [ParkedRow(**row) for row in answer["items"]],
             frozenset(answer.get("unknown") or ()),

@@ -1,4 +1,4 @@
-"""The graph of a running task for the planner, and the planner's answer for the engine (rule 8)."""
+"""Graph of a running task for the planner, and the planner's answer for the engine (rule 8)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasker.services.engine.calls import Engine
 
 @dataclass(frozen=True, slots=True)
 class VersionedGraph:
-    """The steps that completing one step creates, valid for `version` of the task's graph."""
+    """Steps that completing one step creates, valid for `version` of the task's graph."""
 
     version: int
     steps: list[dict[str, Any]]
@@ -23,16 +23,16 @@ class VersionedGraph:
 
 
 class TaskGraph(NamedTuple):
-    """The steps that a task has, with the version of that: the engine refuses what was planned for another."""
+    """Steps of a task, with the version of its graph: the engine refuses an expansion planned for another version."""
 
     version: int
     steps: Existing
 
 
 def first_graph(plan: Plan, step: str) -> TaskGraph | None:
-    """The graph that a task has when `step` completes, as far as the plan tells; None: that depends on other steps.
+    """Return the graph that a task has when `step` completes, or None if it depends on other steps.
 
-    A task that runs again has another version, and the graph must be read.
+    It is derived from the plan alone. A rerun task has another version, so its graph must be read.
     """
     if plan.first_expanding != step:
         return None
@@ -40,7 +40,7 @@ def first_graph(plan: Plan, step: str) -> TaskGraph | None:
 
 
 async def read_graph(engine: Engine, plan: Plan, task_uuid: str) -> TaskGraph:
-    """The graph that the task has now. Raises `TaskNotFound` where it is gone."""
+    """Return the current graph of the task. Raises `TaskNotFound` if the task is gone."""
     if (graph := (await engine.read("graph", {"tasks": [task_uuid]})).get(task_uuid)) is None:
         raise TaskNotFound(f"no task {task_uuid} in this database")
     steps = [ExistingStep(name, plan.steps[ordinal].name, is_open) for name, ordinal, is_open in graph["steps"]]
@@ -55,10 +55,10 @@ async def plan_growth(
     result: Mapping[str, Any] | None,
     known: TaskGraph | None = None,
 ) -> VersionedGraph:
-    """What the step `step` of the task decides with this result; None: it was resolved by hand, without one.
+    """Plan the steps that `step` creates with this result; None if an operator resolved the step without a result.
 
-    The graph is read where it is not `known`. Raises `OutcomeError` for a malformed outcome, and `TaskNotFound` where
-    the task is gone.
+    The graph is read unless it is `known`. Raises `OutcomeError` for a malformed outcome, and `TaskNotFound` if the
+    task is gone.
     """
     version, existing = known or await read_graph(engine, plan, task_uuid)
     limits = engine.rules.limits

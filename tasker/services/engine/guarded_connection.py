@@ -1,6 +1,6 @@
-"""The connections of those who ask from outside: while the database keeps failing they are answered at once.
+"""Connections for outside callers, with a circuit breaker: while the database keeps failing, calls fail at once.
 
-The engine's own work never goes through here: a breaker must not hold up tasks because a caller met an error.
+The engine's own work never uses them: an error of one caller must not delay tasks.
 """
 
 from __future__ import annotations
@@ -17,28 +17,30 @@ from tasker.resilience.guard import GuardedCircuit
 
 T = TypeVar("T")
 OUTAGE = ("53", "57", "58")
-"""SQLSTATE classes of a database that is there and cannot: no resources, being stopped or cancelled, broken disks."""
+"""SQLSTATE classes of a reachable database that cannot serve: no resources, stopping or cancelled, broken disks."""
 
 
 class GuardedConnection(SharedTransactions):
-    """A pool with a circuit breaker: open, calls raise `DatabaseBreakerOpen` instead of waiting for time-outs.
+    """Pool with a circuit breaker: while it is open, calls raise `DatabaseBreakerOpen` instead of waiting for timeouts.
 
-    Whoever waits for a connection asks the breaker when it gets one, so what fails is not tried once more by everybody.
+    A caller that waited for a connection checks the breaker when it gets one, so that waiting callers do not all repeat
+    a failing call.
     """
 
     def __init__(self, pool: Pool[Connection], breaker: GuardedCircuit) -> None:
         self.pool, self.breaker = pool, breaker
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
-        """As `Pool.execute`. Raises `DatabaseBreakerOpen` while the breaker is open."""
+        """Execute a statement as `Pool.execute`. Raises `DatabaseBreakerOpen` while the breaker is open."""
         if (transaction := self.transaction) is not None:
             return await transaction.execute(statement, params)
         return await self.pool.lend(lambda connection: self._guarded(connection.execute)(statement, params))
 
     async def together(self, use: Callable[[], Awaitable[T]]) -> T:
-        """As `SharedTransactions.together`. The breaker is asked for each statement, and not for the rollback:
-        whatever it says,
-        a connection comes back without a transaction."""
+        """Run `use` in one transaction; see `SharedTransactions.together`.
+
+        The breaker guards each statement but not the rollback, so a connection always returns without a transaction.
+        """
         if self.transaction is not None:
             return await use()
 
@@ -57,19 +59,20 @@ class GuardedConnection(SharedTransactions):
         return guarded
 
     async def watch(self, statement: str, params: Params = None) -> Rows:
-        """As `Pool.execute`, whatever the breaker's state: an answer lets callers try again at once."""
+        """Execute a statement regardless of the breaker's state; success lets callers try again at once."""
         rows = await self.pool.execute(statement, params)
         self.breaker.encouraged()
         return rows
 
     async def close(self) -> None:
-        """As `Pool.close`."""
         await self.pool.close()
 
 
 def is_outage(error: Exception) -> bool:
-    """True for what a sick database says; a statement that it refuses for its content, or a session too many, shows
-    that it is well."""
+    """Return True for an error of an unhealthy database.
+
+    A statement refused for its content, or one session too many, shows that the database is healthy.
+    """
     if isinstance(error, DatabaseUnavailable):
         return not isinstance(error, TooManyConnections)
     return isinstance(error, DatabaseError) and str(error.metadata.get("sqlstate"))[:2] in OUTAGE

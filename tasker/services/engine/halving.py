@@ -1,4 +1,4 @@
-"""A batch with a value that the database refuses is halved until the culprit is alone; the others go on (rule 5)."""
+"""Bisecting of a batch that the database refuses, until the refused item is alone; the others are written (rule 5)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ async def halved(
     write: Callable[[Sequence[Item]], Awaitable[None]],
     refuse: Callable[[Item, DataRefused], Awaitable[None]],
 ) -> None:
-    """Write the items together; when their values are refused, each half by itself. `refuse` gets who is alone then."""
+    """Write the items together; if their values are refused, write each half alone.
+
+    `refuse` is called for each item that is refused alone.
+    """
     if not items:
         return
     try:

@@ -1,4 +1,4 @@
-"""Who hears of the engine's writes. Nothing is made for a hook that nobody has."""
+"""Listeners of the engine's writes. Arguments are only built for hooks that are set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _log = logging.getLogger("tasker.engine")
 
 @dataclass(frozen=True, slots=True)
 class WriteListeners:
-    """What each write has changed, what it came to in numbers, and which tasks are new: told to whoever is given."""
+    """Callbacks for each write: its state transitions, its counts, the tasks it created, and the tasks it ended."""
 
     on_moved: Callable[[Sequence[StateTransition]], None] | None = None
     on_written: Callable[[WriteCommitted], None] | None = None
@@ -32,7 +32,7 @@ class WriteListeners:
     on_closed: Callable[[Sequence[TaskClosed]], None] | None = None
 
     def answered(self, function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float) -> None:
-        """`tasker.FUNCTION_v1` has answered, asked at `began` by `perf_counter`."""
+        """Publish the answer of `tasker.FUNCTION_v1`, called at `began` (`perf_counter`)."""
         if self.on_moved is not None and (moved := transitions_of(function, args, answer, began)):
             self.on_moved(moved)
         if self.on_written is not None:
@@ -41,9 +41,9 @@ class WriteListeners:
     async def closed(
         self, args: Mapping[str, Any], answer: Mapping[str, Any], connection: Statements, *, told: bool
     ) -> None:
-        """Tell of tasks that this write ended with nothing that this process has run. A failure must hide nothing.
+        """Publish tasks that this write ended without a result of this process. Errors are only logged.
 
-        Those that it ended get their line in the log, unless that is `told` by who brought the results.
+        The ends of all tasks are logged, unless the component that reported the results does so (`told`).
         """
         elsewhere = closed_elsewhere(args, answer) if self.on_closed is not None else {}
         untold = answer["finished"] if logs_task_end() and not told else {}
@@ -60,7 +60,7 @@ class WriteListeners:
         log_closed_tasks(task for task in closed if task.task_uuid in untold)
 
     def submitted(self, plan: Plan, created: Iterable[TaskSubmitted], began: float) -> None:
-        """These tasks of a template, which were asked for at `began`, were created."""
+        """Publish the created tasks of a template, submitted at `began` (`perf_counter`)."""
         if self.on_submitted is not None and (tasks := tuple(created)):
             duration_ms = (perf_counter() - began) * 1000
             now = datetime.now(UTC)

@@ -1,4 +1,5 @@
-"""Compiled templates in the database: registering them, and a cache of the plans that running tasks are pinned to."""
+"""Compiled templates in the database: their registration, and a cache of the plans to which running tasks are
+pinned."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ FIND = """select {found} from tasker.named_tasks n join tasker.task_namespaces s
   join tasker.templates t using (template_id)
   where s.name = {namespace} and n.name = {name} and n.version = coalesce(nullif({version}, ''), n.version)
   order by n.updated_at desc limit 1"""
-"""The registered template of a name, of the newest registration where no version is given."""
+"""SQL to find the registered template of a name; without a version, the most recently registered one."""
 
 _FIND = FIND.format(found="t.template_id, t.hash", namespace="%s", name="%s", version="%s")
 
@@ -46,8 +47,10 @@ EVERY = TemplateFilter()
 
 
 class RegisteredPlan(NamedTuple):
-    """A plan with its identifier in the database, and the hash that is stored beside that: of a database which was
-    made anew, or went back to an earlier moment, the same identifier may be another template's."""
+    """Plan with its id in the database, and the hash stored with that id.
+
+    In a database that was recreated or restored to an earlier state, the same id may belong to another template.
+    """
 
     template_id: int
     plan: Plan
@@ -55,7 +58,7 @@ class RegisteredPlan(NamedTuple):
 
 
 def stored_plan(data: Mapping[str, Any]) -> Plan:
-    """The plan as it was stored. Raises `PlanUnreadable` when it holds what this version does not know."""
+    """Return the plan as stored. Raises `PlanUnreadable` if it has fields that this version does not know."""
     try:
         return Plan.from_dict(data)
     except (TypeError, KeyError, ValueError) as error:
@@ -67,7 +70,7 @@ def stored_plan(data: Mapping[str, Any]) -> Plan:
 
 
 def not_registered(namespace: str, name: str, version: str | None) -> TemplateNotFound:
-    """No template has that name, or not in that version."""
+    """Return the error for a template name, or a version of it, that is not registered."""
     suffix = f" version {version}" if version else ""
     return TemplateNotFound(
         f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"
@@ -75,40 +78,44 @@ def not_registered(namespace: str, name: str, version: str | None) -> TemplateNo
 
 
 def registration(plan: Plan, *, force: bool, adopt: bool) -> dict[str, Any]:
-    """The arguments of `tasker.register_template_v1`."""
+    """Return the arguments of `tasker.register_template_v1`."""
     text = JsonText(plan.to_json())
     return {"hash": plan.hash, "content": plan.id.hash, "plan": text, "force": force, "adopt": adopt}
 
 
 class PlanStore:
-    """Plans by their identifier, fetched once; the least recently used make room beyond 256.
+    """Store of plans by id, each read once; beyond 256 the least recently used is dropped.
 
-    `defaults` is what steps inherit that say nothing about retries: it is stored with a plan, so that a task keeps what
-    counted at its submission wherever it runs. A process that has none takes those that are stored with the template.
+    `defaults` apply to steps that set no retry policy. They are stored with the plan, so that a task keeps the defaults
+    of its submission wherever it runs. A process without defaults uses those stored with the template.
     """
 
     def __init__(self, connection: Statements, defaults: RetryPolicy | None = None) -> None:
         self._connection, self._defaults = connection, defaults
         self.cache = PlanCache(CACHED_PLANS)
         self._ids: dict[str, tuple[int, str]] = {}
-        """Of content that is registered, by its hash: as `RegisteredPlan` has it."""
+        """Id and stored hash of registered content (see `RegisteredPlan`), by the content's hash."""
         self._unreadable: dict[int, PlanUnreadable] = {}
         self._submitted: dict[tuple[int, str], RegisteredPlan] = {}
-        """By the template that was found, and its hash: what this process submits in its place, with its defaults."""
+        """Plan with this process's defaults that is submitted in place of a found template, by the template's id and
+        hash."""
 
     async def register(self, plan: Plan, *, force: bool = False) -> RegisteredPlan:
-        """Store the plan with the defaults and make it the current one of its name and version; what is stored.
+        """Store the plan with the defaults, make it the current one of its name and version, and return what is stored.
 
-        The database is asked each time: others may have registered other content since. Raises `TemplateError` when
-        that version exists with other content, unless `force` is set; tasks that run keep theirs in any case.
+        The database is asked each time, because another process may have registered other content since. Raises
+        `TemplateError` if that version exists with other content, unless `force` is set; running tasks keep their
+        content in any case.
         """
         if self._defaults is not None:
             return await self._register(with_defaults(plan, self._defaults), force)
         return await self._as_stored(await self._register(plan, force, adopt=True))
 
     async def pinned(self, plan: Plan, *, force: bool = False) -> RegisteredPlan:
-        """What a task of the plan is pinned to: as it is known here, else as `register`, which makes it the current
-        one. Raises as that."""
+        """Return the stored plan to which a task of the plan is pinned.
+
+        If it is not known here, it is registered and becomes the current one; raises as `register`.
+        """
         wanted = plan if self._defaults is None else with_defaults(plan, self._defaults)
         if (known := self._ids.get(wanted.hash)) is None:
             return await self.register(plan, force=force)
@@ -117,10 +124,10 @@ class PlanStore:
         return found if self._defaults is not None else await self._as_stored(found)
 
     async def _as_stored(self, found: RegisteredPlan) -> RegisteredPlan:
-        """With the defaults that are stored with it."""
+        """Replace its plan by the stored one, which has the stored defaults."""
         try:
             return found._replace(plan=await self.get(found.template_id))
-        except PlanUnreadable:  # a newer version has stored it
+        except PlanUnreadable:  # stored by a newer version
             return found
 
     async def _register(self, plan: Plan, force: bool, adopt: bool = False) -> RegisteredPlan:
@@ -137,7 +144,7 @@ class PlanStore:
         return RegisteredPlan(answer["template"], plan, answer["hash"])
 
     async def get(self, template_id: int) -> Plan:
-        """The plan of that identifier. Raises `TaskNotFound` when there is none, `PlanUnreadable`."""
+        """Return the plan of that id. Raises `TaskNotFound` if there is none, and `PlanUnreadable`."""
         plan = self.cache.get(template_id)
         if (known := self._unreadable.get(template_id)) is not None:
             raise PlanUnreadable(known.message, hint=known.hint)
@@ -153,23 +160,23 @@ class PlanStore:
         return plan
 
     def forget(self) -> int:
-        """Forget every plan: they are read again when they are needed. How many there were."""
+        """Drop every cached plan, so that it is read again when needed, and return their number."""
         for known in (self._ids, self._unreadable, self._submitted):
             known.clear()
         return self.cache.clear()
 
     async def refresh(self, namespace: str, name: str, version: str) -> RegisteredPlan:
-        """Read a registered template anew. Raises as `find`."""
+        """Read a registered template again. Raises as `find`."""
         self._unreadable.clear()
         found = await self.find(namespace, name, version)
         self.cache.clear(found.template_id)
         return found._replace(plan=await self.get(found.template_id))
 
     async def find(self, namespace: str, name: str, version: str | None = None) -> RegisteredPlan:
-        """The registered template of that name; without a version the one registered last.
+        """Return the registered template of that name; without a version, the most recently registered one.
 
-        Which one that is the database says each time; a plan is read once. Raises `TemplateNotFound` when there is
-        none, `UsageError` for a name that none can have, and `PlanUnreadable`.
+        The database resolves the name each time; a plan is read once. Raises `TemplateNotFound` if there is none,
+        `UsageError` for a name that no template can have, and `PlanUnreadable`.
         """
         for what, text in (("namespace", namespace), ("template", name), ("version", version)):
             require_findable(text, what)
@@ -178,19 +185,19 @@ class PlanStore:
             raise not_registered(namespace, name, version)
         ((template_id, stored),) = rows
         if (known := self.cache.plans.get(template_id)) is not None and known.stored != stored:
-            self.forget()  # the database is another one than it was
+            self.forget()  # the database was replaced by another one
         found = RegisteredPlan(template_id, await self.get(template_id), stored)
         self._ids.setdefault(found.plan.hash, (template_id, stored))
         return found if self._defaults is None else await self._with_defaults(found)
 
     async def _with_defaults(self, found: RegisteredPlan) -> RegisteredPlan:
-        """The template as this process submits it."""
+        """Return the template with the defaults of this process, as it is submitted."""
         key = found.template_id, found.hash
         if (known := self._submitted.get(key)) is not None:
             return known
         try:
             submitted = await self.register(found.plan)
-        except TemplateError:  # it has other content since a moment ago
+        except TemplateError:  # other content was registered in the meantime
             return found
         if len(self._submitted) == CACHED_PLANS:
             self._submitted.clear()
@@ -230,7 +237,7 @@ class PlanStore:
         return counts.pop(None), counts
 
     def _read(self, template_id: int, data: Mapping[str, Any]) -> Plan:
-        """The plan; of one that cannot be read this is said, and read, once."""
+        """Parse the plan; an unreadable plan is logged, and parsed, only once."""
         try:
             return stored_plan(data)
         except PlanUnreadable as error:

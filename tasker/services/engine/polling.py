@@ -1,4 +1,4 @@
-"""When a queue is polled again: as this process learns of work."""
+"""Polling intervals of a queue, adapted to wake-ups and to the work found."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from tasker.contracts.dataclasses import dataclass
 
 SHORTEST_SECONDS = 0.02
 SPREAD = 0.25
-"""Share of a pause by which processes differ."""
+"""Jitter of a pause, as a share of it."""
 
 
 @dataclass(slots=True)
 class QueuePoll:
-    """One poll of a queue; `found` says how much was there."""
+    """One poll of a queue; `found` is the number of messages it found."""
 
     found: int = 0
 
 
 class PollPolicy(Protocol):
-    """How long to wait between two polls, and the count of what they find."""
+    """Pause between two polls, and statistics of what the polls find."""
 
     def longest_pause(self) -> float | None:
-        """Seconds at most until the next poll; None: not before something is announced."""
+        """Return the maximum number of seconds until the next poll, or None to poll only after a wake-up."""
         ...
 
     def poll(self, *, polled: bool) -> AbstractContextManager[QueuePoll]:
-        """Count the poll made inside; `polled` when nothing announced work."""
+        """Count the poll made inside; `polled` is True if no wake-up announced work."""
         ...
 
 
 class QueuePoller:
-    """Waits for an announcement or, where the process polls, for pauses that double up to the longest, with jitter.
+    """Timer of one poller: waits for a wake-up or, if the process polls, for jittered pauses that double up to the
+    longest one.
 
-    `clear`, poll, then `wait`: what is announced after the clear ends the wait at once.
+    Call `clear`, poll, then `wait`: a wake-up after the clear ends the wait at once.
     """
 
     def __init__(self, policy: PollPolicy, random: Random) -> None:
@@ -48,23 +49,23 @@ class QueuePoller:
         self._pause = SHORTEST_SECONDS
 
     def wake(self) -> None:
-        """There may be work."""
+        """Announce that there may be work."""
         self._event.set()
 
     def clear(self) -> None:
-        """Forget what was announced so far."""
+        """Discard earlier wake-ups."""
         self._event.clear()
 
     def begin(self) -> None:
-        """There was work: the next pause is short again."""
+        """Reset the next pause to the shortest one, because there was work."""
         self._pause = SHORTEST_SECONDS
 
     def poll(self, *, polled: bool) -> AbstractContextManager[QueuePoll]:
-        """Count the poll made inside; `polled` when nothing announced work."""
+        """Count the poll made inside; `polled` is True if no wake-up announced work."""
         return self._policy.poll(polled=polled)
 
     async def wait(self, at_most: float = math.inf) -> bool:
-        """The next, longer pause, of `at_most` seconds. True when it was ended by an announcement."""
+        """Wait for the next, longer pause of at most `at_most` seconds. Return True if a wake-up ended it."""
         longest = self._policy.longest_pause()
         if longest is not None:
             self._pause = BackoffPolicy(SHORTEST_SECONDS, longest).after(self._pause)

@@ -1,4 +1,4 @@
-"""The registry of processes, as those at work write in it: `tasker.worker_v1`, with a method for each action."""
+"""Writes of a running process to the process registry: `tasker.worker_v1`, with a method for each action."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ FUNCTION = "tasker.worker_v1(%s::jsonb)"
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """The entry of one incarnation of a process. `name` is for people, `callables` are the handlers it has loaded."""
+    """Entry of one incarnation of a process. `name` is shown to people, `callables` are the handlers it has loaded."""
 
     worker: str
-    """Its identity, a uuid as text."""
+    """Id of the incarnation, a UUID as text."""
     lease_ms: int
     kind: str = "worker"
     name: str | None = None
@@ -29,7 +29,7 @@ class Registration:
     callables: Sequence[str] = ()
     concurrency: int = 0
     backend: str | None = None
-    """The messaging provider that it takes messages from."""
+    """Messaging backend from which the process takes messages."""
     host: str = field(default_factory=socket.gethostname)
     pid: int = field(default_factory=os.getpid)
     version: str = __version__
@@ -37,50 +37,51 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What a beat that names steps was answered."""
+    """Answer to a heartbeat that names steps."""
 
     known: bool
-    """False when the lease is over: others have the steps, or may have them at any moment."""
+    """False if the lease has expired: other workers have the steps, or may claim them at any moment."""
     lost: frozenset[str] = frozenset()
-    """Steps that were named with tokens which do not count any more."""
+    """Named steps whose claim tokens are no longer valid."""
 
 
 class ProcessRegistry:
-    """Writes in the registry over one connection. All methods raise `DatabaseError`, and may be called again."""
+    """Registry writes over one connection. All methods raise `DatabaseError` and are safe to repeat."""
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
     async def start(self, entry: Registration) -> list[int]:
-        """Enter a process, whose lease begins now; the identifiers of its namespaces."""
+        """Register a process, whose lease begins now, and return the ids of its namespaces."""
         return await self._enter("start", entry)
 
     async def serve(self, entry: Registration) -> list[int]:
-        """Other namespaces or handlers from now on; the identifiers of all its namespaces."""
+        """Register further namespaces or handlers, and return the ids of all its namespaces."""
         return await self._enter("serve", entry)
 
     async def beat(self, worker: str, lease_ms: int) -> bool:
-        """Renew the lease of a process that holds no steps; False when the registry does not know it."""
+        """Renew the lease of a process without claims. Return False if the registry does not know the process."""
         return bool((await self._call("beat", worker, lease_ms=lease_ms)).get("known"))
 
     async def sleep(self, worker: str) -> None:
-        """It waits to be woken."""
+        """Mark the process as sleeping, so that it is woken by notifications."""
         await self._call("sleep", worker)
 
     async def wake(self, worker: str) -> None:
-        """It is up: waking it is of no use."""
+        """Mark the process as awake: it needs no wake-up."""
         await self._call("wake", worker)
 
     async def drain(self, worker: str) -> None:
-        """It takes on nothing more."""
+        """Mark the process as draining: it takes no new work."""
         await self._call("drain", worker)
 
     async def stop(self, worker: str) -> None:
-        """It has ended, and its lease with it."""
+        """Mark the process as stopped and end its lease."""
         await self._call("stop", worker)
 
     async def forget(self, older_ms: int) -> Sequence[SilentWorker]:
-        """Strike out processes that are gone for so long; those that are silent but still have their lease."""
+        """Delete processes that have been gone for `older_ms`. Return those that are silent but still have their
+        lease."""
         answer = await self._connection.call(FUNCTION, {"action": "forget", "older_ms": older_ms})
         return [SilentWorker.parse(row) for row in answer.get("silent") or ()]
 
@@ -96,9 +97,9 @@ class ProcessRegistry:
 def renew_lease(
     connection: SyncConnection, worker: str, lease_ms: int, in_hand: Sequence[tuple[str, int]], *, limit_ms: int
 ) -> Renewal:
-    """Renew the lease of a worker that holds these (step, token) pairs, for threads; waits at most `limit_ms`.
+    """Renew the lease of a worker with these (step, token) claims, from a thread, waiting at most `limit_ms`.
 
-    Raises `DatabaseUnavailable`, also when the limit is over.
+    Raises `DatabaseUnavailable`, also after the limit.
     """
     args = {"action": "beat", "worker": worker, "lease_ms": lease_ms, "held": [list(pair) for pair in in_hand]}
     answer = connection.call(FUNCTION, args, limit_ms=limit_ms)

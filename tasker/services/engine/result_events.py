@@ -1,4 +1,4 @@
-"""The events of a result: what is written with it, and what is told in this process once it is accepted."""
+"""Events of a result: what is written with it, and what is published in this process once it is accepted."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedEvents:
-    """One event as subscribers get it, or why it is not published.
+    """One event as subscribers get it, or the reason why it is withheld.
 
-    `payload` is None where the engine has it from the result; `publisher` is told that the event was accepted.
+    `payload` is None if the engine takes it from the result; `publisher` is notified once the event is accepted.
     """
 
     event: Mapping[str, Any] | None = None
@@ -27,10 +27,10 @@ class AnnouncedEvents:
     metadata: JsonText | None = None
     withheld: str | None = None
     took_ms: float = 0.0
-    """How long it took to make it."""
+    """Time it took to make the event, in milliseconds."""
 
     def stored(self, delivery_mode: str) -> dict[str, Any] | None:
-        """What `tasker.write_events` must know of it; None: what it makes of the result is the event."""
+        """Return the arguments for `tasker.write_events`, or None if the event follows from the result alone."""
         if self.withheld is not None or self.event is None:
             return {"w": self.withheld or "nothing was made of it"}
         if delivery_mode == "durable" and self.payload is None and self.publisher is None:
@@ -41,21 +41,21 @@ class AnnouncedEvents:
 
 @dataclass(frozen=True, slots=True)
 class ResultEvents:
-    """The events of one result: `stored` by their numbers, `here` those to tell in this process.
+    """Events of one result: `stored` by their numbers, `here` those to publish in this process.
 
-    Those that the handler published itself are numbered behind those that its step declares.
+    Events that the handler published itself are numbered after those that its step declares.
     """
 
     stored: Mapping[str, Any] = field(default_factory=dict)
     here: tuple[tuple[str, AnnouncedEvents], ...] = ()
-    """With their delivery modes, in the order of their numbers."""
+    """Pairs of delivery mode and event, in the order of their numbers."""
 
     def and_published(
         self, announced: AnnouncedEvents, number: int, event: HandlerEvent, *, told: bool
     ) -> ResultEvents:
-        """These and one that the handler published itself; it is for this process where it is `told`.
+        """Return these events and one that the handler published itself; `told` adds it to `here`.
 
-        The engine gets each with its condition: it is the one that knows which outcome is accepted.
+        The engine gets each with its condition, because only the engine knows which outcome is accepted.
         """
         said = {"n": event.name, "d": event.delivery_mode, "c": event.condition}
         stored = {} if event.delivery_mode == "fast" else {str(number): {**(announced.stored("durable") or {}), **said}}
@@ -63,7 +63,7 @@ class ResultEvents:
         return ResultEvents({**self.stored, **stored}, (*self.here, *here))
 
     def and_(self, announced: AnnouncedEvents, number: int, delivery_mode: str) -> ResultEvents:
-        """These and one more."""
+        """Return these events and one more."""
         stored = None if delivery_mode == "fast" else announced.stored(delivery_mode)
         told = announced.event is not None
         return ResultEvents(

@@ -1,4 +1,4 @@
-"""What every process that moves tasks must agree on."""
+"""Rules on which every process that moves tasks must agree."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from tasker.lifecycle.choices import DEFAULT_LIMITS, ExpansionLimits
 
 @dataclass(frozen=True, slots=True)
 class FleetRules:
-    """What every process that moves tasks must agree on."""
+    """Settings on which every process that moves tasks must agree."""
 
     on_blocked: str = ON_BLOCKED
-    """`give_up` or `wait`: what becomes of a task when failed steps block all that is left (rule 10)."""
+    """`give_up` or `wait`: fate of a task when failed steps block all remaining ones (rule 10)."""
     limits: ExpansionLimits = DEFAULT_LIMITS
-    """How far decisions and batches may go."""
+    """Limits of the steps that decisions and batches may create."""
     hidden_seconds: float = float(VISIBILITY_TIMEOUT_SECONDS)
-    """How long a received message stays hidden while it is dealt with (backends with acknowledgements)."""
+    """Seconds for which a received message stays hidden while it is processed (backends with acknowledgements)."""
     dead_letters: bool = True
-    """Tasks that fail are recorded for a person."""
+    """Record failed tasks as dead letters for inspection."""
     log_expansions: bool = False
-    """Log what every decision and batchable step creates."""
+    """Log the steps that every decision and batchable step creates."""
 
 
 DEFAULT_RULES = FleetRules()
 
 
 def non_default_rules(rules: FleetRules) -> dict[str, Any]:
-    """What the SQL functions must know of these beyond their defaults."""
+    """Return the rules that differ from the defaults of the SQL functions."""
     told: dict[str, Any] = {"on_blocked": rules.on_blocked, "dead_letters": rules.dead_letters}
     return {name: value for name, value in told.items() if value != getattr(DEFAULT_RULES, name)}

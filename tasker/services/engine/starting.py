@@ -1,4 +1,4 @@
-"""Starting the first steps of a task in the process that submits it, with the submission's own transaction."""
+"""Start of a task's first steps in the submitting process, in the submission's own transaction."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any, Protocol, TypeAlias
 from tasker.services.engine.answers import SubmitAnswer
 
 StartableSubmission: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[SubmitAnswer]]
-"""Submits with these arguments."""
+"""Function that submits with these arguments."""
 
 
 class EagerStarter(Protocol):
-    """The worker in a process that submits."""
+    """Worker in the submitting process."""
 
     async def start(self, submit: StartableSubmission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
-        """Submit with what the worker says of itself (`Caller.args`) beside these arguments, setting aside slots for
-        so many steps, and start what the answer hands over. Raises as `submit`."""
+        """Submit, reserving slots for `roots` steps, and start the steps handed off by the answer.
+
+        The worker adds its own arguments (`CompletingWorker.args`). Raises as `submit`.
+        """
         ...

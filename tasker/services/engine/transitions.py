@@ -1,7 +1,7 @@
-"""What a write of this process has changed, as plugins hear it: read off what was asked and what was answered.
+"""State transitions made by a write of this process, for plugins: derived from its arguments and its answer.
 
-Nothing is asked of the database for it. So what a write does beside what it was asked is told as far as its answer
-says it: which steps were claimed and which tasks ended, and not which steps went to the queue for others.
+The database is not queried for them. Side effects are reported as far as the answer names them: steps claimed and tasks
+ended, but not steps enqueued for other workers.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from tasker.contracts.json_text import JsonText
 from tasker.lifecycle.machines.moves import CHANGES
 
 TARGETS = {kind: str(path[-1]) for kind, move in CHANGES.items() for path in move.paths[:1]}
-"""The state to which a change of each kind leads, whichever it comes from. One that is ready goes on from `pending`."""
+"""Target state of each kind of change, whatever the former state. A ready step continues from `pending`."""
 PARKED = {"ok": "enqueued_for_orchestration"} | dict.fromkeys(("retry", "fail"), "enqueued_as_error_for_orchestration")
-"""The same where a worker leaves its results to an orchestrator."""
+"""Target states if a worker leaves its results to an orchestrator."""
 
 
 Made: TypeAlias = Callable[..., StateTransition]
-"""Makes transitions of one write, which have its times."""
+"""Factory of transitions of one write, with its times filled in."""
 
 
 def transitions_of(
     function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float
 ) -> tuple[StateTransition, ...]:
-    """What `tasker.FUNCTION_v1` did, asked at `began` by `perf_counter`, in the order of its doing.
+    """Return the transitions made by `tasker.FUNCTION_v1`, called at `began` (`perf_counter`), in their order.
 
-    Empty where it answered nothing of the kind. Reads the clock.
+    The result is empty if the answer has none. Reads the clock.
     """
     targets = {"advance": TARGETS, "park": PARKED}.get(function, {})
     created = answer.get("created") if function == "submit" else ()
@@ -46,7 +46,8 @@ def transitions_of(
 
 
 def closed_elsewhere(args: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, str]:
-    """The tasks that a write ended, with their state, but those that it brought a result of its own worker of."""
+    """Return the ended tasks with their states, except those for which the write reported a result of its own
+    worker."""
     ended = answer.get("finished") or {}
     worker = args.get("worker")
     own = {item["t"] for item in args.get("items", ()) if item.get("w") == worker} if ended and worker else ()

@@ -1,4 +1,4 @@
-"""What a write came to in numbers, as plugins hear it: read off what was asked and what was answered."""
+"""Counts of a write, for plugins: derived from its arguments and its answer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tasker.contracts.hook_arguments import WriteCommitted
 from tasker.contracts.json_text import JsonText
 
 RESULTS = frozenset(("ok", "retry", "fail"))
-"""The kinds of change that say what an attempt came to."""
+"""Kinds of change that report the outcome of an attempt."""
 NAMED_FAILURES = frozenset(("timeout", "worker_lost"))
-"""Failures that are counted by their type; all others are an `error`."""
+"""Failures counted by their type; all others are counted as `error`."""
 
 
 def written(function: str, args: Mapping[str, Any], answer: Mapping[str, Any], began: float) -> WriteCommitted:
-    """What `tasker.FUNCTION_v1` did, asked at `began` by `perf_counter`."""
+    """Return the counts of `tasker.FUNCTION_v1`, called at `began` (`perf_counter`)."""
     duration_ms = (perf_counter() - began) * 1000
     accepted = list(_accepted(function, args, answer))
     worker, finished = args.get("worker"), answer.get("finished") or {}
@@ -42,7 +42,7 @@ def _lasted(finished: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
 
 
 def _created_ms(task_uuid: str) -> int:
-    """A task's identifier begins with the time of its creation, in 48 bits."""
+    """Decode the creation time from the first 48 bits of a task's id."""
     return int(task_uuid[:8] + task_uuid[9:13], 16)
 
 

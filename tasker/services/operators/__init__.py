@@ -1,1 +1,1 @@
-"""What a person does to tasks and their steps when something went wrong."""
+"""Operator actions on tasks and their steps after failures."""

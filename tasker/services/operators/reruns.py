@@ -1,4 +1,4 @@
-"""Running a task again from one of its steps, as a new task that reuses what is done above."""
+"""Rerun of a task from one of its steps, as a new task that reuses the results of the steps above."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DECIDING = [type_.value for type_ in StepType if type_.expands]
 
 @dataclass(frozen=True, slots=True)
 class StartedRerun:
-    """A task that runs again: the new one's id, how many steps it begins with, and how many of them are done."""
+    """Rerun that was started: the new task's id, its number of steps, and how many of them are reused."""
 
     task_uuid: str
     steps: int
@@ -36,7 +36,7 @@ class StartedRerun:
 
 @dataclass(frozen=True, slots=True)
 class _Former:
-    """The task that runs again."""
+    """Task that runs again."""
 
     task_uuid: str
     plan: Plan
@@ -46,12 +46,12 @@ class _Former:
 
 
 def where_to_begin(report: TaskReport) -> str:
-    """The step to run a task again from when nobody says which: the first that failed; where none has, the first."""
+    """Return the default step from which to rerun a task: the first failed one, or the first step if none failed."""
     return next((step.name for step in report.failed_steps), next(iter(report.steps)))
 
 
 class Reruns:
-    """Tasks that run again. The drafts of `submitter` check the new ones as they do those of a submission."""
+    """Reruns of tasks. The drafts of `submitter` validate the new tasks as for a submission."""
 
     def __init__(self, engine: Engine, plans: PlanStore, submitter: Submitter) -> None:
         self._engine, self._plans, self._drafts = engine, plans, submitter.drafts
@@ -67,13 +67,13 @@ class Reruns:
         context: Mapping[str, Any] | None = None,
         changes: Mapping[str, Any] | None = None,
     ) -> StartedRerun:
-        """Begin a new task of the same template that runs `step` and what is below it, and whatever is not done.
+        """Start a new task of the same template that runs `step`, the steps below it, and all steps that are not done.
 
-        The results of all other steps are reused; what decision and batchable steps among those that run again have
-        created is decided anew. The former task stays as it is, in whatever state. `context` is the new task's input;
-        None: the former one's. `changes` are values for single fields of it, by their paths (`address.zip`). Steps that
-        are reused do not see another input. Raises `TaskNotFound`, `StepNotFound`, `InputInvalid`, `NotStorable`, and
-        `UsageError` for a path that leads into a value that is no object.
+        The results of all other steps are reused; steps created by decision and batchable steps that run again are
+        decided anew. The former task is not changed, whatever its state. `context` is the new task's input; None uses
+        the former one. `changes` sets single fields of it, by their paths (`address.zip`). Reused steps do not see
+        another input. Raises `TaskNotFound`, `StepNotFound`, `InputInvalid`, `NotStorable`, and `UsageError` for a path
+        into a value that is not an object.
         """
         former, task_id = await self._former(task_uuid), self._drafts.new_id()
         request = Submission(

@@ -1,4 +1,4 @@
-"""What operators do to single steps: run again, take as done with or without a result."""
+"""Operator actions on single steps: reset, resolve without a result, complete with a result."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ MAX_REPLANS = 20
 
 @dataclass(frozen=True, slots=True)
 class RetriedSteps:
-    """The names of the steps that run again, and of those that were left: lost, and to be run only once (rule 11)."""
+    """Names of the steps that run again, and of lost steps that were not reset because they may run only once (rule
+    11)."""
 
     reset: tuple[str, ...]
     left: tuple[str, ...]
 
 
 class Steps:
-    """Operator actions. All raise `StepNotFound`, and `StateMachineError` when the step's state does not allow it.
+    """Operator actions on steps.
 
-    A decision or batchable step that is completed or resolved by hand expands like one that ran.
+    All methods raise `StepNotFound`, and `StateMachineError` if the step's state does not allow the action. A decision
+    or batchable step that an operator completes or resolves expands like one that ran.
     """
 
     def __init__(self, engine: Engine, plans: PlanStore) -> None:
@@ -41,12 +43,13 @@ class Steps:
 
     @audited("App.steps.reset")
     async def reset(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
-        """Run a step in `error` again, with its attempts counted from zero; inputs and checkpoint stay."""
+        """Reset a step in `error` so that it runs again, with attempts counted from zero; inputs and checkpoint
+        stay."""
         await self._operate(task_uuid, step, {"kind": "reset", "n": {"actor": actor, "reason": reason}})
 
     @audited("App.steps.retry")
     async def retry(self, task_uuid: str, *, actor: str, reason: str) -> RetriedSteps:
-        """Reset every step in `error`, in one transaction, so that the task goes on.
+        """Reset every step in `error` in one transaction, so that the task continues.
 
         Raises `TaskNotFound`, and `StateMachineError` for a task that was cancelled.
         """
@@ -60,7 +63,7 @@ class Steps:
 
     @audited("App.steps.resolve")
     async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
-        """Take a step as done without a result; what depends on it goes on."""
+        """Mark a step as resolved without a result; the steps that depend on it continue."""
         await self._settle(task_uuid, step, {"kind": "resolve", "n": {"actor": actor, "reason": reason}}, None)
 
     @audited("App.steps.complete")
@@ -74,7 +77,7 @@ class Steps:
         reason: str,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Take a step as done with this result; `metadata` is kept with it.
+        """Complete a step with this result; `metadata` is stored with it.
 
         Raises `NotStorable`, `OutcomeError` as well.
         """
@@ -107,7 +110,7 @@ class Steps:
         return {"gv": growth.version, **({"x": growth.steps} if growth.steps else {})}
 
     async def _operate(self, task_uuid: str, step: str, item: Mapping[str, Any]) -> bool:
-        """False when the graph has changed since it was read."""
+        """Send the action to the engine. Return False if the graph has changed since it was read."""
         args = {"task": checked(task_uuid), "step": step, **item}
         answer = await self._engine.call_typed("operate", args, OperatorAnswer)
         if answer.state is None:
@@ -118,7 +121,7 @@ class Steps:
 
 
 def _not_possible(step: str, state: StepState, kind: str) -> StateMachineError:
-    """Why an operator's action was refused: by the step's state, or its task has ended."""
+    """Return the error for a refused action: the step's state does not allow it, or its task has ended."""
     legal = [name for name, move in CHANGES.items() if move.reopens and state in move.by_state]
     if kind in legal:
         return StateMachineError(f"step {step!r} is {state}: {kind} is not possible", hint="its task has ended")

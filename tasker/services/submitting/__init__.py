@@ -1,1 +1,1 @@
-"""How tasks come to be: submitted here, in a transaction of the caller, or asked for by message."""
+"""Submission of tasks: in this process, in a transaction of the caller, or by message."""

@@ -1,6 +1,6 @@
-"""Sending the hints of tasks that a caller's transaction made: once it is committed, and never when it is not.
+"""Wake-up messages for tasks created in a caller's transaction: sent once it is committed, never if it is rolled back.
 
-SQLAlchemy tells that a commit is about to happen, not that it has happened; the database knows.
+SQLAlchemy only reports that a commit is about to happen, not that it has happened, so the database is asked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _log = logging.getLogger("tasker.submission")
 
 
 class AfterCommit:
-    """For backends that cannot send in the transaction. What a crash leaves unsent, a sweep sends (rule 23)."""
+    """Sender of wake-up messages after the caller's commit, for backends that cannot send in the transaction.
+
+    Messages lost in a crash are sent by a sweep (rule 23).
+    """
 
     def __init__(self, connection: Statements, messaging: MessagingService, on_sent: Callable[[], None]) -> None:
         self._connection, self._messaging, self._on_sent = connection, messaging, on_sent
@@ -33,15 +36,17 @@ class AfterCommit:
         self._closed = False
 
     def send(self, transaction: str, hints: Hints) -> None:
-        """Send the hints when the transaction of that id is committed; after `close` the sweep does. May be called in
-        any thread, and raises nothing on account of the event loop: the caller commits."""
+        """Send the messages once the transaction with that id is committed. After `close` this is left to the sweep.
+
+        Thread-safe. A closed event loop raises no error, because the caller still has to commit.
+        """
         try:
             self._loop.call_soon_threadsafe(self._begin, transaction, hints)
-        except RuntimeError:  # it is closed
+        except RuntimeError:  # the event loop is closed
             _tell_stopped(hints)
 
     async def close(self) -> None:
-        """Give up what still waits for its commit, and send nothing any more."""
+        """Stop waiting for commits and send no further messages."""
         self._closed = True
         for task in self._sending:
             task.cancel()
@@ -61,11 +66,11 @@ class AfterCommit:
             if created:
                 await self._messaging.send_hints([hint for hint in hints if hint["task"] in created])
                 self._on_sent()
-        except TaskerError as error:  # the task is there; the sweep finds it
+        except TaskerError as error:  # the task exists; the sweep sends its messages
             _log.log(level_of(error), "wakeups_not_sent reason=%s", error)
 
     async def _created(self, transaction: str, tasks: list[str]) -> set[str]:
-        """Those of the tasks that are there once the transaction has ended."""
+        """Wait for the end of the transaction, and return those of the tasks that exist then."""
         for pause in chain(FIRST_SECONDS, repeat(LATER_SECONDS, LATER_TIMES)):
             rows = await self._connection.execute(
                 query("submission", "outcome"), {"transaction": transaction, "tasks": tasks}

@@ -1,4 +1,4 @@
-"""Submitting inside the caller's own transaction: the task exists if, and only if, the caller commits (rule 23)."""
+"""Submission inside the caller's own transaction: the task exists if, and only if, the caller commits (rule 23)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ LOCK_TIMEOUT_SECONDS = 5.0
 
 Hints = Sequence[Mapping[str, Any]]
 Send = Callable[[str, Hints], None]
-"""Gets the transaction's id and the hints when it is about to be committed: sends them once it is."""
+"""Function called with the transaction's id and the messages just before the commit; sends them once it is
+committed."""
 
 _FIND = FIND.format(found=as_portable("t.plan"), namespace="{}", name="{}", version="{}")
 
@@ -34,11 +35,11 @@ OTHER_INPUT = """select cast(context as text) from tasker.task_details
 
 
 class CallerSubmission:
-    """Creates tasks in transactions that are not ours.
+    """Submission of tasks in transactions of the caller.
 
-    `send` delivers the hints of backends that cannot send in the transaction. `register` stores a template that the
-    database lacks in the caller's transaction; without it that is an error, and `on_missing` is called: the database
-    is not the one of the app, or has forgotten the template.
+    `send` sends the messages of backends that cannot send in the transaction. `register` stores a missing template in
+    the caller's transaction. Without it, a missing template is an error, and `on_missing` is called: either the
+    database is not the app's one, or it no longer has the template.
     """
 
     def __init__(
@@ -61,10 +62,10 @@ class CallerSubmission:
         *,
         lock_timeout: float = LOCK_TIMEOUT_SECONDS,
     ) -> SubmissionResult:
-        """Create one task. After any error the transaction can go on.
+        """Create one task. The transaction stays usable after any error.
 
-        Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `UsageError` for a transaction that cannot be used, and
-        `DatabaseError` when a lock was not to be had within `lock_timeout` seconds.
+        Raises `InputInvalid`, `NotStorable`, `DuplicateTask`, `UsageError` for an unusable transaction, and
+        `DatabaseError` if a lock is not available within `lock_timeout` seconds.
         """
         draft = self._drafts.draft(plan, request)
         with guarded(transaction, lock_timeout):
@@ -90,7 +91,8 @@ class CallerSubmission:
                 transaction.after_commit(lambda: send(number, hints))
 
     def _template_id(self, transaction: CallerTransaction, plan: Plan) -> int:
-        """By content, and asked of the caller's database: an identifier of another one would be another template."""
+        """Find the template by content in the caller's database: in another database the id may belong to another
+        template."""
         if self._register:
             return self._registered(transaction, plan)
         found = transaction.value("select template_id from tasker.templates where hash = {}", plan.hash)
@@ -105,7 +107,8 @@ class CallerSubmission:
 
     @staticmethod
     def _registered(transaction: CallerTransaction, plan: Plan) -> int:
-        """With the defaults that the template has: without a process of its own nobody here knows a fleet's."""
+        """Register the template with its stored defaults: without a process of its own, a fleet's defaults are unknown
+        here."""
         found = transaction.value("select template_id from tasker.named_tasks where content = {}", plan.id.hash)
         if found is not None:
             return int(found)
@@ -116,7 +119,7 @@ class CallerSubmission:
 
 @cache
 def sending_backend(name: str) -> Backend:
-    """The backend, unconnected: only its SQL is used. Raises `UsageError` for one that cannot send in a transaction."""
+    """Return the backend, unconnected, for its SQL only. Raises `UsageError` if it cannot send in a transaction."""
     backend = load_backend(name, {})
     if not backend.capabilities.transactional:
         raise UsageError(
@@ -127,9 +130,9 @@ def sending_backend(name: str) -> Backend:
 
 
 def registered_plan(transaction: CallerTransaction, namespace: str, name: str, version: str | None) -> Plan:
-    """The registered template, without a version the one registered last.
+    """Return the registered template; without a version, the most recently registered one.
 
-    Raises `UsageError` when there is none, and `PlanUnreadable`.
+    Raises `UsageError` if there is none, and `PlanUnreadable`.
     """
     with guarded(transaction, LOCK_TIMEOUT_SECONDS):
         text = transaction.value(_FIND, namespace, name, version or "")

@@ -1,4 +1,4 @@
-"""Whether what a task is created with fits: its context the template's `input_schema`, its options their columns."""
+"""Validation of a submission: its context against the template's `input_schema`, its options against their columns."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from tasker.services.submitting.submission import Submission
 
 MOST_INDEXED_BYTES = 2_600
-"""Of a text that lists of tasks are filtered by: an entry of its index takes at most a third of a page."""
+"""Maximum size of an indexed text: an index entry takes at most a third of a page."""
 _NUMBERS_BELOW = 2**63
 _NO_TEXTS = (str, bytes, bytearray, Mapping)
 
 
 def input_problems(plan: Plan, context: Any) -> list[SchemaMismatch]:
-    """As `check_input`, in words that hold nothing sensitive; an input is an object, with or without a schema."""
+    """Return the problems of an input (see `check_input`), without sensitive values. An input must be an object."""
     if not isinstance(context, Mapping):
         return [
             SchemaMismatch("$", f"expected an object, found {'a text' if isinstance(context, str) else found(context)}")
@@ -37,12 +37,12 @@ def input_problems(plan: Plan, context: Any) -> list[SchemaMismatch]:
 
 
 def as_dict(context: Any) -> Any:
-    """A mapping of any kind as the object that is checked and stored; anything else as it is, to be refused."""
+    """Return a mapping as a dict; any other value is returned unchanged, to be refused later."""
     return dict(context) if isinstance(context, Mapping) else context
 
 
 def require_fit(plan: Plan, context: Mapping[str, Any]) -> None:
-    """Raises `InputInvalid` with every problem."""
+    """Raise `InputInvalid` with every problem of the input."""
     if problems := input_problems(plan, context):
         lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in problems)
         raise InputInvalid(
@@ -51,7 +51,7 @@ def require_fit(plan: Plan, context: Mapping[str, Any]) -> None:
 
 
 def check_priority(value: Any) -> int:
-    """The priority of a task. Raises `UsageError` for what its column cannot hold."""
+    """Return the priority of a task. Raises `UsageError` for a value that the column cannot store."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if whole and MIN_PRIORITY <= value <= MAX_PRIORITY:
         return int(value)
@@ -62,7 +62,7 @@ def check_priority(value: Any) -> int:
 
 
 def trace_item(request: Submission) -> dict[str, Any]:
-    """The trace of a task as the engine takes it. Raises `UsageError` for what is none."""
+    """Return the trace of a task as the engine takes it. Raises `UsageError` if it is malformed."""
     try:
         trace = checked(request.traceparent, request.tracestate)
     except ValueError as error:
@@ -71,11 +71,11 @@ def trace_item(request: Submission) -> dict[str, Any]:
 
 
 def option_item(request: Submission, limit_bytes: int) -> dict[str, Any]:
-    """The options of a task as the engine takes them, all but its trace and its key.
+    """Return the options of a task as the engine takes them, except its trace and its key.
 
-    Texts that are indexed have at most `MOST_INDEXED_BYTES`, the reason `limit_bytes`; None is as left out, and of
-    a number the database makes a text. Raises `UsageError` for what is of another kind, `NotStorable` for a text that
-    no column takes.
+    Indexed texts are limited to `MOST_INDEXED_BYTES`, the reason to `limit_bytes`. None counts as omitted, and the
+    database converts a number to text. Raises `UsageError` for a value of another type, `NotStorable` for a text that
+    cannot be stored.
     """
     return {
         "priority": check_priority(request.priority),
@@ -89,7 +89,7 @@ def option_item(request: Submission, limit_bytes: int) -> dict[str, Any]:
 
 
 def check_key(value: Any) -> str | None:
-    """The idempotency key, None where there is none. Raises `UsageError` for what is no text."""
+    """Return the idempotency key, or None if there is none. Raises `UsageError` if it is not a string."""
     if value is None or isinstance(value, str):
         return value
     hint = "give a text that names this submission, or leave it out"
@@ -97,7 +97,7 @@ def check_key(value: Any) -> str | None:
 
 
 def uuid_text(value: Any, name: str) -> str:
-    """A UUID in its usual form, from its text or as an object. Raises `UsageError`; `name` is what it is of."""
+    """Return a UUID, given as text or object, in canonical form. Raises `UsageError`; `name` names the value."""
     if isinstance(value, UUID):
         return str(value)
     try:
@@ -114,7 +114,7 @@ def _tags(value: Any) -> list[str | float]:
 
 
 def _text(value: Any, name: str, limit_bytes: int = MOST_INDEXED_BYTES) -> str | float:
-    """A text that can be stored, or a number, of which the database makes one."""
+    """Return a storable text, or a number, which the database converts to text."""
     if not isinstance(value, str):
         if isinstance(value, (int, float)) and -_NUMBERS_BELOW < value < _NUMBERS_BELOW:
             return value
@@ -128,7 +128,7 @@ def _text(value: Any, name: str, limit_bytes: int = MOST_INDEXED_BYTES) -> str |
 
 
 def mistake(name: str, expected: str, found: Any, hint: str | None = None) -> UsageError:
-    """The error of a value of another kind than is expected there."""
+    """Return the error for a value of an unexpected type."""
     return UsageError(f"{name}: expected {expected}, found {found!r:.80}", hint=hint)
 
 

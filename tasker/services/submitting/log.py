@@ -1,4 +1,4 @@
-"""Telling of the tasks that a submission has created: plugins, and a log line for each."""
+"""Notification of plugins and a log line for each task that a submission created."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger("tasker.submission")
 def log_created_tasks(
     listeners: WriteListeners, plan: Plan, drafts: Sequence[Draft], answer: SubmitAnswer, began: float
 ) -> None:
-    """Tell of those of the drafts that became tasks; they were asked for at `began` by `perf_counter`."""
+    """Log and publish those of the drafts that became tasks, submitted at `began` (`perf_counter`)."""
     created = [draft for draft in drafts if draft.task_uuid in answer.created]
     listeners.submitted(plan, map(_submitted, created), began)
     if _log.isEnabledFor(logging.INFO):

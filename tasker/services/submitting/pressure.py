@@ -1,6 +1,6 @@
-"""Backpressure at submission: how deep a namespace's work is, how fast it drains, whether more is taken.
+"""Backpressure at submission: a namespace's queue depth, its drain rate, and the decision to accept new work.
 
-A refused task is not created: nothing is lost, and whoever asked knows when to ask again.
+A refused task is not created: nothing is lost, and the caller learns when to submit again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tasker.services.engine.calls import Engine
 from tasker.services.submitting.unanswered import retry_read_once
 
 LOOK_SECONDS = 1.0
-"""A look counts for so long, together with what was added since, while there is room."""
+"""Seconds for which a depth reading is reused, together with the work added since, while there is room."""
 _SEVERITY = {
     Level.NORMAL: logging.INFO,
     Level.WARNING: logging.WARNING,
@@ -30,33 +30,33 @@ _log = logging.getLogger("tasker.submission")
 
 @dataclass(frozen=True, slots=True)
 class NamespacePressure:
-    """The ready work of a namespace at one moment."""
+    """Ready work of a namespace at one moment."""
 
     namespace: str
     level: Level
     enqueued: int
     held: int
-    """Ready steps beyond the enqueue window. Paused ones are not among them: `paused`."""
+    """Ready steps beyond the enqueue window, except paused ones (`paused`)."""
     paused: int
     per_second: float | None
-    """Steps that leave the queue per second, as measured by this process; None until it has looked twice."""
+    """Steps that leave the queue per second, measured by this process; None until it has two readings."""
     retry_after: int | None
-    """Seconds after which to ask again; None when new work of no special priority is taken."""
+    """Seconds after which to submit again; None if new work of normal priority is accepted."""
 
     @property
     def depth(self) -> int:
-        """All ready steps."""
+        """Number of all ready steps."""
         return self.enqueued + self.held + self.paused
 
     @property
     def accepts(self) -> bool:
-        """True when new work is taken, whatever its priority."""
+        """True if new work is accepted, whatever its priority."""
         return self.retry_after is None
 
 
 @dataclass(slots=True)
 class QueueDepth:
-    """What was seen last, and what this process has added since."""
+    """Last reading of a namespace, and the work that this process has added since."""
 
     at: float
     found: NamespacePressure
@@ -64,7 +64,7 @@ class QueueDepth:
 
 
 class SubmissionAdmission:
-    """Looks at namespaces and decides. One query per namespace and second while there is room; more near the limit."""
+    """Admission control of submissions. It reads the depth once per namespace and second, more often near the limit."""
 
     def __init__(self, engine: Engine, clock: Clock, limits: DepthLimits) -> None:
         self._engine, self._clock, self._limits = engine, clock, limits
@@ -73,10 +73,10 @@ class SubmissionAdmission:
         self.refused: Counter[str] = Counter()
         """Refusals by namespace."""
         self.overflows: Counter[str] = Counter()
-        """How often a namespace was found at the level `overflow` after it had been below."""
+        """Number of times a namespace rose to the level `overflow`."""
 
     async def admission(self, namespace: str) -> NamespacePressure:
-        """How the namespace stands now, and whether it takes new work."""
+        """Read the current depth of the namespace, and whether it accepts new work."""
         found = await self._look(namespace)
         before = self._looks.get(namespace)
         self._looks[namespace] = QueueDepth(self._clock.monotonic(), found)
@@ -100,7 +100,7 @@ class SubmissionAdmission:
         )
 
     async def require(self, plan: Plan, tasks: int = 1, *, priority: int = 0) -> None:
-        """Return when new tasks of this plan are taken. Raises `Overloaded`, which says when to ask again.
+        """Return if new tasks of this plan are accepted. Raises `Overloaded`, which says when to submit again.
 
         `priority` is the lowest of these tasks.
         """

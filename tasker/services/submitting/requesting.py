@@ -1,4 +1,4 @@
-"""Asking for tasks by message: what an orchestrator makes of it is in its database."""
+"""Submission by message: an orchestrator creates the task in its own database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from tasker.services.tasks import checked
 
 
 class TaskRequestSender:
-    """The messages that ask orchestrators. Contexts have at most `limit_bytes`; `new_task_uuid` makes identifiers."""
+    """Sender of task requests to orchestrators.
+
+    Contexts are limited to `limit_bytes`; `new_task_uuid` creates task ids.
+    """
 
     def __init__(self, messaging: MessagingService, new_task_uuid: Callable[[], str], limit_bytes: int) -> None:
         self._messaging, self._new_task_uuid, self._limit = messaging, new_task_uuid, limit_bytes
@@ -30,11 +33,11 @@ class TaskRequestSender:
         task_uuid: str | None = None,
         **options: Unpack[SubmissionOptions],
     ) -> str:
-        """Ask for a task of the registered template `namespace/name[:version]`; the identifier that it will have.
+        """Request a task of the registered template `namespace/name[:version]`, and return the id that it will have.
 
-        `options` are those of `Submission`. When the broker's answer was lost, ask again with the same `task_uuid`: it
-        stays one task. What an orchestrator refuses (an unknown template, a context that does not fit) is listed by
-        `tasker task refused`. Raises `UsageError`, `NotStorable`, `MessagingError`.
+        `options` are those of `Submission`. If the broker's answer was lost, request again with the same `task_uuid`:
+        only one task is created. Requests that an orchestrator refuses (an unknown template, an invalid context) are
+        listed by `tasker task refused`. Raises `UsageError`, `NotStorable`, `MessagingError`.
         """
         request = Submission({} if context is None else as_dict(context), **options)
         return await self.ask(registered_name(target), request, task_uuid)
@@ -42,17 +45,17 @@ class TaskRequestSender:
     async def ask(
         self, template: tuple[str, str, str | None], request: Submission, task_uuid: str | None = None
     ) -> str:
-        """As `request`, of a template by its namespace, name and version."""
+        """Request a task of a template given as namespace, name and version; see `request`."""
         task = checked(task_uuid) if task_uuid else self._new_task_uuid()
         message = TaskRequestMessage(task, *template, request).message()
         text = encode(message, limit_bytes=self._limit).text
-        asked = TaskRequestMessage.decode(text.encode())  # refused here with the words of the other side
+        asked = TaskRequestMessage.decode(text.encode())  # raises here the errors of the receiving side
         await self.prepare()
         await self._messaging.send_task_request(message)
         return asked.task_uuid
 
     async def prepare(self) -> None:
-        """Make the queues, once. Raises `MessagingError`; `UsageError` where no orchestrator can reach them."""
+        """Create the queues, once. Raises `MessagingError`, and `UsageError` if no orchestrator can reach them."""
         if self._prepared:
             return
         if not self._messaging.backend.capabilities.shared:

@@ -1,4 +1,4 @@
-"""An idempotency key that was used before: for the same input it names the same task, for another one it is refused."""
+"""Reuse of idempotency keys: with the same input a key names the same task, with another input it is refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def refuse_reused_keys(
 
 
 def key_reused(duplicate: DuplicateTask, stored: str, draft: Draft) -> IdempotencyKeyReused:
-    """Return the error that names the places where the stored input (JSON) differs, without values."""
+    """Return the error that names the paths where the stored input (JSON) differs, without values."""
     found = list(islice(differences(json.loads(stored), json.loads(draft.input)), MOST_DIFFERENCES))
     lines = "\n".join(f"  {each.path}: {each.message}" for each in found)
     return IdempotencyKeyReused(
@@ -58,7 +58,7 @@ def key_reused(duplicate: DuplicateTask, stored: str, draft: Draft) -> Idempoten
 
 
 def differences(stored: Any, given: Any, path: str = "$") -> Iterator[SchemaMismatch]:
-    """Yield each place where the given JSON value differs from the stored one."""
+    """Yield each path where the given JSON value differs from the stored one."""
     if isinstance(stored, dict) and isinstance(given, dict):
         yield from _of_members(stored, given, {key: f"{path}.{key}" for key in sorted({*stored, *given})})
     elif isinstance(stored, list) and isinstance(given, list):

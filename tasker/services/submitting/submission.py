@@ -1,4 +1,5 @@
-"""Submitting tasks: input checked, identity computed, one call for any number of tasks of a template."""
+"""Submission of tasks: validates inputs, computes identities, and creates any number of a template's tasks in one
+call."""
 
 from __future__ import annotations
 
@@ -29,17 +30,17 @@ from tasker.services.submitting.unanswered import First, retry_read_once, submit
 E = TypeVar("E", bound=TaskerError)
 OnDuplicate = Literal["refuse", "return"]
 ON_DUPLICATE: tuple[OnDuplicate, ...] = get_args(OnDuplicate)
-"""What `submit` does when a task of the same identity exists."""
+"""Choices for `submit` if a task of the same identity exists."""
 
 DUPLICATED = query("tasks", "duplicated")
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One task to create. `priority`: of the steps that wait behind a full queue the higher ones enter it first.
-    `correlation_id` defaults to the task's own id.
+    """Options of one task to create. `priority`: steps that wait behind a full queue enter it by descending priority.
 
-    `traceparent` and `tracestate` are the place in a trace of who submits it (W3C Trace Context).
+    `correlation_id` defaults to the task's own id. `traceparent` and `tracestate` are the submitter's trace context
+    (W3C Trace Context).
     """
 
     context: Mapping[str, Any] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class Submission:
 
 
 class SubmissionOptions(TypedDict, total=False):
-    """The fields of a `Submission` beside its context, for functions that make one from their keywords."""
+    """Fields of a `Submission` except its context, for functions that accept them as keywords."""
 
     priority: int
     idempotency_key: str | None
@@ -72,7 +73,7 @@ class SubmissionOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class SubmissionResult:
-    """A created task: its id, and how many steps it began with; or (not `created`) one that existed, and its steps."""
+    """Created task with the number of steps it began with, or (not `created`) an existing task with its steps."""
 
     task_uuid: str
     step_count: int
@@ -81,9 +82,9 @@ class SubmissionResult:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A task about to be created: its id, what makes it the same as another one, and itself as the engine takes it.
+    """Task about to be created: its id, its identity for deduplication, and its arguments for the engine.
 
-    `keyed`: an idempotency key alone makes it the same, so that the inputs may differ.
+    `keyed`: the identity is an idempotency key, so that a task of the same identity may have another input.
     """
 
     task_uuid: str
@@ -93,16 +94,16 @@ class Draft:
 
     @property
     def input(self) -> str:
-        """The input as JSON."""
+        """Input as JSON."""
         text: str = self.item["context"].text
         return text
 
 
 class DraftFactory:
-    """Requests checked and written down as the engine takes them.
+    """Validation of submissions and conversion to the engine's arguments.
 
-    `new_id` gives fresh task identifiers (uuid text whose last 24 bits are zero), `window` is how many steps of a
-    namespace may be enqueued.
+    `new_id` returns new task ids (UUID text whose last 24 bits are zero); `window` is the maximum number of enqueued
+    steps of a namespace.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class DraftFactory:
         self._limit = context_limit_bytes
 
     def draft(self, plan: Plan, request: Submission, task_id: str | None = None) -> Draft:
-        """One task that can be created, of a fresh identifier or of the one given.
+        """Return one valid task, with a new id or the given one.
 
         Raises `InputInvalid`, `NotStorable`, `IdentityError`, `UsageError` for an option of another kind;
         `InvalidQueueName` for a plan whose namespace can have no queue, so that no task waits for hints that cannot be
@@ -153,18 +154,21 @@ class DraftFactory:
         announce: bool = False,
         waiter: str | None = None,
     ) -> dict[str, Any]:
-        """The arguments of `tasker.submit_v1`; `stored` is the hash that the template must have, where its identifier
-        is remembered; `announce`: by the commit, as nobody does behind it; `waiter` is the program that is to be told
-        of the tasks' ends."""
+        """Return the arguments of `tasker.submit_v1`.
+
+        `stored` is the hash that the template must have if its id is cached. `announce` makes the commit itself wake
+        workers, because nothing does so after it. `waiter` is the program to notify of the tasks' ends.
+        """
         tasks = [draft.item for draft in drafts]
         more = {name: value for name, value in (("hash", stored), ("waiter", waiter)) if value}
         return {"template": template_id, "window": self._window, "announce": announce, **more, "tasks": tasks}
 
 
 class Submitter:
-    """Creates tasks in a transaction of its own. Parameters as `DraftFactory`, which are kept as `drafts`.
+    """Submission of tasks in transactions of its own. The parameters are those of `DraftFactory`, available as
+    `drafts`.
 
-    `admission` may refuse new work; without it everything is taken.
+    `admission` may refuse new work; without it all work is accepted.
     """
 
     def __init__(
@@ -192,13 +196,13 @@ class Submitter:
         waiter: str | None = None,
         starter: EagerStarter | None = None,
     ) -> SubmissionResult:
-        """Create one task; with `on_duplicate="return"` answer with the one of that identity if there is one.
+        """Create one task; with `on_duplicate="return"`, return the existing one of the same identity, if any.
 
         A key that was used with another input is refused in either case (`IdempotencyKeyReused`, a `DuplicateTask`).
 
-        `waiter` is the program that is told of its end, `starter` may run its first steps at once. Raises
-        `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`, `Overloaded`, and `UsageError` for
-        an option of another kind.
+        `waiter` is the program to notify of the task's end; `starter` may run its first steps at once. Raises
+        `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`, `Overloaded`, and `UsageError` for an option of
+        another type.
         """
         if on_duplicate not in ON_DUPLICATE:
             raise UsageError(f"on_duplicate is {on_duplicate!r}, expected one of {', '.join(ON_DUPLICATE)}")
@@ -212,10 +216,10 @@ class Submitter:
     async def submit_many(
         self, plan: Plan, requests: Sequence[Submission], *, force: bool = False, waiter: str | None = None
     ) -> list[SubmissionResult | DuplicateTask]:
-        """Create many tasks of one template in one transaction; the answers are in the order of the requests.
+        """Create many tasks of one template in one transaction, and return the results in the order of the requests.
 
-        A duplicate is answered with `DuplicateTask` and holds up nothing else; an invalid input raises before anything
-        is created, and its message says which of them it is. `waiter` as of `submit`.
+        A duplicate yields a `DuplicateTask` and does not affect the others. An invalid input raises before anything is
+        created, and its message gives the number of the request. `waiter` as in `submit`.
         """
         drafts = [self._nth(plan, requests, number) for number in range(len(requests))]
         return await self.submit_drafts(plan, drafts, force=force, waiter=waiter)
@@ -237,7 +241,7 @@ class Submitter:
         waiter: str | None = None,
         starter: EagerStarter | None = None,
     ) -> list[SubmissionResult | DuplicateTask]:
-        """As `submit_many`, of tasks that were checked already; `starter` as of `submit`."""
+        """Create tasks from drafts that are already validated; see `submit_many`. `starter` as in `submit`."""
         if self._admission is not None:
             lowest = min((draft.item["priority"] for draft in drafts), default=0)
             await self._admission.require(plan, len(drafts), priority=lowest)
@@ -245,7 +249,7 @@ class Submitter:
         results = await self._results(plan, drafts, force, waiter, first)
         answered = zip(drafts, results, strict=True)
         gone = [draft for draft, each in answered if isinstance(each, DuplicateTask) and each.task_uuid is None]
-        if not gone:  # no task in the way was deleted between the refusal and the look at it
+        if not gone:  # the blocking task was not deleted between the refusal and the read
             return results
         names = [draft.task_uuid for draft in gone]
         again = dict(zip(names, await self._results(plan, gone, force, waiter, first), strict=True))
@@ -275,14 +279,14 @@ class Submitter:
         )
 
     async def _existing(self, identities: Sequence[str]) -> dict[str, Sequence[Any]]:
-        """The rows of the query `duplicated` by identity."""
+        """Return the rows of the query `duplicated`, by identity."""
         look = partial(self._engine.connection.execute, DUPLICATED, {"identities": identities})
         rows = await retry_read_once(look)
         return {identity: task for identity, *task in rows}
 
 
 def existing_task_or_error(answer: SubmissionResult | E, on_duplicate: OnDuplicate) -> SubmissionResult | E:
-    """The task that exists in place of `DuplicateTask`, where that is wanted."""
+    """Return the existing task in place of `DuplicateTask`, if `on_duplicate` is "return"."""
     if isinstance(answer, IdempotencyKeyReused):
         return answer
     if isinstance(answer, DuplicateTask) and on_duplicate == "return" and answer.task_uuid is not None:
@@ -293,11 +297,12 @@ def existing_task_or_error(answer: SubmissionResult | E, on_duplicate: OnDuplica
 def submitted(
     draft: Draft, answer: SubmitAnswer, existing: Sequence[Any] | None = None
 ) -> SubmissionResult | DuplicateTask:
-    """What became of a draft, from what `tasker.submit_v1` answered; `existing` is a row of the query `duplicated`."""
+    """Return the result of a draft from the answer of `tasker.submit_v1`; `existing` is a row of the query
+    `duplicated`."""
     if draft.task_uuid in answer.created:
         return SubmissionResult(draft.task_uuid, answer.steps)
     task_uuid, state, steps = existing or (None, None, 0)
-    if task_uuid == draft.task_uuid:  # the answer that created it was lost
+    if task_uuid == draft.task_uuid:  # created by an earlier call whose answer was lost
         return SubmissionResult(draft.task_uuid, steps)
     return DuplicateTask(
         "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",

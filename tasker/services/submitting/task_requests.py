@@ -1,4 +1,4 @@
-"""A task asked for by message: what the message holds, written and read.
+"""Request of a task by message: the message format, its encoding and decoding.
 
 The request's identifier is the task's, so whoever asks knows the task before it exists, and a message that comes twice
 asks for the same task.
@@ -20,12 +20,12 @@ from tasker.services.submitting.submission import Submission
 KEYS = ("request_id", "namespace", "template", "version", "context", "options")
 OPTIONS = {field.name: field.default for field in fields(Submission) if field.name != "context"}
 _COUNTER_BITS = 0xFFFFFF
-"""The last bits of a task's identifier number its steps."""
+"""Last 24 bits of a task's id, which number its steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRequestMessage:
-    """One task to create of a registered template; `version` None is the one registered last."""
+    """Request to create one task of a registered template; `version` None is the most recently registered one."""
 
     task_uuid: str
     namespace: str
@@ -34,7 +34,7 @@ class TaskRequestMessage:
     request: Submission
 
     def message(self) -> dict[str, Any]:
-        """The message, as plain data; options that were not given are left out."""
+        """Return the message as plain data, without options that have their defaults."""
         given = asdict(self.request)
         context = given.pop("context")
         options = {name: value for name, value in given.items() if value != OPTIONS[name]}
@@ -43,7 +43,7 @@ class TaskRequestMessage:
 
     @classmethod
     def decode(cls, payload: bytes) -> TaskRequestMessage:
-        """The request in a message. Raises `UsageError` that says what is wrong; nothing is guessed."""
+        """Parse a message. Raises `UsageError`, which names the problem; nothing is guessed."""
         message = _object(_parsed(payload), "the message")
         _known(message, KEYS, "key")
         version = message.get("version")
@@ -57,7 +57,7 @@ class TaskRequestMessage:
 
 
 def finalization_of(payload: bytes) -> str:
-    """The task that a message asks to evaluate again. Raises `UsageError`."""
+    """Return the task that a message asks to evaluate again. Raises `UsageError`."""
     return uuid_text(_object(_parsed(payload), "the message").get("task_uuid"), "task_uuid")
 
 
@@ -107,7 +107,7 @@ def _texts(value: Any, name: str) -> list[str]:
 
 
 def _task_uuid(value: Any) -> str:
-    """Any UUID will do, version 7 keeps tasks in the order of time; its last 24 bits are not kept."""
+    """Accept any UUID; version 7 keeps tasks ordered by time. The last 24 bits are dropped."""
     return str(UUID(int=UUID(uuid_text(value, "request_id")).int & ~_COUNTER_BITS))
 
 

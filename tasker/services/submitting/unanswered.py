@@ -1,4 +1,4 @@
-"""Submissions whose answer did not come: the tasks exist or they do not, and whoever submitted is told which."""
+"""Submissions whose answer was lost: finds out for the caller whether the tasks exist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tasker.services.engine.calls import Engine
 
 DUPLICATED = query("tasks", "duplicated")
 PATIENCE_SECONDS = 10.0
-"""How long a submission whose connection was lost is repeated before it is given up."""
+"""Seconds for which a submission is repeated after its connection was lost."""
 REPEATS = BackoffPolicy(0.1, 1.0)
 T = TypeVar("T")
 First: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[SubmitAnswer]]
@@ -34,14 +34,14 @@ async def submit_with_recovery(
     identities: Mapping[str, str],
     first: First | None = None,
 ) -> SubmitAnswer:
-    """`Engine.submit`, once and for all; `identities` are those of the tasks, by their ids. `first` is called in its
-    place the first time.
+    """Submit exactly once; see `Engine.submit`. `identities` are those of the tasks, by their ids.
 
-    A statement that ran out of time is over: its tasks exist when its commit was what took so long. A lost connection
-    is not the end of the transaction, so looking would tell nothing: the same submission is made again. Its tasks have
-    the same identities, whose index lets it wait for a commit that is still under way, and create nothing behind it.
-    In both cases the answer may lack tasks that exist. Raises as `Engine.submit`; `ConnectionLost` when it is not known
-    what became of them.
+    `first` is called instead of `Engine.submit` the first time.
+
+    A statement that timed out is over: its tasks exist if the timeout hit during the commit. A lost connection does not
+    end the transaction, so reading would prove nothing: the same submission is repeated. Its tasks have the same
+    identities, and the unique index makes it wait for a commit in progress and create nothing after it. In both cases
+    the answer may lack tasks that exist. Raises as `Engine.submit`, and `ConnectionLost` if the outcome stays unknown.
     """
     try:
         return await (first or engine.submit)(args)
@@ -58,7 +58,7 @@ async def submit_with_recovery(
 
 
 async def retry_read_once(read: Callable[[], Awaitable[T]]) -> T:
-    """What `read` answers, which changes nothing: it is asked once more where its connection was lost meanwhile."""
+    """Return the result of `read`, which changes nothing, and repeat it once if its connection is lost."""
     try:
         return await read()
     except ConnectionLost:
@@ -68,7 +68,7 @@ async def retry_read_once(read: Callable[[], Awaitable[T]]) -> T:
 async def _repeated(
     engine: Engine, args: Mapping[str, Any], identities: Mapping[str, str], lost: ConnectionLost
 ) -> SubmitAnswer:
-    """Nothing that only keeps the repetition from an answer says anything about the first submission."""
+    """Repeat the submission. Errors that only keep the repetition from an answer prove nothing about the first one."""
     failures = 0
     with suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -76,10 +76,10 @@ async def _repeated(
                 with suppress(DatabaseUnavailable, PoolExhausted):
                     try:
                         return await engine.submit(args)
-                    except StatementTimeout:  # behind the first one, or because of its own commit
+                    except StatementTimeout:  # waited for the first submission, or its own commit was slow
                         if await _are_stored(engine, identities):
                             return SubmitAnswer()
-                    except LockTimeout:  # the first one is not over
+                    except LockTimeout:  # the first submission is not over
                         pass
                 await asyncio.sleep(REPEATS.pause(failures))
                 failures += 1
@@ -87,7 +87,7 @@ async def _repeated(
 
 
 async def _are_stored(engine: Engine, identities: Mapping[str, str]) -> bool:
-    """All of them are one transaction: they exist, or none of them does."""
+    """Return True if the tasks exist. They were created in one transaction, so one of them stands for all."""
     rows = await engine.connection.execute(DUPLICATED, {"identities": list(identities.values())})
     return any(task in identities for _, task, *_ in rows)
 

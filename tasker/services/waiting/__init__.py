@@ -1,1 +1,1 @@
-"""How a program waits for tasks: who waits for which, and how it hears of ends in other processes."""
+"""Waiting for the end of tasks, including notifications of ends in other processes."""

@@ -1,4 +1,4 @@
-"""Asking the database through an outage."""
+"""Retries of reads during a database outage."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ LOOKS = BackoffPolicy(0.02, 0.5)
 
 
 async def retry_through_outage(ask: Callable[[], Awaitable[T]]) -> T:
-    """What `ask` returns, asked again with growing pauses while the database is away or has no room.
+    """Return the result of `ask`, repeated with growing pauses while the database is unavailable or has no free
+    connection.
 
-    Whoever waits for a task waits through an outage; the reading behind it must not fail for its last moments: pooled
-    connections that died in it, or the breaker, which lets one call at a time pass.
+    A caller that waits for a task waits through an outage, so the read afterwards must not fail in the outage's last
+    moments: on dead pooled connections, or on the breaker, which lets one call pass at a time.
     """
     failures = 0
     while True:

@@ -1,4 +1,4 @@
-"""One deadline for the submission of a task and for the wait behind it."""
+"""One deadline for a task's submission and the following wait."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def submission_deadline(timeout: float | None, key: str) -> AsyncGenerator[asyncio.Timeout]:
-    """Around the submission of a task with that key, which is cancelled after `timeout` seconds.
+    """Cancel the enclosed submission of the task with that key after `timeout` seconds.
 
-    Raises `TimeoutError` then: what was sent until then the database may have done.
+    Raises `TimeoutError` then; the database may still have carried out what was sent before.
     """
     try:
         async with asyncio.timeout(timeout) as limit:
@@ -26,6 +26,6 @@ async def submission_deadline(timeout: float | None, key: str) -> AsyncGenerator
 
 
 def remaining_seconds(limit: asyncio.Timeout) -> float | None:
-    """The seconds until it, to the millisecond and at least 0; None without a limit."""
+    """Return the seconds left until the deadline, to the millisecond and at least 0; None without a deadline."""
     end = limit.when()
     return None if end is None else max(0.0, round(end - asyncio.get_running_loop().time(), 3))

@@ -1,4 +1,4 @@
-"""How a program hears that tasks which it waits for have ended in other processes."""
+"""Listeners for the ends of awaited tasks in other processes."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ from tasker.services.engine.end_notices import CHANNEL
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[list[tuple[Any, ...]]]]
 Heard = Callable[[Sequence[str]], None]
 LINGER_SECONDS = 30.0
-"""How long the listening connection is kept when nobody waits any more."""
+"""Seconds for which the listening connection is kept open when nothing waits any more."""
 LOST = BackoffPolicy(0.2, 30.0, spread=0.25)
-"""Pauses in seconds before a listening connection that was lost is opened again."""
+"""Pauses in seconds before a lost listening connection is opened again."""
 _log = logging.getLogger("tasker.events")
 
 
 class EndListener(Protocol):
-    """What a program hears with while it waits."""
+    """Source of notifications that a program uses while it waits for tasks."""
 
     @property
     def is_listening(self) -> bool:
-        """It is proven that notifications arrive."""
+        """True if notifications are proven to arrive."""
         ...
 
     @property
     def useful(self) -> bool:
-        """False when it is known that none arrives: then nobody needs to send any."""
+        """False if it is known that none arrives: then none need to be sent."""
         ...
 
     def open(self) -> None:
-        """Somebody waits."""
+        """Start listening, because a wait begins."""
         ...
 
     def rest(self) -> None:
-        """Nobody waits any more."""
+        """Allow listening to stop, because no wait is left."""
         ...
 
     async def close(self) -> None:
-        """Hear nothing from now on."""
+        """Stop listening."""
         ...
 
 
 class OwnListener:
-    """A listening connection that is open while somebody waits, for a program without a worker.
+    """Listening connection that is open while the program waits, for a program without a worker.
 
-    `ask` runs statements that send the proofs that it hears. `heard(tasks)` is called with tasks that are said to have
-    ended, and with none when it begins or ceases to hear: some may have been missed.
+    `ask` runs the statements that prove that notifications arrive. `heard(tasks)` is called with tasks that are
+    reported to have ended, and with no tasks when listening begins or stops, because some ends may have been missed.
     """
 
     def __init__(
@@ -75,7 +75,6 @@ class OwnListener:
         self.useful = events.deployment_mode is not DeploymentMode.POLLING_ONLY
 
     def open(self) -> None:
-        """As `EndListener.open`."""
         if self._closing is not None:
             self._closing.cancel()
             self._closing = None
@@ -83,7 +82,7 @@ class OwnListener:
             self._listening = asyncio.create_task(self._listen(), name="ends of tasks")
 
     def rest(self) -> None:
-        """As `EndListener.rest`: the connection is kept for a while, as whoever waits one time often waits again."""
+        """Close the connection after a delay, because a program that waited once often waits again."""
         if self._listening is not None and self._closing is None:
             self._closing = asyncio.get_running_loop().call_later(self._linger, self._end)
 
@@ -94,19 +93,18 @@ class OwnListener:
         return listening
 
     async def close(self) -> None:
-        """As `EndListener.close`."""
         if self._closing is not None:
             self._closing.cancel()
         if (listening := self._end()) is not None:
             await asyncio.gather(listening, return_exceptions=True)
 
     async def _listen(self) -> None:
-        """Listen, and open the connection again whenever it is lost, less and less often."""
+        """Listen, and reopen the connection with growing pauses whenever it is lost."""
         failures = 0
         while True:
             try:
                 await self._follow()
-            except Exception as error:  # also of the driver, of a listen_url that it cannot read: polls are the net
+            except Exception as error:  # driver errors too, as for a bad listen_url; polling still finds the ends
                 failures = 0 if self.is_listening else failures + 1
                 self.useful = isinstance(error, DatabaseError) and not isinstance(error, ListenSilent)
                 _log.debug("ends of tasks: no notifications, they are polled for: %s", error)
@@ -140,26 +138,24 @@ class OwnListener:
 
 
 class WorkerListener:
-    """The notifications of the worker in the same process, which listens anyhow."""
+    """Notifications through the worker in the same process, which listens anyway."""
 
     def __init__(self, listens: Callable[[], bool]) -> None:
         self._listens = listens
 
     @property
     def is_listening(self) -> bool:
-        """As `EndListener.is_listening`."""
         return self._listens()
 
     @property
     def useful(self) -> bool:
-        """As `EndListener.useful`."""
         return self.is_listening
 
     def open(self) -> None:
-        """As `EndListener.open`."""
+        """Do nothing: the worker listens anyway."""
 
     def rest(self) -> None:
-        """As `EndListener.rest`."""
+        """Do nothing: the worker keeps listening."""
 
     async def close(self) -> None:
-        """As `EndListener.close`."""
+        """Do nothing: the worker closes its own connection."""

@@ -1,4 +1,4 @@
-"""What is told to who waits for a task in vain."""
+"""Errors of waits that end without the task's end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tasker.errors import UsageError
 
 
 def not_ended(task_uuid: str, timeout: float | None, state: str) -> TimeoutError:
-    """After `timeout` seconds; `state` is how the task stands, in words."""
+    """Return the error for a wait of `timeout` seconds; `state` describes the task's state in words."""
     return TimeoutError(
         f"task {task_uuid} has not ended after {timeout:g} s and goes on: {state}. "
         f"To wait on: wait({task_uuid!r}), or in a shell: tasker task watch {task_uuid}"
@@ -14,7 +14,7 @@ def not_ended(task_uuid: str, timeout: float | None, state: str) -> TimeoutError
 
 
 def stopped(task_uuid: str) -> UsageError:
-    """The program lets go of its database, and nobody would ever tell of the end."""
+    """Return the error for a wait that ends because the app was stopped: nothing would report the task's end."""
     return UsageError(
         f"the app was stopped while it waited for task {task_uuid}, which goes on where a worker takes it",
         hint="end what waits before the app is stopped, or wait for the task again once one is started",

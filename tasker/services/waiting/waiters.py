@@ -1,7 +1,7 @@
-"""Waiting for tasks to end: told by the worker of this process or by notification, else by one query for all of them.
+"""Waiting for tasks to end: reported by this process's worker or by notification, else found by one query for all.
 
-A notification is a hint: what it names is looked at before whoever waits goes on, by who reads it then anyway if
-that shows whether it has ended.
+A notification is not trusted alone: a task that it names is read before the wait ends. If the caller's own read shows
+whether the task has ended, that read is used.
 """
 
 from __future__ import annotations
@@ -26,47 +26,52 @@ T = TypeVar("T")
 REGISTER = "select tasker.register_waiter_v1(%(args)s::jsonb)"
 REMEMBERED = 10_000
 LOOKS = BackoffPolicy(0.02, 0.5)
-"""Seconds between two looks at what somebody waits for."""
+"""Seconds between two polls of awaited tasks."""
 NOTIFIED = BackoffPolicy(0.5, 5.0)
-"""The same while all ends are told by notification: one is lost when a process dies between an end and its telling."""
+"""Seconds between two polls while all ends are notified: a process may die between an end and its notification."""
 MOST_REGISTERED = 500
-"""How many tasks are registered for in one statement."""
+"""Maximum number of tasks registered in one statement."""
 STATE_SECONDS = 2.0
 
 
 class WaiterRegistration(NamedTuple):
-    """A submission that is about to begin: who is told of its tasks' ends, and how much was missed until then."""
+    """Registration before a submission: the program to notify of its tasks' ends, and the count of missed ends so
+    far."""
 
     waiter: str | None
     missed: int = 0
 
 
 class Waiters:
-    """Who waits for which task. `ask` runs a statement; with `watches` a worker of this process reports endings, so the
-    first look may wait. `identity` is this program's, under which it is told what ended elsewhere; `listener` makes
-    what listens, of what is to be called then."""
+    """Waits of this program for tasks.
+
+    `ask` runs a statement. With `watches` a worker of this process reports ends, so the first poll may be delayed.
+    `identity` is this program's id for notifications of ends elsewhere; `listener` creates the listener, given the
+    callback for its notifications.
+    """
 
     def __init__(self, ask: Ask, identity: str, listener: Callable[[Heard], EndListener], *, watches: bool) -> None:
         self._ask, self._watches = ask, watches
         self.identity, self._listener = identity, listener(self.heard)
         self._told: set[str] = set()
-        """Tasks whose ends are told to this program."""
+        """Tasks whose ends are notified to this program."""
         self._named: set[str] = set()
-        """Waited for, and said to have ended."""
+        """Awaited tasks that are reported to have ended, but not yet read."""
         self._all, self._fresh, self._new, self._closed = False, False, False, False
         self._missed = 0
-        """How often some ends may have been missed."""
+        """Number of times that notifications may have been missed."""
         self._due = 0.0
-        """By the loop's clock: when to look at all of them again."""
+        """Time of the next poll of all awaited tasks, by the loop's clock."""
         self._waiting: dict[str, set[asyncio.Future[bool]]] = {}
         self._looking: set[asyncio.Future[bool]] = set()
-        """Those who look by themselves, for whom False means: it is said to have ended."""
+        """Waits whose caller reads the task itself; the result False means that the end was reported, but not yet
+        read."""
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._changed = asyncio.Event()
         self._poller: asyncio.Task[None] | None = None
 
     def ended(self, task_uuid: str) -> None:
-        """The task has ended."""
+        """Complete the waits for this task, which has ended."""
         self._told.discard(task_uuid)
         self._ended[task_uuid] = None
         if len(self._ended) > REMEMBERED:
@@ -76,15 +81,17 @@ class Waiters:
                 future.set_result(True)
 
     def recheck(self) -> None:
-        """Something may have ended elsewhere, and nothing was heard of it."""
+        """Poll all awaited tasks, because some ends elsewhere may have been missed."""
         self._told &= self._waiting.keys()
         self._missed += 1
         self._all = True
         self._changed.set()
 
     def heard(self, tasks: Sequence[str]) -> None:
-        """These tasks are said to have ended; none: some may have, and it was not heard. What nobody waits for yet is
-        looked at when somebody does."""
+        """Handle a notification of ended tasks; without tasks, some ends may have been missed.
+
+        Tasks for which no wait exists yet are remembered, and read when a wait begins.
+        """
         if not tasks:
             self.recheck()
         for task_uuid in tasks:
@@ -102,8 +109,10 @@ class Waiters:
             self._changed.set()
 
     def register(self, awaited: bool) -> WaiterRegistration:
-        """Who is to be told of the ends of tasks that are about to be submitted; nobody, when they are not `awaited`,
-        or this program would not hear it."""
+        """Return the program to notify of the ends of tasks about to be submitted.
+
+        It is None if the tasks are not `awaited`, or if this program would not receive notifications.
+        """
         if not (awaited and self._listener.useful):
             return WaiterRegistration(None)
         self._listener.open()
@@ -112,15 +121,18 @@ class Waiters:
         return WaiterRegistration(self.identity, self._missed)
 
     def submitted(self, telling: WaiterRegistration, answers: Iterable[SubmissionResult | DuplicateTask]) -> None:
-        """The ends of those that were created are told, unless some may have been missed since their submission began:
-        then whoever waits looks at once."""
+        """Note that the ends of the created tasks will be notified.
+
+        If some may have been missed since the submission began, they are not noted, so a wait polls them at once.
+        """
         if len(self._told) > REMEMBERED:
             self._told &= self._waiting.keys()
         if telling.waiter is not None and telling.missed == self._missed:
             self._told.update(each.task_uuid for each in answers if isinstance(each, SubmissionResult) and each.created)
 
     async def wait(self, task_uuid: str, timeout: float | None = None) -> None:
-        """Return once the task has ended. Raises `TaskNotFound`, in time `TimeoutError`, when closed `UsageError`."""
+        """Return once the task has ended. Raises `TaskNotFound`, `TimeoutError`, and `UsageError` if closed
+        meanwhile."""
         await self.read(task_uuid, _nothing, timeout)
 
     async def read(
@@ -131,10 +143,10 @@ class Waiters:
         *,
         shows_end: Callable[[T], bool] | None = None,
     ) -> T:
-        """What `ask` says of the task once it has ended, asked again while the database is away. Raises as `wait`.
+        """Return the result of `ask` once the task has ended, retried while the database is away. Raises as `wait`.
 
-        `shows_end` tells by it whether the task has ended: then it is read when that is said, and not looked at before.
-        A task that has ended is read however short the `timeout` is.
+        `shows_end` tells from the result whether the task has ended; with it the task is not polled before, only read
+        with `ask` once its end is reported. A task that has ended is read however short the `timeout` is.
         """
         try:
             async with asyncio.timeout(timeout) as limit:
@@ -155,7 +167,7 @@ class Waiters:
         raise not_ended(task_uuid, timeout, state)
 
     async def _wait(self, task_uuid: str, *, looks: bool) -> bool:
-        """Return when the task has ended; with `looks` also when that is said, which is False."""
+        """Return True when the task has ended; with `looks`, return False as soon as its end is reported."""
         if self._closed:
             raise stopped(task_uuid)
         if task_uuid in self._ended and await self._is_final(task_uuid):
@@ -179,7 +191,10 @@ class Waiters:
                     del self._waiting[task_uuid]
 
     def _look_soon(self, task_uuid: str) -> None:
-        """Nobody tells of this task's end, but perhaps a worker of this process, which the first look may wait for."""
+        """Schedule a poll of a task whose end is not notified.
+
+        It happens at once, or within `LOOKS.longest` if this process has a worker, which may report the end before.
+        """
         latest = asyncio.get_running_loop().time() + LOOKS.longest
         if not self._watches:
             self._new = True
@@ -190,7 +205,7 @@ class Waiters:
             self._changed.set()
 
     async def close(self) -> None:
-        """Stop looking and listening. Whoever waits still gets a `UsageError`: nobody would ever tell them."""
+        """Stop polling and listening. Remaining waits fail with `UsageError`, because nothing would report the ends."""
         self._closed = True
         for task_uuid in list(self._waiting):
             self._refuse(task_uuid, stopped(task_uuid))
@@ -200,7 +215,7 @@ class Waiters:
         await self._listener.close()
 
     async def _poll(self) -> None:
-        """Look when something is heard, and with growing pauses, while somebody waits."""
+        """Poll after notifications and with growing pauses, while there are waits."""
         self._listener.open()
         now = asyncio.get_running_loop().time
         pause = self._pauses.first
@@ -221,8 +236,11 @@ class Waiters:
         return NOTIFIED if self._listener.is_listening and self._waiting.keys() <= self._told else LOOKS
 
     async def _turn(self, pause: float, *, due: bool) -> bool:
-        """Look at all that is waited for when it is `due` or something was missed, else at what was named or is new;
-        True for all. What is named does not put off the look at all: one notice may be lost among many that come."""
+        """Poll all awaited tasks if `due` or if ends may have been missed, else only those reported or new. Return True
+        for all.
+
+        Reported tasks do not postpone the poll of all: one notification may be lost among many that arrive.
+        """
         everything, named, new, self._fresh = self._all or due, self._named, self._new, self._all
         self._all, self._new, self._named = False, False, set()
         self._changed.clear()
@@ -241,12 +259,13 @@ class Waiters:
         return self._listener.is_listening and tasks & self._waiting.keys() <= self._told
 
     def _next(self, pause: float) -> float:
-        """The pause after a look at all; short again when something was missed or is new."""
+        """Return the pause after a poll of all; it is short again after missed notifications or new waits."""
         pauses = self._pauses
         return pauses.first if self._fresh else max(pauses.first, pauses.after(pause))
 
     async def _register(self, pause: float) -> None:
-        """Have the ends of tasks told that were submitted without that: not where they are likely to end soon here."""
+        """Register for notifications of tasks submitted without them, unless they are likely to end soon in this
+        process."""
         untold = list(self._waiting.keys() - self._told) if self._listener.useful else []
         if self._watches and (pause < LOOKS.longest or len(untold) > MOST_REGISTERED):
             return
@@ -256,7 +275,7 @@ class Waiters:
             self._told.update(answer["told"])
 
     async def _is_final(self, task_uuid: str) -> bool:
-        """An operator may have opened a failed task again."""
+        """Read whether the task has ended: an operator may have reopened a failed task."""
         if (task_uuid, True) in await self._ask(query("tasks", "ended"), {"tasks": _array([task_uuid])}):
             return True
         self._ended.pop(task_uuid, None)
@@ -277,9 +296,9 @@ class Waiters:
                 future.set_exception(error)
 
     async def _state(self, task_uuid: str) -> tuple[str, bool]:
-        """How the task stands, in words, and whether it has ended. Raises `TaskNotFound`.
+        """Return the task's state in words, and True if it has ended. Raises `TaskNotFound`.
 
-        Whoever gave up waiting is not kept for long by a database that is away.
+        The read has a short timeout, so that an unavailable database does not delay a wait that has timed out.
         """
         try:
             async with asyncio.timeout(STATE_SECONDS):
@@ -292,9 +311,9 @@ class Waiters:
 
 
 def _array(tasks: Sequence[str]) -> str:
-    """As the database reads it: of a list the driver looks at each item, and thousands may be waited for."""
+    """Return the tasks as a PostgreSQL array literal: the driver would inspect each item of a list of thousands."""
     return f"{{{','.join(tasks)}}}"
 
 
 async def _nothing() -> None:
-    """What is read of a task of which only the end counts."""
+    """Read nothing, for waits that need only the end."""
