@@ -75,8 +75,7 @@ class OperatorAudit:
 
     @classmethod
     def current(cls) -> OperatorAudit | None:
-        """Return the action in progress here, or None. An asyncio task may outlive the action in which it was
-        started."""
+        """Return the action in progress here, or None, also in an asyncio task that outlived its action."""
         found = _current.get()
         return None if found is None or found._over else found
 

@@ -67,7 +67,7 @@ def _action(endpoint: str, given: dict[str, Any]) -> OperatorAction:
 
 
 def os_user() -> str:
-    """Return the name of the operating system's user."""
+    """Return the name of the operating system's user, or "unknown"."""
     import getpass  # imports termios, which most processes do not need
 
     try:

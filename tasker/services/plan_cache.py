@@ -44,7 +44,6 @@ class PlanCache:
         self.plans: OrderedDict[int, CachedPlan] = OrderedDict()
 
     def get(self, template_id: int) -> Plan | None:
-        """Return the plan if it is cached."""
         found = self.plans.get(template_id)
         if found is None:
             self._misses += 1
@@ -73,7 +72,6 @@ class PlanCache:
         return gone
 
     def stats(self) -> CacheStats:
-        """Return the current statistics."""
         return CacheStats(len(self.plans), self._hits, self._misses, self._evictions, self._maintained)
 
     def of(self, plan: Plan) -> CachedPlan | None:

@@ -48,7 +48,6 @@ def logs_task_end() -> bool:
 
 
 def log_task_end(task_uuid: str, state: str, correlation: str, namespace: str, place: TraceContext | None) -> None:
-    """Log the end of a task."""
     fields = ids_of_task(task_uuid, correlation, namespace, place) | {"state": state}
     log_line(_ends, logging.INFO, f"Task finalized: task_uuid={task_uuid}", fields)
 

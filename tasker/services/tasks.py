@@ -219,5 +219,4 @@ def identifier(text: str, what: str) -> str:
 
 
 def not_found(task_uuid: str) -> TaskNotFound:
-    """Return the error for a task that does not exist."""
     return TaskNotFound(f"no task {task_uuid} in this database", hint="see `tasker task list`")

@@ -205,7 +205,6 @@ def _entry(entry_uuid: str) -> str:
 
 
 def missing(entry_uuid: str) -> DeadLetterNotFound:
-    """Return the error for an entry that does not exist."""
     return DeadLetterNotFound(f"no entry {entry_uuid} in this database", hint="see `tasker dlq list`")
 
 

@@ -82,7 +82,7 @@ class QueuedInvestigation:
 
 @dataclass(frozen=True, slots=True)
 class TaskHealth:
-    """Open task and its time until it counts as stale; `excuse` is the reason why its clock is stopped."""
+    """Open task, and how close it is to its staleness limit; `excuse` is the reason why its clock is stopped."""
 
     task_uuid: str
     namespace_name: str

@@ -17,7 +17,8 @@ from tasker.services.engine.exchange import AdvanceResult
 class ClaimAnswer(AdvanceResult):
     """Answer of a claim.
 
-    `popped` is the number of wake-up messages taken; `release` names namespaces that have room for backlogged steps.
+    `popped` is the number of wake-up messages taken; `release` has the ids of namespaces with room for backlogged
+    steps.
     """
 
     popped: int = 0

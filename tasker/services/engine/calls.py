@@ -181,7 +181,7 @@ class Engine:
             return {}
 
     async def read(self, function: str, args: Args) -> Answer:
-        """Call a function that changes nothing and sends nothing."""
+        """Call a function whose answer needs no follow-up: it sends no messages and ends no task."""
         return await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", to_json(args))
 
     async def claim(self, args: Args) -> ClaimAnswer:

@@ -70,7 +70,6 @@ def stored_plan(data: Mapping[str, Any]) -> Plan:
 
 
 def not_registered(namespace: str, name: str, version: str | None) -> TemplateNotFound:
-    """Return the error for a template name, or a version of it, that is not registered."""
     suffix = f" version {version}" if version else ""
     return TemplateNotFound(
         f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"

@@ -36,8 +36,6 @@ class StartedRerun:
 
 @dataclass(frozen=True, slots=True)
 class _Former:
-    """Task that runs again."""
-
     task_uuid: str
     plan: Plan
     priority: int
