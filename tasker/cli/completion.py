@@ -1,4 +1,4 @@
-"""`tasker completion`: the script that completes commands and options in a shell."""
+"""`tasker completion`: completion scripts for shells."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def completion(ctx: click.Context, shell: str) -> None:
     tasker completion fish > ~/.config/fish/completions/tasker.fish
     """
     found = get_completion_class(shell)
-    assert found is not None  # click has all three
+    assert found is not None  # click supports all three shells
     click.echo(found(ctx.find_root().command, {}, "tasker", VARIABLE).source())

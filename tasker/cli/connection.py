@@ -1,4 +1,4 @@
-"""Which database and backend a command uses; and short commands: connect, do one thing, print it, leave."""
+"""Database and backend of a command, and one-shot connections: connect, do one thing, print it, disconnect."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _remember(ctx: click.Context, param: click.Parameter, form: str) -> str:
 
 
 def format_option(default: str, *others: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds `--format`, as `form`; with `json` an error is an object, too."""
+    """Add `--format` as `form`; with `json` errors are JSON objects, too."""
     forms = click.Choice([default, *others])
     return click.option("--format", "form", type=forms, default=default, show_default=True, callback=_remember)
 
@@ -51,14 +51,14 @@ def configured_for(
     no_config: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> Configured:
-    """What a command is made with: options count above `DATABASE_URL`, that above the configuration file.
+    """Return the configuration of a command. Options override `DATABASE_URL`, which overrides the configuration file.
 
-    `--data-dir` names the embedded database, whatever a file says. Raises `ConfigurationError` for a file that is
-    missing, or that no variable names and the `context` needs, and `ConfigurationInvalid` with every problem.
+    `--data-dir` selects the embedded database, whatever a file says. Raises `ConfigurationError` for a missing file,
+    and if the `context` needs a file and no variable names one; `ConfigurationInvalid` with every problem.
     """
     from tasker.app.configured import UNCONFIGURED, from_environment
 
-    given = {URL_VARIABLE: database.url} if database.url else {}  # a file that asks for the variable has it
+    given = {URL_VARIABLE: database.url} if database.url else {}  # satisfies a file with a ${DATABASE_URL} placeholder
     found = UNCONFIGURED if no_config else from_environment(context, {**environ, **given})
     backend = database.backend if database.backend_given else found.backend
     url = None if database.data_dir else database.url or found.database_url
@@ -66,8 +66,10 @@ def configured_for(
 
 
 def known_configuration(database: DatabaseOption) -> Configured:
-    """As `configured_for`, of a command that looks at tasks or mends them: it needs no file where it has a URL, and a
-    `TASKER_CONFIG_ROOT` below which there is none at all is left aside, which is said. Raises as that does."""
+    """Return the configuration of a command that reads or repairs tasks; with a URL it needs no configuration file.
+
+    A `TASKER_CONFIG_ROOT` without any file below it is ignored, with a notice. Raises the errors of `configured_for`.
+    """
     root = os.environ.get(ROOT_VARIABLE)
     if not (root and database.url) or os.environ.get("TASKER_CONFIG_PATH") or any(Path(root).rglob("*.toml")):
         return configured_for(database)
@@ -83,10 +85,10 @@ def connected(
     operates: bool = False,
     several: bool = False,
 ) -> T:
-    """What `use` returns for an app that submits and reads, and runs no steps.
+    """Run `use` with an app that submits and reads but runs no steps, and return its result.
 
-    With `operates` it is kept who gave the command, with `several` before anything is done. Raises `UsageError` where
-    no embedded database has been made yet, unless `create` is set.
+    With `operates` the actor is recorded in the audit log; with `several` that record is written before anything is
+    done. Raises `UsageError` if there is no embedded database yet, unless `create` is set.
     """
     chosen = known_configuration(database)
     if not create:
@@ -97,7 +99,7 @@ def connected(
 
 @contextmanager
 def database_at(chosen: Configured, data_dir: Path | None) -> Iterator[str]:
-    """The URL of the database, whose embedded server runs meanwhile where there is no other."""
+    """Yield the URL of the database; an embedded server runs in the meantime if no other database is configured."""
     from tasker.db.embedded import DEFAULT_DATA_DIR, EmbeddedServer
 
     if chosen.database_url is not None:
@@ -111,7 +113,7 @@ def database_at(chosen: Configured, data_dir: Path | None) -> Iterator[str]:
 
 
 def require_database(url: str | None, data_dir: Path | None) -> None:
-    """Raise `UsageError` where no embedded database has been made yet."""
+    """Raise `UsageError` if there is no embedded database yet."""
     folder = data_dir or DEFAULT_FOLDER
     if url is None and not (folder / "data").exists():
         raise UsageError(
@@ -134,7 +136,7 @@ async def _recorded(app: App, use: Callable[[App], Awaitable[T]], several: bool)
 
 @asynccontextmanager
 async def opened(chosen: Configured, data_dir: Path | None) -> AsyncIterator[App]:
-    """An app that submits and reads, and runs no steps."""
+    """Yield an app that submits and reads but runs no steps."""
     with pause_gc():
         from tasker.app.embedded.short import CommandApp
 
@@ -143,20 +145,20 @@ async def opened(chosen: Configured, data_dir: Path | None) -> AsyncIterator[App
 
 
 def print_as(form: str, value: Any, render: Callable[[Any], str]) -> None:
-    """The value as indented JSON, or as the text that `render` makes of it."""
+    """Print the value as indented JSON, or as the text that `render` makes of it."""
     text = json.dumps(value, default=plain, ensure_ascii=False, indent=2) if form == "json" else render(value)
     echo(text)
 
 
 def actor() -> str:
-    """The user's name, for the history."""
+    """Return the name of the operating system's user, as the actor."""
     from tasker.services.by_hand import os_user
 
     return os_user()
 
 
 def plain(value: Any) -> Any:
-    """What JSON has no form for: values as objects, times in ISO 8601."""
+    """Convert a value that JSON cannot represent: dataclasses to objects, times to ISO 8601."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,4 +1,4 @@
-"""A command or a path that does not exist: what was probably meant."""
+"""Suggestions for commands and paths that do not exist."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYNONYMS = {
     "start": "run",
     "init": "new",
 }
-"""What other programs call our commands."""
+"""Names that other programs use for our commands."""
 
 REPLACED = {
     "task create": "task submit",
@@ -38,13 +38,15 @@ FEW = 3
 
 
 class WorkflowPath(click.Path):
-    """A template file or a folder with workflows, which exists; one that does not is answered with one like it."""
+    """Parameter type for an existing template file or folder of workflows; suggests a similar path for a
+    missing one.
+    """
 
     def __init__(self) -> None:
         super().__init__(exists=True, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """As `click.Path`. Raises `click.BadParameter` with a suggestion."""
+        """Convert as `click.Path`. Raises `click.BadParameter` with a suggestion."""
         from tasker.services.authoring.targets import resolve_path
 
         if Path(value).exists() or (meant := resolve_path(value)) is None:
@@ -53,24 +55,27 @@ class WorkflowPath(click.Path):
 
 
 class GuessingGroup(click.Group):
-    """A group of commands that answers one that it lacks with those that were probably meant."""
+    """Command group that suggests similar commands for an unknown one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command. Raises `click.UsageError` with suggestions when there is none."""
+        """Find the command. Raises `click.UsageError` with suggestions if there is none."""
         if not ctx.resilient_parsing and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             ctx.fail(self.unknown(ctx, args))
         return super().resolve_command(ctx, args)
 
     def unknown(self, ctx: click.Context, args: Sequence[str]) -> str:
-        """The message for `args`, of which the first is none of its commands."""
+        """Return the message for `args`, whose first item is not a command of this group."""
         return no_such_command(ctx, args)
 
 
 def explained(error: click.UsageError) -> click.UsageError:
-    """The error; of a command that is told to ask a server, and asks none, one that says why, and what it works on; of
-    what is no number, one that says which numbers are expected."""
+    """Return a clearer error where there is one, else the error itself.
+
+    For `--url` or `--profile` on a command that calls no server it gives the reason and what the command works on; for
+    an invalid number it gives the expected range.
+    """
     from tasker.cli.place.directly import DIRECTLY
 
     if isinstance(error, click.BadParameter) and error.param is not None:
@@ -80,13 +85,13 @@ def explained(error: click.UsageError) -> click.UsageError:
         return error
     takes_database = any(param.name == "database_url" for param in error.ctx.command.params)
     where = "on the database itself: name it with --database-url or --data-dir" if takes_database else "here"
-    reason = DIRECTLY.get(" ".join(error.ctx.command_path.split()[1:]))  # by whatever name `tasker` was called
+    reason = DIRECTLY.get(" ".join(error.ctx.command_path.split()[1:]))  # without the name of the executable
     why = f": {reason}" if reason else ""
     return click.UsageError(f"`{error.ctx.command_path}` asks no server{why}. It works {where}.", error.ctx)
 
 
 def _no_number(error: click.BadParameter, kind: click.ParamType[Any]) -> click.BadParameter | None:
-    """What click calls "not a valid integer range"."""
+    """Return a message with the expected range in place of click's "not a valid integer range"."""
     found, said, _ = error.message.partition(f" is not a valid {kind.name}")
     if not said or not isinstance(kind, click.IntRange | click.FloatRange):
         return None
@@ -98,7 +103,7 @@ def _no_number(error: click.BadParameter, kind: click.ParamType[Any]) -> click.B
 
 
 def no_such_command(ctx: click.Context, args: Sequence[str]) -> str:
-    """The message for `args`, of which the first is no command of the context's group."""
+    """Return the message for `args`, whose first item is not a command of the context's group."""
     root, *groups = ctx.command_path.split()
     if replacement := REPLACED.get(" ".join([*groups, args[0]])):
         return f"No such command {args[0]!r}. Use `{root} {replacement}`."
@@ -108,7 +113,7 @@ def no_such_command(ctx: click.Context, args: Sequence[str]) -> str:
 
 
 def _meant(ctx: click.Context, args: Sequence[str]) -> Iterator[str]:
-    """The likeliest first: help, a name like it here, what others call it, the same name in another group."""
+    """Yield suggestions, the likeliest first: help, similar names here, synonyms, the same name in another group."""
     from difflib import get_close_matches  # for mistakes alone
 
     name, here = args[0].lower(), ctx.command_path
@@ -131,7 +136,7 @@ def _meant(ctx: click.Context, args: Sequence[str]) -> Iterator[str]:
 
 
 def _paths(root: click.Context) -> Iterator[str]:
-    """All commands that are no groups, from those of the root on."""
+    """Yield the paths of all commands that are not groups."""
     waiting = [root]
     for ctx in waiting:
         group = ctx.command

@@ -1,6 +1,6 @@
-"""The command `tasker`: finds a command, runs it, and turns Tasker's errors into messages and exit codes.
+"""`tasker` command: finds a command, runs it, and turns Tasker's errors into messages and exit codes.
 
-Exit codes: 0 done, 1 failed, 2 a mistake in the command or in what it was given, 130 interrupted.
+Exit codes: 0 success, 1 failure, 2 a mistake in the command or its input, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ COMMANDS = {
     "new": ("tasker.cli.template.new:new", "Start a workflow: template, handlers and a test."),
     "completion": ("tasker.cli.completion:completion", "Print the script that completes commands in your shell."),
 }
-"""Each command's place and its line in the help, which is shown without importing it."""
+"""Location and help line of each command; the help shows the line without importing the command."""
 
 WANTS_JSON = "tasker.cli.wants_json"
-"""The key of the context's `meta` by which a command tells that its output is JSON, errors included."""
+"""Key in the context's `meta`, set by a command whose output is JSON, including errors."""
 
 ARGUMENTS = "tasker.cli.arguments"
-"""The key for the command line as it was typed."""
+"""Key in the context's `meta` for the command line as it was typed."""
 
 MAY_SWITCH_ON = ("TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT", "TASKER_PLUGINS_ENABLED")
-"""Without any of these variables no plugin is on but by itself, and no configuration has to be read to know that."""
+"""Variables that can enable plugins; if none is set, the configuration need not be read to know the enabled plugins."""
 
 MISTAKES = (
     UsageError,
@@ -82,10 +82,10 @@ MISTAKES = (
 
 
 class TaskerGroup(GuessingGroup):
-    """A group that imports a command when it is used, and shows a `TaskerError` as a message."""
+    """Command group that imports a command when it is used, and shows a `TaskerError` as a message."""
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> click.Context:
-        """Parse the command line; an interruption ends that as it ends the command."""
+        """Parse the command line; Ctrl-C during parsing exits like Ctrl-C during the command."""
         typed = tuple(args)
         try:
             ctx = super().make_context(info_name, args, *rest, **extra)
@@ -95,11 +95,11 @@ class TaskerGroup(GuessingGroup):
         return ctx
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, in the order of the table, then those of plugins."""
+        """Return the names of the built-in commands in the order of the table, then those of plugins."""
         return [*COMMANDS, *plugin_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command; None when there is none of that name."""
+        """Import the command; return None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return plugin_commands().get(cmd_name) or _setup_command(cmd_name)
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
@@ -108,13 +108,13 @@ class TaskerGroup(GuessingGroup):
         return command
 
     def unknown(self, ctx: click.Context, args: Sequence[str]) -> str:
-        """The plugin that has the command and is off; else what was probably meant."""
+        """Return a message about the disabled plugin that has the command, else suggestions."""
         from tasker.cli.switched_off import describe_disabled_command
 
         return describe_disabled_command(args[0]) or super().unknown(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands: of ours from the table alone."""
+        """Write the list of commands; the built-in ones from the table, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
         if others := plugin_commands():
@@ -122,7 +122,7 @@ class TaskerGroup(GuessingGroup):
                 formatter.write_dl([(name, each.get_short_help_str()) for name, each in others.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; with TASKER_DEBUG=1 an error keeps its traceback."""
+        """Run the command; with TASKER_DEBUG=1 errors are raised with their traceback."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -143,7 +143,7 @@ class TaskerGroup(GuessingGroup):
 
 
 def plugin_commands() -> dict[str, click.Command]:
-    """The commands that plugins bring, by name; one that is no command, or has a name that is taken, is left out."""
+    """Return the commands of plugins by name; a non-command, or one whose name is taken, is skipped."""
     if not offered(PLUGINS_GROUP) and not any(map(os.environ.get, MAY_SWITCH_ON)):
         return {}
     from tasker.app.configured import from_environment
@@ -165,7 +165,7 @@ def _setup_command(name: str) -> click.Command | None:
 
 @cache
 def _warn(text: str) -> None:
-    """Once, however often the commands are asked for."""
+    """Print a warning, once per process."""
     click.echo(f"Warning: {text}", err=True)
 
 
@@ -183,7 +183,7 @@ def _commands_of(plugins: PluginHost) -> dict[str, click.Command]:
 
 
 def _for_the_user(error: TaskerError | OSError) -> TaskerError | None:
-    """The error; of a path that the system refuses, a mistake that names it. None for what is no error about a path."""
+    """Return the error for the user; an OSError about a path becomes a `UsageError`, another OSError None."""
     if isinstance(error, TaskerError):
         return error
     if error.filename is None:
@@ -194,7 +194,7 @@ def _for_the_user(error: TaskerError | OSError) -> TaskerError | None:
 
 
 def _asks_for_json(typed: Sequence[str]) -> bool:
-    """Of a command line with a mistake, which may have kept the option from being read."""
+    """Return whether an unparsed command line asks for JSON: a mistake may have prevented the parsing of the option."""
     return bool({"--json", "--format=json"} & set(typed)) or ("--format", "json") in pairwise(typed)
 
 
@@ -207,7 +207,7 @@ def _write_error(error: TaskerError) -> None:
 
 
 class CommandFailure(click.ClickException):
-    """A `TaskerError` as the user sees it: the message, and what to do."""
+    """`TaskerError` as shown to the user: message and hint."""
 
     def __init__(self, error: TaskerError) -> None:
         super().__init__(f"{error.message}\nHint: {error.hint}" if error.hint else error.message)
@@ -217,14 +217,14 @@ class CommandFailure(click.ClickException):
 @click.command(cls=TaskerGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tasker", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Durable workflows: YAML templates, Python handlers, PostgreSQL.
+    """Run durable workflows: YAML templates, Python handlers, PostgreSQL.
 
     Try `tasker new hello` and `tasker run hello`.
     """
 
 
 def main(heed: Callable[[], object] = lambda: None) -> None:
-    """The command line in a process of its own (see `tasker.__main__`). `heed` is called when it deals with Ctrl-C."""
+    """Run the command line in its own process (see `tasker.__main__`); call `heed` once Ctrl-C is handled."""
     from tasker.cli.streams import open_closed_streams, output_errors
 
     open_closed_streams()

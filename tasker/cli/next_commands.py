@@ -1,4 +1,4 @@
-"""What a person does next: commands that can be copied, fit to how a task ended."""
+"""Suggested next commands, ready to copy, depending on how a task ended."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 def resume_command(task_uuid: str, database: str, target: str | None = None, handlers: Sequence[str] = ()) -> str:
-    """The command that goes on with a task here. `database` are the options that name it."""
+    """Return the command that resumes a task here. `database` holds the options that name the database."""
     sources = "".join(f" --handlers {quote(handler)}" for handler in handlers)
     folder = f" {quote(target)}" if target else ""
     return f"tasker run{folder} --resume {task_uuid}{sources}{database}"
 
 
 def watch_command(task_uuid: str, database: str) -> str:
-    """The command that shows how others go on with a task."""
+    """Return the command that watches a task which other processes run."""
     return f"tasker task watch {task_uuid}{database}"
 
 
 def going_on(task_uuid: str, arguments: str, *, here: bool) -> list[str]:
-    """Lines with the commands for a task that goes on: with workers, and `here` where the database can be reached."""
+    """Return lines with the commands for a running task: watch it, and with `here` also resume it in this shell."""
     told = [f"  {watch_command(task_uuid, arguments)}"]
     if not here:
         return ["to watch it, where workers serve it:", *told]
@@ -37,7 +37,7 @@ def going_on(task_uuid: str, arguments: str, *, here: bool) -> list[str]:
 
 
 def next_text(report: TaskReport, database: str, go_on: str) -> str:
-    """What to do about a task that did not succeed, empty for one that did; `go_on` is the command after mending."""
+    """Return advice for a task that did not succeed, '' for one that did; `go_on` is the command after a repair."""
     return "\n".join(_next(report, database, go_on))
 
 

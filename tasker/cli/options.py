@@ -1,4 +1,4 @@
-"""Options that several commands share: which database to use."""
+"""Options that select the database, shared by several commands."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ BACKEND_VARIABLE = "TASKER_MESSAGING_BACKEND"
 
 @dataclass(frozen=True, slots=True)
 class DatabaseOption:
-    """Where a command finds its tasks. `url` None means the embedded server of `data_dir`.
+    """Database of a command. If `url` is None it is the embedded server of `data_dir`.
 
-    `url_given` tells a URL of the command line from one of the environment, `backend_given` one that was named from the
-    default, above which a configuration counts.
+    `url_given`: the URL is from the command line, not from the environment. `backend_given`: the backend was named and
+    overrides the configuration; the default does not.
     """
 
     url: str | None = None
@@ -38,7 +38,9 @@ class DatabaseOption:
     backend_given: bool = False
 
     def arguments(self) -> str:
-        """The options that name the same database in another command, with a space before each; no password."""
+        """Return the options that name the same database in another command, each with a leading space; without
+        password.
+        """
         url = without_password(self.url) if self.url and self.url_given else None
         backend = self.backend if self.backend != DEFAULT_BACKEND else None
         parts = {"--data-dir": self.data_dir, "--database-url": url, "--backend": backend}
@@ -46,10 +48,10 @@ class DatabaseOption:
 
 
 class NumberRange(click.FloatRange):
-    """A range that does not hold `nan`, which is neither below nor above anything."""
+    """Range of floats that excludes `nan`, which compares neither below nor above a limit."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number. Raises `BadParameter` for what is none, and for one outside of the range."""
+        """Convert the value. Raises `BadParameter` for a value that is not a number or not in the range."""
         number = super().convert(value, param, ctx)
         if isnan(number):
             self.fail(f"{value!r} is not a number", param, ctx)
@@ -59,13 +61,13 @@ class NumberRange(click.FloatRange):
 SECONDS = NumberRange(min=0, min_open=True)
 STOP_SECONDS = NumberRange(0, LONGEST_OPTION_SECONDS, min_open=True)
 CONCURRENCY = click.IntRange(1, 10_000)
-"""As the setting `max_concurrent_handlers`."""
+"""Same range as the setting `max_concurrent_handlers`."""
 PRIORITY = click.IntRange(MIN_PRIORITY, MAX_PRIORITY)
 PRIORITY_HELP = "Rank among steps that wait behind a full queue (2,000 steps by default); the higher go first."
 
 
 def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--database-url`, `--data-dir` and `--backend`; the command gets them as `database: DatabaseOption`."""
+    """Add `--database-url`, `--data-dir` and `--backend`, passed to the command as `database: DatabaseOption`."""
 
     @wraps(command)
     def with_database(*args: Any, database_url: str | None, data_dir: Path | None, backend: str, **rest: Any) -> Any:

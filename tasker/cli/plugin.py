@@ -1,4 +1,4 @@
-"""`tasker plugin`: which plugins are installed here, and what a process would make of them."""
+"""`tasker plugin`: installed plugins and their status."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 @click.group(cls=GuessingGroup)
 def plugin() -> None:
-    """Look at the plugins that are installed here.
+    """Show the plugins that are installed here.
 
-    Both commands look at this environment and the configuration that a process reads here, and ask no server: each
-    machine of a fleet has what is installed there. How the plugins of a running process do is in its log, and in
-    /metrics of a worker or orchestrator with a port.
+    Both commands use this environment and the configuration that a process reads here, and call no server: plugins are
+    installed per machine. The state of plugins in a running process is in its log, and in /metrics of a worker or
+    orchestrator with a port.
     """
 
 
 @plugin.command("list")
 @FORMAT
 def list_plugins(form: str) -> None:
-    """List the plugins: whether they are on, where they are from, and what is wrong with those that cannot be loaded.
+    """List the plugins with their status, their origin, and the error of those that cannot be loaded.
 
     \b
     Examples:
-      tasker plugin list
-      TASKER_PLUGINS_ENABLED=logs tasker plugin list --format json
+         tasker plugin list
+         TASKER_PLUGINS_ENABLED=logs tasker plugin list --format json
     """
     from tasker.services.configuration.plugins import plugin_reports
 
@@ -53,11 +53,11 @@ def list_plugins(form: str) -> None:
 @click.argument("name")
 @FORMAT
 def show(name: str, form: str) -> None:
-    """Show one plugin: its hooks and settings, too. Exit code 1 when it is on and cannot be loaded.
+    """Show one plugin with its hooks and settings. Exit code 1 if it is enabled and cannot be loaded.
 
     \b
     Examples:
-      tasker plugin show logs
+         tasker plugin show logs
     """
     from tasker.services.configuration.plugins import plugin_report
 
@@ -86,7 +86,7 @@ def _text(report: PluginReport) -> str:
 
 
 def plugin_choice_here() -> PluginChoice:
-    """That of the configuration; of one with problems what is usable, with a warning: they may be about a plugin."""
+    """Return the configured plugin choice; of an invalid configuration its usable part, with a warning."""
     from tasker.app.configured import from_environment
     from tasker.app.configured.plugins import plugin_choice
     from tasker.services.configuration.loading import ConfigurationInvalid
@@ -99,7 +99,7 @@ def plugin_choice_here() -> PluginChoice:
 
 
 def plugged_rules() -> TemplateRules:
-    """The rules of templates that the plugins of this environment add."""
+    """Return the template rules added by the plugins of this environment."""
     from tasker.plugins.offers import rules_of
     from tasker.plugins.process import plugins_of
 

@@ -1,4 +1,4 @@
-"""`tasker server`: a process that answers HTTP."""
+"""`tasker server`: HTTP server process."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from tasker.errors import UsageError
 from tasker.installed import install_command
 
 LIBRARIES = ("cryptography", "fastapi", "httptools", "jwt", "uvicorn")
-"""What the extra `api` installs."""
+"""Libraries that the extra `api` installs."""
 SOCKET = "--socket"
-"""Option of a child process: the number of the listening socket that it inherits."""
+"""Option of a child process: descriptor of the listening socket that it inherits."""
 HANDLED_HERE = ("--workers", "--database-url", "--host", "--port")
-"""Options that the children of `--workers` do not get."""
+"""Options that are not passed to the children of `--workers`."""
 
 
 def require_libraries(use: str = "answering HTTP", libraries: Sequence[str] = LIBRARIES) -> None:
-    """Raises `UsageError` where the extra `api` is not installed."""
+    """Raise `UsageError` if the extra `api` is not installed."""
     missing = [library for library in libraries if find_spec(library) is None]
     if missing:
         raise UsageError(
@@ -70,19 +70,18 @@ def server(
     no_config: bool,
     database: DatabaseOption,
 ) -> None:
-    """Answer HTTP until stopped: create, watch and steer tasks; see docs/rest-api.md.
+    """Serve the HTTP API until stopped: create, watch and control tasks; see docs/rest-api.md.
 
-    It runs no steps: start workers beside it. Without authentication it listens on this machine only;
-    docs/security.md has how to turn it on.
+    The server runs no steps: start workers beside it. Without authentication it listens on this machine only;
+    docs/security.md explains how to enable authentication.
 
-    SIGHUP makes it read its keys, and its certificate, again; SIGUSR1 makes it log one line about its state. It stops
-    gracefully on SIGTERM or Ctrl-C: takes no new
-    connection, and answers what is under way.
+    SIGHUP reloads its keys and its certificate; SIGUSR1 logs one line about its state. It stops gracefully on SIGTERM
+    or Ctrl-C: it accepts no new connection, and completes requests in progress.
 
     \b
     Example:
-      tasker server --port 8080
-      curl localhost:8080/health
+         tasker server --port 8080
+         curl localhost:8080/health
     """
     require_libraries()
     with pause_gc():

@@ -1,4 +1,4 @@
-"""Standard streams that are closed or cannot take what is written: one line and exit code 1, never a traceback."""
+"""Handling of closed or failing standard streams: one line and exit code 1, never a traceback."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ CANNOT_BE_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.E
 
 
 def open_closed_streams() -> None:
-    """Give a place to streams that were closed (`>&-`), before a file or a connection takes their descriptors.
+    """Open closed standard streams (`>&-`) before a file or a connection takes their descriptors.
 
-    Writing to such a standard output fails, as it would have; what is written to such a standard error is dropped.
+    Writing to such a standard output fails, as before; output to such a standard error is dropped.
     """
     for descriptor, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -36,9 +36,9 @@ def open_closed_streams() -> None:
 
 @contextlib.contextmanager
 def output_errors() -> Iterator[None]:
-    """Turns output that cannot be written into one line on standard error and exit code 1.
+    """Report output that cannot be written in one line on standard error, and exit with 1.
 
-    A reader that went away (`| head`) is left to click, which says nothing.
+    If the reader is gone (`| head`), click exits silently.
     """
     try:
         try:
@@ -48,12 +48,12 @@ def output_errors() -> Iterator[None]:
     except OSError as error:
         if os.environ.get("TASKER_DEBUG") == "1" or error.errno not in CANNOT_BE_WRITTEN:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what it still holds would fail again at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the buffered rest would fail again at exit
         with contextlib.suppress(OSError):
             click.echo("\n".join([f"Error: the output cannot be written: {error.strerror}", *_notes(error)]), err=True)
         sys.exit(FAILED)
 
 
 def _notes(error: OSError) -> list[str]:
-    """What was said of the error, or of the one before it: what could not be written fails again when it is flushed."""
+    """Return the notes of the error or of the one before it: output that failed once fails again when it is flushed."""
     return [note for each in (error.__context__, error) for note in getattr(each, "__notes__", ())]

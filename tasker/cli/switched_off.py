@@ -1,5 +1,7 @@
-"""Commands of plugins that are installed and off or refused. Asked only about a command that there is not, because they
-are imported for it."""
+"""Commands of installed plugins that are disabled or refused.
+
+Consulted only for an unknown command, because it imports these plugins.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,10 @@ COMMANDS = "tasker_commands"
 
 
 def describe_disabled_command(command: str) -> str | None:
-    """Return which plugin has this command, and why it is not there; None: none has that could be imported."""
+    """Return a message about the plugin that has this command and why it is missing; None if no plugin has it."""
     try:
         chosen = from_environment().plugins
-    except TaskerError:  # the user is warned of that already
+    except TaskerError:  # a warning about it was printed already
         return None
     off = [plugin for plugin in installed() if not chosen.has(plugin)]
     refused = [plugin for plugin in installed() if chosen.has(plugin) and _is_for_setup(command, plugin)]
@@ -32,9 +34,9 @@ def describe_disabled_command(command: str) -> str | None:
 
 
 def setup_command(name: str) -> click.Command | None:
-    """Return the command of that name which works without the settings of its plugin; None: no plugin has one.
+    """Return the command of that name which works without the settings of its plugin; None if there is none.
 
-    Such a command has the attribute `works_without_settings`. It makes, for example, what the settings need.
+    Such a command has the attribute `works_without_settings`. It creates, for example, what the settings need.
     """
     found = (command for plugin in installed() for command in _unconfigured(plugin) if command.name == name)
     return next((command for command in found if getattr(command, "works_without_settings", False)), None)
@@ -54,7 +56,7 @@ def _unconfigured(plugin: Installed) -> Sequence[click.Command]:
         return ()
     try:
         answer = answer_of(hooks[COMMANDS])
-    except Exception:  # it needs its settings
+    except Exception:  # the plugin needs its settings
         return ()
     return [each for each in answer or () if isinstance(each, click.Command)]
 
@@ -73,6 +75,6 @@ def _names(plugin: Installed, chosen: PluginChoice) -> Sequence[str | None]:
     hooks, refusal = ready(plugin, chosen)
     try:
         answer = answer_of(hooks[COMMANDS]) if refusal is None and COMMANDS in hooks else ()
-    except Exception:  # whatever it is, there is no such command
+    except Exception:  # whatever the error, there is no such command
         return ()
     return [each.name for each in answer or () if isinstance(each, click.Command)]

@@ -1,7 +1,9 @@
-"""Tasks from a program's point of view: `HttpClient` and `SyncHttpClient` ask a Tasker server for all that it offers,
-`TaskerClient` is the client of the published names, on a server or a database. They answer the same types.
+"""Clients of Tasker for other programs.
 
-Names are imported from their modules when they are first asked for: who talks HTTP needs no database driver.
+`HttpClient` and `SyncHttpClient` call a Tasker server and cover all of its API. `TaskerClient` has the published
+tasker-core names and works on a server or a database. All of them return the same types.
+
+Names are imported lazily, so a program that uses HTTP only needs no database driver.
 """
 
 from __future__ import annotations

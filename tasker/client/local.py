@@ -1,7 +1,7 @@
-"""What the client of the published names asks of a database.
+"""Database calls behind `TaskerClient`.
 
-Inside a process with a worker the clients share its database; elsewhere they connect to `DATABASE_URL`, to the
-configured database, or to the embedded one, once for all clients of the process; one that is forked connects anew.
+In a process with a worker the clients share its database. Elsewhere all clients of the process share one connection to
+`DATABASE_URL`, the configured database, or the embedded one. A forked process opens its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _shared = PerProcess[SyncApp | None](lambda: None)
 
 
 class DatabaseCalls:
-    """The published calls on a database. All raise `DatabaseUnavailable` without one."""
+    """Published calls on a database. All raise `DatabaseUnavailable` without one."""
 
     def __init__(self, initiator: str, source_system: str) -> None:
         self._app, self._initiator, self._source_system = _shared_app(), initiator, source_system
@@ -39,7 +39,7 @@ class DatabaseCalls:
         reason: str,
         **options: Any,
     ) -> TaskResponse:
-        """Create a task of a registered template."""
+        """Create a task from a registered template."""
         plan = self._app.plans.find(namespace, name, version).plan
         request = Submission(
             context, initiator=self._initiator, source_system=self._source_system, reason=reason, **options
@@ -47,11 +47,11 @@ class DatabaseCalls:
         return self.get_task(self._app.submit_request(plan, request).task_uuid)
 
     def get_task(self, task_uuid: str) -> TaskResponse:
-        """The task with its steps."""
+        """Return the task with its steps."""
         return TaskResponse.from_dict(self._app.views.task(task_uuid))
 
     def list_tasks(self, **which: Any) -> TaskListResponse:
-        """A page of tasks."""
+        """Return a page of tasks."""
         return TaskListResponse.from_dict(self._app.views.tasks(**which))
 
     def cancel_task(self, task_uuid: str) -> dict[str, Any]:
@@ -60,19 +60,19 @@ class DatabaseCalls:
         return {"task_uuid": task_uuid, "status": "cancelled", "previous_status": before}
 
     def list_task_steps(self, task_uuid: str) -> list[StepResponse]:
-        """The task's steps in topological order."""
+        """Return the task's steps in topological order."""
         return [StepResponse.from_dict(step) for step in self._app.views.steps(task_uuid)]
 
     def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse:
-        """One step."""
+        """Return one step."""
         return StepResponse.from_dict(self._app.views.step(task_uuid, step_uuid))
 
     def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
-        """Who stored which result of a step."""
+        """Return the audit records of the stored results of a step."""
         return [StepAuditResponse.from_dict(row) for row in self._app.views.audit(task_uuid, step_uuid)]
 
     def health_check(self) -> HealthResponse:
-        """Whether database and messaging answer."""
+        """Return whether database and messaging respond."""
         return HealthResponse.from_dict(self._app.views.health())
 
 
@@ -85,7 +85,7 @@ def disconnect() -> None:
 
 
 def _shared_app() -> SyncApp:
-    """The app of this process's worker; without one, the one that clients share."""
+    """Return the app of this process's worker, or the one that clients share."""
     if is_worker_running():
         return running_system().app
     with _shared.lock:

@@ -1,4 +1,4 @@
-"""The server that the environment of a process names, and with what credentials."""
+"""Server address and credentials from environment variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ API_KEY, API_KEY_HEADER, CA_FILE = "TASKER_API_KEY", "TASKER_API_KEY_HEADER", "T
 
 
 def server_at(url: str) -> ServerAddress:
-    """The server of a URL, with what the environment has of credentials: a token counts above a key."""
+    """Return the address with the credentials of the environment; a token takes precedence over an API key."""
     from tasker.client.http.server import ServerAddress
     from tasker.contracts.defaults.authentication import KEY_HEADER
 
@@ -27,7 +27,9 @@ def server_at(url: str) -> ServerAddress:
 
 
 def server_of_environment() -> ServerAddress | None:
-    """The server of `TASKER_URL`, else of the profile `TASKER_PROFILE`. Raises `UsageError` for no such profile."""
+    """Return the server of `TASKER_URL`, else of the profile `TASKER_PROFILE`. Raises `UsageError` for an unknown
+    profile.
+    """
     if url := os.environ.get(URL):
         return server_at(url)
     if name := os.environ.get(PROFILE):

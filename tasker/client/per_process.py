@@ -1,4 +1,4 @@
-"""What the clients of one process share."""
+"""State shared by the clients of one process."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class PerProcess(Generic[T]):
-    """A `value`, to be used under its `lock`. A process that is forked begins with what `make` returns, as this one.
+    """Lazily made `value`, to be used under its `lock`. A forked process starts with a new one from `make`.
 
-    It has none of the threads that serve the value of the other, and perhaps a lock that nobody will release. That
-    value is kept, and not used: whoever closes its sockets may disturb the other process.
+    The fork has none of the threads that serve the parent's value, and may inherit a locked lock. The parent's value is
+    kept referenced but unused: closing its sockets could disturb the parent.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:

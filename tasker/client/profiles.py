@@ -1,4 +1,4 @@
-"""Servers that a person uses, by name: `profiles.toml` in the folder of the user's configuration."""
+"""Named servers of a user, stored in `profiles.toml` in the user's configuration folder."""
 
 from __future__ import annotations
 
@@ -23,46 +23,48 @@ HEADING = "# Written by `tasker profile`.\n"
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """The profiles of a user by name, and which of them is used where none is named."""
+    """Profiles of a user by name, and the active one."""
 
     servers: Mapping[str, ServerAddress] = field(default_factory=dict)
     active: str | None = None
 
     def get(self, name: str) -> ServerAddress:
-        """The server of that name. Raises `UsageError`."""
+        """Return the server of a profile. Raises `UsageError` for an unknown name."""
         if name not in self.servers:
             known = f"there are: {', '.join(sorted(self.servers))}" if self.servers else "tasker profile add makes one"
             raise UsageError(f"there is no profile {name!r}", hint=known)
         return self.servers[name]
 
     def with_server(self, name: str, server: ServerAddress) -> Profiles:
-        """With a new server, or another one of that name. Raises `UsageError` for what is no name."""
+        """Return a copy with this profile added or replaced. Raises `UsageError` for an invalid name."""
         if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
             raise UsageError(f"{name!r} is no name for a profile", hint="letters, digits, - and _")
         return replace(self, servers={**self.servers, name: server})
 
     def without(self, name: str) -> Profiles:
-        """Without a server. Raises `UsageError` when there is none of that name."""
+        """Return a copy without a profile. Raises `UsageError` for an unknown name."""
         self.get(name)
         rest = {each: server for each, server in self.servers.items() if each != name}
         return Profiles(rest, None if self.active == name else self.active)
 
     def using(self, name: str | None) -> Profiles:
-        """With that one in use, or none. Raises `UsageError`."""
+        """Return a copy with this profile active, or none. Raises `UsageError` for an unknown name."""
         if name is not None:
             self.get(name)
         return replace(self, active=name)
 
 
 def profiles_file(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where the profiles are: below `XDG_CONFIG_HOME`, else `~/.config`."""
+    """Return the path of the profiles file: below `XDG_CONFIG_HOME`, else `~/.config`."""
     base = environment.get("XDG_CONFIG_HOME") or ""
     return (Path(base) if os.path.isabs(base) else Path.home() / ".config") / FILE
 
 
 def read_profiles(file: Path) -> Profiles:
-    """The profiles; none where there is no file. Raises `UsageError` for a file that is none, or that gives secrets to
-    others."""
+    """Read the profiles; empty if there is no file.
+
+    Raises `UsageError` for an invalid file, and for one with secrets that other users can read.
+    """
     try:
         text = file.read_text(encoding="utf-8")
         data = tomllib.loads(text)
@@ -93,10 +95,10 @@ def _server(file: Path, name: str, entry: Mapping[str, Any]) -> ServerAddress:
 
 
 def write_profiles(file: Path, profiles: Profiles) -> None:
-    """Write them, whole or not at all, readable for nobody else. Raises `UsageError` where that is not possible."""
+    """Write the file atomically, readable by its owner only. Raises `UsageError` if it cannot be written."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".profiles")  # nobody else may read it
+        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".profiles")
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as written:
                 written.write(_text(profiles))
@@ -119,5 +121,5 @@ def _text(profiles: Profiles) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As a basic string of TOML, which has the escapes of JSON."""
+    """Return the text as a TOML basic string, which has the escapes of JSON."""
     return json.dumps(text)

@@ -1,4 +1,4 @@
-"""The client of the published names: create, read, cancel, on a server where one is named, else a database."""
+"""`TaskerClient`: create, read and cancel tasks on a server if one is configured, else on a database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DATABASE, SERVERS = "tasker.client.local", "tasker.client.http.published"
 
 
 class Calls(Protocol):
-    """What is asked, of whichever of the two."""
+    """Operations of `TaskerClient`, implemented for a server and for a database."""
 
     def create_task(self, *args: Any, **kwargs: Any) -> TaskResponse: ...
     def get_task(self, task_uuid: str) -> TaskResponse: ...
@@ -36,13 +36,13 @@ class Calls(Protocol):
 
 
 class TaskerClient:
-    """Creates, reads and cancels tasks. All methods wait.
+    """Blocking client that creates, reads and cancels tasks.
 
-    It asks the server at `base_url`; without one, in a process with a worker, the worker's database; else the server
-    that `TASKER_URL` or `TASKER_PROFILE` names, with the credentials beside it; and without these a database.
-    `initiator` and `source_system` are kept with every task that this client creates.
+    It calls the server at `base_url`. Without one it uses, in this order: the database of a worker in this process; the
+    server of `TASKER_URL` or `TASKER_PROFILE`, with the credentials of the environment or the profile; a database.
+    `initiator` and `source_system` are stored with every task that this client creates.
 
-    All methods raise `DatabaseUnavailable` without a database, and of a server what `HttpClient` raises.
+    All methods raise `DatabaseUnavailable` without a database; with a server they raise the errors of `HttpClient`.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class TaskerClient:
         reason: str = "Task requested",
         **kwargs: Any,
     ) -> TaskResponse:
-        """Create a task of a registered template. More arguments: priority, tags, idempotency_key ...
+        """Create a task from a registered template. More arguments: priority, tags, idempotency_key ...
 
         Raises `UsageError` for a template that is not registered, `InputInvalid`, `DuplicateTask`.
         """
@@ -81,33 +81,37 @@ class TaskerClient:
         return self._calls().create_task(name, **request, **kwargs)
 
     def get_task(self, task_uuid: str) -> TaskResponse:
-        """The task with its steps. Raises `TaskNotFound`."""
+        """Return the task with its steps. Raises `TaskNotFound`."""
         return self._calls().get_task(task_uuid)
 
     def list_tasks(
         self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
     ) -> TaskListResponse:
-        """A page of tasks, the newest first, of a server at most 500. `status` is a task state, e.g. `complete`."""
+        """Return a page of tasks, newest first; a server returns at most 500. `status` is a task state, e.g.
+        `complete`.
+        """
         return self._calls().list_tasks(limit=limit, offset=offset, namespace=namespace, status=status)
 
     def cancel_task(self, task_uuid: str) -> dict[str, Any]:
-        """Cancel a task. Raises `TaskNotFound`, and `StateMachineError` when it is final already."""
+        """Cancel a task. Raises `TaskNotFound`, and `StateMachineError` if it has already ended."""
         return self._calls().cancel_task(task_uuid)
 
     def list_task_steps(self, task_uuid: str) -> list[StepResponse]:
-        """The task's steps in topological order. Raises `TaskNotFound`."""
+        """Return the task's steps in topological order. Raises `TaskNotFound`."""
         return self._calls().list_task_steps(task_uuid)
 
     def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse:
-        """One step. Raises `TaskNotFound`, `StepNotFound`."""
+        """Return one step. Raises `TaskNotFound`, `StepNotFound`."""
         return self._calls().get_step(task_uuid, step_uuid)
 
     def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
-        """Who stored which result of a step, the newest first. Raises `TaskNotFound`, `StepNotFound`."""
+        """Return the audit records of the stored results of a step, newest first. Raises `TaskNotFound`,
+        `StepNotFound`.
+        """
         return self._calls().get_step_audit_history(task_uuid, step_uuid)
 
     def health_check(self) -> HealthResponse:
-        """Whether database and messaging answer."""
+        """Return whether database and messaging respond."""
         return self._calls().health_check()
 
     def _calls(self) -> Calls:
@@ -126,7 +130,7 @@ class TaskerClient:
 
 
 def _works_here() -> bool:
-    """Whether a worker of this process runs; who has not imported what starts one has none."""
+    """Return whether a worker of this process runs; none does if `tasker.bootstrap` was never imported."""
     bootstrap = sys.modules.get("tasker.bootstrap")
     return bootstrap is not None and bootstrap.is_worker_running()
 

@@ -1,4 +1,4 @@
-"""What a client is answered, as dataclasses that cannot be changed. Times are ISO 8601 in UTC."""
+"""Responses of the clients as frozen dataclasses. Times are ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from tasker.contracts.dataclasses import dataclass
 
 
 def _known(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries of `data` that are fields of the dataclass; null means: the default."""
+    """Return the entries of `data` that are fields of the dataclass; null entries are dropped, so the default
+    applies.
+    """
     names = {item.name for item in fields(cls)}
     return {key: value for key, value in data.items() if key in names and value is not None}
 
 
 @dataclass(frozen=True)
 class PaginationInfo:
-    """Which part of a list this is; pages count from 0."""
+    """Position of a page in a list; pages count from 0."""
 
     page: int = 0
     per_page: int = 50
@@ -28,13 +30,13 @@ class PaginationInfo:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """From plain data; unknown entries are left out."""
+        """Create the object from plain data; unknown entries are ignored."""
         return cls(**_known(cls, data))
 
 
 @dataclass(frozen=True)
 class TaskResponse:
-    """A task with its progress; `steps` is filled by `get_task` and `create_task`. Times are ISO 8601 in UTC."""
+    """Task with its progress; `get_task` and `create_task` fill `steps`. Times are ISO 8601 in UTC."""
 
     task_uuid: str = ""
     name: str = ""
@@ -66,20 +68,20 @@ class TaskResponse:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """From plain data; unknown entries are left out."""
+        """Create the object from plain data; unknown entries are ignored."""
         return cls(**_known(cls, data))
 
 
 @dataclass(frozen=True)
 class TaskListResponse:
-    """A page of tasks."""
+    """Page of tasks."""
 
     tasks: list[TaskResponse] = field(default_factory=list)
     pagination: PaginationInfo = field(default_factory=PaginationInfo)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """From plain data; tasks that are made already stay as they are."""
+        """Create the object from plain data; `TaskResponse` entries are used unchanged."""
         given = data.get("tasks") or ()
         tasks = [task if isinstance(task, TaskResponse) else TaskResponse.from_dict(task) for task in given]
         return cls(tasks, PaginationInfo.from_dict(data.get("pagination") or {}))
@@ -87,7 +89,7 @@ class TaskListResponse:
 
 @dataclass(frozen=True)
 class StepResponse:
-    """One step with its result."""
+    """Step with its result."""
 
     step_uuid: str = ""
     task_uuid: str = ""
@@ -110,13 +112,13 @@ class StepResponse:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """From plain data; unknown entries are left out."""
+        """Create the object from plain data; unknown entries are ignored."""
         return cls(**_known(cls, data))
 
 
 @dataclass(frozen=True)
 class StepAuditResponse:
-    """One stored result of a step, or one failure: who stored it, and when."""
+    """Audit record of one stored result or failure of a step."""
 
     audit_uuid: str = ""
     workflow_step_uuid: str = ""
@@ -134,13 +136,13 @@ class StepAuditResponse:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """From plain data; unknown entries are left out."""
+        """Create the object from plain data; unknown entries are ignored."""
         return cls(**_known(cls, data))
 
 
 @dataclass(frozen=True)
 class HealthResponse:
-    """Whether database and messaging answer."""
+    """Health of database and messaging."""
 
     healthy: bool = False
     status: str = ""
@@ -148,5 +150,5 @@ class HealthResponse:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """From plain data; `healthy` follows from `status` where it is missing."""
+        """Create the object from plain data; a missing `healthy` is derived from `status`."""
         return cls(**_known(cls, {"healthy": data.get("status") == "healthy", **data}))

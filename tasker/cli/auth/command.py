@@ -1,4 +1,4 @@
-"""`tasker auth`: keys and tokens for the HTTP interface."""
+"""`tasker auth`: keys and tokens for the HTTP API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=GuessingGroup)
 def auth() -> None:
-    """Make keys and tokens for the HTTP interface, and check them; see docs/security.md."""
+    """Make and check keys and tokens for the HTTP API; see docs/security.md."""
 
 
 auth.add_command(generate_keys)
@@ -34,10 +34,10 @@ auth.add_command(create_api_key)
 @auth.command("show-permissions")
 @FORMAT
 def show_permissions(form: str) -> None:
-    """List what a token or a key may permit.
+    """List the permissions that a token or a key can have.
 
-    `RESOURCE:*` is every permission of a resource and `*` is everything; with `:NAMESPACE` behind it a permission
-    counts in that namespace alone, such as `tasks:create:payments`.
+    `RESOURCE:*` is every permission of a resource and `*` is everything. With `:NAMESPACE` appended, a permission
+    applies to that namespace only, such as `tasks:create:payments`.
     """
     from tasker.contracts.rules.permissions import MEANINGS
 
@@ -59,13 +59,13 @@ def _permissions_text(meanings: Mapping[str, str]) -> str:
 @click.option("--public-key", type=PEM, metavar="FILE", help="The key to check it with (default: what is configured).")
 @FORMAT
 def validate_token(token: str, public_key: Path | None, form: str) -> None:
-    """Check a token as a server would, and show what it says.
+    """Check a token as a server would, and show its claims.
 
     Exit code 1 for a token that a server would refuse.
 
     \b
     Example:
-      tasker auth validate-token --token "$TOKEN" --public-key jwt-public-key.pem
+         tasker auth validate-token --token "$TOKEN" --public-key jwt-public-key.pem
     """
     given = sys.stdin.read().strip() if token == "-" else token
     print_as(form, asyncio.run(_told(given, auth_settings(), public_key)), _token_text)

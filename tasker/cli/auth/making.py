@@ -1,4 +1,4 @@
-"""Making keys and tokens."""
+"""Commands that make keys and tokens."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ PRIVATE_MODE, PUBLIC_MODE = 0o600, 0o644
 )
 @FORMAT
 def generate_keys(output_dir: Path, key_size: int, form: str) -> None:
-    """Make a pair of keys: one that signs tokens, which only its owner may read, and one that checks them.
+    """Generate a key pair: a private key that signs tokens, readable by its owner only, and a public key that checks
+    them.
 
-    Files that exist are never overwritten.
+    Existing files are never overwritten.
     """
     auth_settings()
     from tasker.services.authentication.rsa_keys import generate
@@ -45,7 +46,7 @@ def generate_keys(output_dir: Path, key_size: int, form: str) -> None:
 
 
 def _write(files: Sequence[tuple[Path, str, int]]) -> None:
-    """All of them or none; never over a file that exists."""
+    """Write all files or none; never overwrite an existing file."""
     written: list[Path] = []
     try:
         for path, text, mode in files:
@@ -86,7 +87,7 @@ def generate_token(
 
     \b
     Example:
-      tasker auth generate-token --private-key jwt-private-key.pem --subject ada --permissions "tasks:*,steps:read"
+         tasker auth generate-token --private-key jwt-private-key.pem --subject ada --permissions "tasks:*,steps:read"
     """
     require_permissions(permissions)
     settings = auth_settings()
@@ -107,7 +108,7 @@ def generate_token(
 @NAMESPACES
 @FORMAT
 def create_api_key(name: str, permissions: tuple[str, ...], namespaces: tuple[str, ...], form: str) -> None:
-    """Make a key, and the part of a configuration that knows it by its digest. The key is shown this once."""
+    """Create an API key, and the configuration entry that holds its digest. The key is shown only once."""
     require_permissions(permissions)
     from tasker.services.authentication.api_keys import digest, new_key
 

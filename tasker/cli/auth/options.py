@@ -1,4 +1,4 @@
-"""What the commands about keys and tokens share."""
+"""Options shared by the commands about keys and tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ PEM = click.Path(path_type=Path)
 
 
 def _names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    """Several names between commas."""
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
@@ -36,13 +35,13 @@ NAMESPACES = click.option(
 
 
 def auth_settings() -> AuthSettings:
-    """What is configured. Raises `UsageError` where the extra `api` is not installed."""
+    """Return the configured settings. Raises `UsageError` if the extra `api` is not installed."""
     require_libraries("working with keys and tokens", ("cryptography", "jwt"))
     return configured_for(DatabaseOption()).http.auth
 
 
 def require_permissions(permissions: tuple[str, ...]) -> None:
-    """Raises `UsageError` for permissions that do not exist."""
+    """Raise `UsageError` for unknown permissions."""
     from tasker.contracts.rules.permissions import grants_of
 
     _, unknown = grants_of(permissions)
@@ -53,7 +52,7 @@ def require_permissions(permissions: tuple[str, ...]) -> None:
 
 
 def text_of(file: Path) -> str:
-    """The text of a file. Raises `UsageError`."""
+    """Return the text of a file. Raises `UsageError` if it cannot be read."""
     from tasker.services.authentication.authenticator import read
 
     return read(str(file), str(file))

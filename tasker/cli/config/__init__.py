@@ -1,1 +1,1 @@
-"""`tasker config`: a module for each of its commands."""
+"""`tasker config`: one module per command."""

@@ -1,4 +1,4 @@
-"""`tasker config validate`: what is wrong with a configuration, what is probably not meant, what can be reached."""
+"""`tasker config validate`: errors and probable mistakes of a configuration, and a connection test."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NOT_GENERATED = (
     "for each context and environment: tasker config generate --context worker --environment production"
 )
 Target = tuple[str, Path | None]
-"""A context, and the merged file to read for it; None: the folders."""
+"""A context and the merged file to read for it; None to read the source folders."""
 
 
 @click.command()
@@ -59,10 +59,11 @@ def validate(
     check_connectivity: bool,
     form: str,
 ) -> None:
-    """Check what a process would read here: the file that TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT names, else folders.
+    """Check the configuration that a process would read: the file named by TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT,
+    else the source folders.
 
-    Of the folders every context of the environment is checked, or one. Exit code 1 when something is wrong; every
-    problem is shown.
+    For source folders every context of the environment is checked, or the one of --context. Every problem is shown.
+    Exit code 1 if there is one.
     """
     ungenerated = None
     if file is None and not (environment or source_dir):
@@ -98,7 +99,7 @@ def _targets(context: str | None, environment: str | None, source_dir: Path | No
 
 
 def _by_convention(context: str | None, environment: str) -> list[Target]:
-    """Those files below TASKER_CONFIG_ROOT that are there. Raises `ConfigurationError` when there is none."""
+    """Return the existing generated files below TASKER_CONFIG_ROOT. Raises `ConfigurationError` if there is none."""
     contexts = [context] if context else conventional_files(environment, os.environ) or ["complete"]
     return [(each, run_time_file(each, environment, os.environ)) for each in contexts]
 
@@ -119,7 +120,7 @@ def _warnings(found: Configuration, environment: str | None) -> Iterator[str]:
 
 
 def _tried(configurations: list[Configuration]) -> list[ConnectivityResult]:
-    """What each of them names, once."""
+    """Test each distinct combination of database and backend once."""
     from tasker.app.configured import configured
     from tasker.services.configuration.connectivity import connectivity
 

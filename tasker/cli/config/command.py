@@ -1,4 +1,4 @@
-"""`tasker config`: make, check, show and explain the configuration. Needs no database."""
+"""`tasker config`: generate, check, show and explain the configuration. Needs no database."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tasker.settings.problems import SettingProblem
 
 
 def complete_key(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The parameters that begin so; while there are many, the tables of the next level."""
+    """Complete the prefix of a parameter; with many matches, only to the tables of the next level."""
     found = [path for path in by_path() if path.startswith(incomplete)]
     if len(found) > 40:
         depth = incomplete.count(".") + 1
@@ -55,7 +55,7 @@ KEY = click.argument("key", required=False, shell_complete=complete_key)
 
 @click.group(cls=GuessingGroup)
 def config() -> None:
-    """Make, check, show and explain the configuration."""
+    """Generate, check, show and explain the configuration."""
 
 
 config.add_command(init)
@@ -73,7 +73,7 @@ def generate_command(
 ) -> None:
     """Write the merged file that a process reads (TASKER_CONFIG_PATH).
 
-    ${...} placeholders stay as they are, so the file holds no secret and may be committed.
+    ${...} placeholders are not replaced, so the file holds no secret and may be committed.
     """
     name, folder = environment_of(environment), source_dir or SOURCE_DIR
     text = generate(context, name, folder, os.environ, datetime.now(UTC))
@@ -101,7 +101,7 @@ def show(
     file: Path | None,
     form: str,
 ) -> None:
-    """Print the values in effect, of KEY or of everything, defaults included. Secrets are left out."""
+    """Print the values in effect, of KEY or of everything, including defaults. Secrets are redacted."""
     found = chosen(context, environment, source_dir, file)
     tables_of_backends = tuple(f"{BACKENDS}.{name}" for name in found.backends)
     known = key if key in tables_of_backends or not key else _known(key)
@@ -127,7 +127,7 @@ def explain(
     file: Path | None,
     form: str,
 ) -> None:
-    """Tell what KEY means, what it may be, what it is, and which file or variable says so."""
+    """Explain KEY: its meaning, its allowed values, its current value, and the file or variable that sets it."""
     path = _known(key or parameter or "")
     found, problem = _chosen_or_none(path, context, environment, source_dir, file)
     explained = view.explained(path, found, problem, elsewhere(context, found) if found else {})
@@ -143,7 +143,7 @@ def explain(
 def diff(one: str, other: str, context: str, source_dir: Path, form: str) -> None:
     """Compare two environments or merged files, value by value.
 
-    Exit code 1 when they differ, 2 when one of them cannot be read or has problems.
+    Exit code 1 if they differ, 2 if one of them cannot be read or is invalid.
     """
     try:
         left, right = (_named(name, context, source_dir) for name in (one, other))
@@ -175,9 +175,10 @@ def docs(output: Path | None) -> None:
 def _chosen_or_none(
     path: str, context: str | None, environment: str | None, source_dir: Path | None, file: Path | None
 ) -> tuple[Configuration | None, SettingProblem | None]:
-    """The configuration, with its warnings told, and the problem of `path`; None, and why, when there is none.
+    """Return the configuration and the problem of `path`; print warnings and problems elsewhere to stderr.
 
-    Problems elsewhere are told and hide nothing: they are not what was asked for.
+    The configuration is None, with the reason printed, if it cannot be read. Problems of other parameters are only
+    mentioned.
     """
     problem = None
     try:
@@ -202,7 +203,7 @@ def _named(name: str, context: str, source_dir: Path) -> Configuration:
 
 
 def _known(key: str) -> str:
-    """The path of a parameter or table. Raises `UsageError` with what it could have been."""
+    """Return the path of a parameter or table. Raises `UsageError` with similar names."""
     if key in by_path() or key in tables():
         return key
     if not key:

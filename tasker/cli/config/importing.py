@@ -1,4 +1,4 @@
-"""`tasker config import`: a file of another system of this kind, with warnings where that has no meaning here."""
+"""`tasker config import`: import of a tasker-core configuration, with a warning for each unsupported setting."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tasker.settings.toml_text import toml_text
 )
 @FORMAT
 def import_file(file: Path, context: str, environment: str, output: Path | None, form: str) -> None:
-    """Take a configuration of tasker-core: write what counts here, and say of each other setting why it does not.
+    """Import a configuration of tasker-core: write the supported settings, and explain each setting that is left out.
 
-    Placeholders such as ${DATABASE_URL} stay as they are. The reference lists every key without meaning, and why.
+    Placeholders such as ${DATABASE_URL} are not replaced. The reference lists every unsupported key and the reason.
 
     \b
     Example:
-      tasker config import old/orchestration-production.toml --output config/orchestration-production.toml
+         tasker config import old/orchestration-production.toml --output config/orchestration-production.toml
     """
     if output and output.exists():
         raise UsageError(f"{output} exists", hint="choose another --output: nothing is overwritten")

@@ -1,4 +1,4 @@
-"""`tasker config init`: the files to begin with."""
+"""`tasker config init`: initial configuration files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tasker.settings.substitution import variables_in
 @click.option("--source-dir", type=FOLDER, default=SOURCE_DIR, show_default=True, help="Where to write them.")
 @FORMAT
 def init(source_dir: Path, form: str) -> None:
-    """Write commented files to begin with: base, and what differs in development, test and production.
+    """Write commented configuration files: a base, and the differences of development, test and production.
 
-    Nothing is ever overwritten.
+    Existing files are never overwritten.
     """
     written = [str(file) for file in write_configuration(source_dir)]
     print_as(
@@ -45,7 +45,7 @@ def _next(source_dir: Path) -> str:
 
 
 def _variables(source_dir: Path) -> str:
-    """Further variables that production's files need."""
+    """Return lines for the other variables that the production files require."""
     texts = [file.read_text("utf-8") for file in (source_dir / "environments" / "production").glob("*.toml")]
     names = {name for text in texts for line in text.splitlines() for name, default in _needed(line) if default is None}
     return "".join(f"\n                            {name}=..." for name in sorted(names - {"DATABASE_URL"}))

@@ -1,4 +1,4 @@
-"""What the commands of `tasker config` share: their options, and which configuration these choose."""
+"""Shared options of `tasker config`, and the configuration that they select."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def context_option(default: str | None) -> Callable[[Any], Any]:
-    """Adds `--context`."""
+    """Add `--context`."""
     words = "`complete` is one process that does everything."
     return click.option("--context", type=click.Choice(CONTEXTS), default=default, show_default=True, help=words)
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--environment` and `--source-dir`."""
+    """Add `--environment` and `--source-dir`."""
     environment = click.option(
         "--environment",
         metavar="NAME",
@@ -48,30 +48,30 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def said_environment(given: str | None) -> str | None:
-    """The environment of the command line or of TASKER_ENV."""
+    """Return the environment of the command line or of TASKER_ENV, or None."""
     return given or os.environ.get(ENVIRONMENT_VARIABLE) or None
 
 
 def environment_of(given: str | None) -> str:
-    """The same, `development` when nobody says it."""
+    """Return the environment of the command line or of TASKER_ENV; `development` by default."""
     return said_environment(given) or ENVIRONMENT
 
 
 def names_a_file(environment: str | None, source_dir: Path | None) -> bool:
-    """True when the variables of the environment say what a process reads here, and no option says otherwise."""
+    """Return whether the process would read the file named by a variable: no option selects something else."""
     return not (environment or source_dir) and any(os.environ.get(name) for name in (PATH_VARIABLE, ROOT_VARIABLE))
 
 
 def made_for_context(layers: Iterable[ConfigurationLayer]) -> str | None:
-    """The context that the header of a generated file names; None when none does."""
+    """Return the context in the header of a generated file, or None without such a header."""
     told = (contexts_of(layer.text).get("Context") for layer in layers)
     return next((each for each in told if each in CONTEXTS), None)
 
 
 def elsewhere(context: str | None, found: Configuration) -> dict[str, Any]:
-    """By path, what a worker or an orchestrator would use in place of what a single process uses.
+    """Return the settings, by path, whose value in a worker or an orchestrator differs from that of a single process.
 
-    Empty when `context` says which is meant, when the file does, and without files: then only a single process starts.
+    Empty if `context` or the file's header names a context, and without files: then only a single process starts.
     """
     files = [layer for layer in found.layers if layer.text]
     if context or not files or made_for_context(files):
@@ -84,9 +84,10 @@ def elsewhere(context: str | None, found: Configuration) -> dict[str, Any]:
 
 
 def chosen(context: str | None, environment: str | None, source_dir: Path | None, file: Path | None) -> Configuration:
-    """What is asked for; else what a process would read here; else what lies in the source folder; else defaults.
+    """Return the selected configuration; else the one a process would read; else the source folder's; else the
+    defaults.
 
-    `context` None is what a generated file was made for, else `complete`.
+    If `context` is None, the context in the header of a generated file applies, else `complete`.
     """
     name, asked = environment_of(environment), context
     context = context or "complete"

@@ -1,4 +1,4 @@
-"""How the commands of `tasker config` say things."""
+"""Output of the `tasker config` commands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ Result = Configuration | ConfigurationInvalid
 
 
 def as_text(results: Sequence[Result], files: Sequence[str] = (), tried: Sequence[ConnectivityResult] = ()) -> str:
-    """What `validate` found: every problem once, or the summaries and what was reached. `files` were read."""
+    """Render the result of `validate`: each problem once, or the summaries and the results of the connection test.
+
+    `files` are the files that were read.
+    """
     problems = _problems(results)
     origin = f" from {', '.join(files)}" if files else ""
     if problems:
@@ -43,7 +46,7 @@ def as_text(results: Sequence[Result], files: Sequence[str] = (), tried: Sequenc
 def as_json(
     results: Sequence[Result], warnings: Sequence[str] = (), tried: Sequence[ConnectivityResult] | None = None
 ) -> str:
-    """The same as one JSON object; `connectivity` only when it was tried."""
+    """Render the result of `validate` as a JSON object; `connectivity` is present only if it was tested."""
     problems = [problem.to_dict() for problem in _problems(results)]
     reached = {} if tried is None else {"connectivity": [asdict(each) for each in tried]}
     found = {"valid": not problems, "problems": problems, "warnings": list(warnings), **reached}
@@ -85,19 +88,19 @@ def _own_rows(found: Configuration) -> dict[str, str]:
 
 
 def within(others: Mapping[str, Any], key: str | None) -> dict[str, Any]:
-    """Those of a parameter or table, secrets replaced; all without a key."""
+    """Select the values of a parameter or table, or all if there is no key; secrets are redacted."""
     inside = {path: value for path, value in others.items() if not key or f"{path}.".startswith(f"{key}.")}
     return {path: REDACTED if is_secret(path.rpartition(".")[2], value) else value for path, value in inside.items()}
 
 
 def others_lines(others: Mapping[str, Any]) -> list[str]:
-    """What other kinds of process use, for a person."""
+    """Return a note with the values that other kinds of process use."""
     told = ", ".join(f"{path} = {toml_value(value)}" for path, value in others.items())
     return [f"Note: in a worker and an orchestrator {told}; name one: --context worker"] if told else []
 
 
 def shown(found: Configuration, key: str | None, form: str, others: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """The values in effect as TOML or JSON, secrets replaced. `others` are those of other kinds of process."""
+    """Render the values in effect as TOML or JSON, secrets redacted. `others` are values of other kinds of process."""
     values, hidden = redacted(found.values())
     if form == "json":
         part = _part(values, key) if key else values
@@ -123,9 +126,9 @@ def explained(
     problem: SettingProblem | None = None,
     others: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Everything about a parameter or a table; `value` and `set_by` only with a configuration.
+    """Return all facts about a parameter or a table; `value` and `set_by` only with a configuration.
 
-    Of a parameter with a problem that, in place of them. `others` are values that other kinds of process use.
+    For an invalid parameter the problem replaces them. `others` are values that other kinds of process use.
     """
     parameter = by_path().get(path)
     if parameter is None:
@@ -168,7 +171,7 @@ def _known(parameter: Parameter) -> dict[str, Any]:
 
 
 def explanation_text(facts: dict[str, Any]) -> str:
-    """The facts for a person."""
+    """Render the facts as text."""
     if "table" in facts and "parameters" in facts:
         rows = [f"  {path} = {toml_value(value)}" for path, value in facts["parameters"].items()]
         notes = others_lines(facts.get("other_processes", {}))
@@ -188,7 +191,7 @@ def _line(name: str, fact: Any) -> str:
 
 
 def difference(path: str, one: Any, other: Any) -> dict[str, Any]:
-    """A difference as plain data; of a secret only that there is one."""
+    """Return a difference as plain data; the values of a secret are redacted."""
     name = path.rpartition(".")[2]
     left, right = (_difference(name, value) for value in (one, other))
     return {"path": path, "one": left, "other": right}
@@ -201,7 +204,7 @@ def _difference(name: str, value: Any) -> str:
 
 
 def nearest(key: str) -> str:
-    """What somebody who wrote that key may have meant."""
+    """Return a hint for an unknown key: the reason why it is not supported, or similar keys."""
     if reason := covering(key, REFUSED):
         return reason
     known = accepted()

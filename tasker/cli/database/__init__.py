@@ -1,1 +1,1 @@
-"""`tasker db`: a module for each of its larger commands."""
+"""`tasker db`: one module per larger command."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=GuessingGroup)
 def db() -> None:
-    """Create and upgrade the database schema, check what is in it, delete what is old."""
+    """Create and upgrade the database schema, check its contents, delete old data."""
 
 
 db.add_command(index_inputs)
@@ -52,10 +52,10 @@ db.add_command(roles)
 @FORMAT
 @database_options
 def upgrade(database: DatabaseOption, form: str, wait: bool) -> None:
-    """Bring the database to this version's schema, creating it when it does not exist.
+    """Upgrade the database to the schema of this version, creating it if it does not exist.
 
-    Functions that a newer release wrote stay. Safe to repeat and to run from several places at once; changes everything
-    or nothing.
+    Functions written by a newer release are not replaced. Safe to repeat and to run concurrently; either everything is
+    changed or nothing.
     """
     chosen = known_configuration(database)
     with database_at(chosen, database.data_dir) as url:
@@ -68,7 +68,7 @@ def upgrade(database: DatabaseOption, form: str, wait: bool) -> None:
 @FORMAT
 @database_options
 def status(database: DatabaseOption, form: str) -> None:
-    """Compare the database with this version. Exit code 1 unless it is current, 2 when there is none."""
+    """Compare the database with this version. Exit code 1 unless it is current, 2 if there is none."""
     chosen = known_configuration(database)
     require_database(chosen.database_url, database.data_dir)
     with database_at(chosen, database.data_dir) as url:
@@ -86,11 +86,11 @@ def status(database: DatabaseOption, form: str) -> None:
 @FORMAT
 @database_options
 def check(database: DatabaseOption, form: str, repair: bool) -> None:
-    """Check the rows against the engine's promises, and messages and workers against the rows.
+    """Check the rows against the engine's invariants, and messages and workers against the rows.
 
-    For after a failover that lost commits, or a restored backup. Reads everything: run it seldom. Without --repair it
-    changes nothing; with it, it does what the next sweep of any process would do, and counts that in tasker.repairs.
-    What is left for sweeps is told as such. Exit code 1 when something is broken that nothing repairs.
+    Use it after a failover that lost commits, or after restoring a backup. It reads all rows: run it rarely. Without
+    --repair it changes nothing. With --repair it does what the next sweep of any process would do, and counts that in
+    tasker.repairs. Findings that sweeps repair are marked. Exit code 1 if something is broken that nothing repairs.
     """
 
     async def act(app: App) -> tuple[Counter[str] | None, list[CheckFinding]]:
@@ -125,7 +125,7 @@ def _upgraded(url: str, backend: str) -> Sequence[str]:
 
 
 def _scripts_of(backend: str) -> Sequence[tuple[str, str]]:
-    """The SQL that the backend brings along; none for one whose queues live elsewhere."""
+    """Return the SQL of the backend; empty for a backend whose queues are outside the database."""
     from tasker.contracts.messaging import TransactionalBackend
     from tasker.messaging.registry import load_backend
 

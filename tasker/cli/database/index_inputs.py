@@ -1,4 +1,4 @@
-"""`tasker db index-inputs`: find tasks by what they were given, however many there are."""
+"""`tasker db index-inputs`: index for searching tasks by their input."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from tasker.db.input_index import create_input_index, drop_input_index
 @FORMAT
 @database_options
 def index_inputs(database: DatabaseOption, form: str, drop: bool) -> None:
-    """Index what tasks were given, so that all are found by a field of their input, not only among the newest 20,000.
+    """Index task inputs, so that a search by an input field covers all tasks, not only the newest 20,000.
 
-    `tasker task list --field 'order.id = 7'` and the search of the web page use it. It is made beside running work, may
-    take minutes on a large database, and makes each submission a little dearer: by about the size of its input.
+    `tasker task list --field 'order.id = 7'` and the search of the web UI use it. The index is built concurrently with
+    running work, may take minutes on a large database, and adds a cost to each submission that grows with the size of
+    the input.
     """
     chosen = configured_for(database)
     require_database(chosen.database_url, database.data_dir)

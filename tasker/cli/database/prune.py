@@ -1,4 +1,4 @@
-"""`tasker db prune`: delete what has ended long ago."""
+"""`tasker db prune`: deletion of old finished tasks."""
 
 from __future__ import annotations
 
@@ -37,12 +37,11 @@ _COUNT = click.IntRange(1)
 @FORMAT
 @database_options
 def prune(database: DatabaseOption, form: str, dry_run: bool, **limits: float | str | None) -> None:
-    """Delete finished tasks with all that is theirs: steps, results, history, closed dead letters.
+    """Delete finished tasks with their data: steps, results, history, closed dead letters.
 
-    What ended within the last hour stays, and so does what a pending dead letter (see --pending-days) or a replay is
-    about. Templates stay.
-    Without a limit and a name those of [common.retention] count. Deletes in small transactions: what was cut off is
-    repeated.
+    Tasks that ended within the last hour are kept, and so are tasks with a pending dead letter (see --pending-days) or
+    in a replay. Templates are kept. Without a limit and a name the limits of [common.retention] apply. Tasks are
+    deleted in small transactions: after an interruption, run the command again.
     """
     rules, named = _rules(database, limits), cast("dict[str, str | None]", limits).get
 
@@ -54,7 +53,7 @@ def prune(database: DatabaseOption, form: str, dry_run: bool, **limits: float | 
 
 
 def _rules(database: DatabaseOption, limits: Mapping[str, float | str | None]) -> Sequence[RetentionRule]:
-    """What the options say; without any, what is configured."""
+    """Return the rule of the options, or the configured rules if no option is set."""
     from tasker.contracts.retention import RetentionRule
 
     rule = RetentionRule(**limits)  # type: ignore[arg-type]  # the options are named as its fields

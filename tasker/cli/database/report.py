@@ -1,4 +1,4 @@
-"""`tasker db report`: what takes room, and what takes time."""
+"""`tasker db report`: space and time used in the database."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @FORMAT
 @database_options
 def report(database: DatabaseOption, form: str) -> None:
-    """Show what takes room (each table, its dead rows, how much a task costs), and the statements that take most time.
+    """Show the space used (each table, its dead rows, the size of a task), and the statements that take most time.
 
-    Reads the server's statistics, which are some moments old, and no rows. Statements are known where the extension
-    pg_stat_statements counts them.
+    Reads the server's statistics, which are slightly delayed, and no rows. Statements need the extension
+    pg_stat_statements.
     """
 
     async def read(app: App) -> tuple[Sizes, CostlyStatements]:

@@ -1,4 +1,4 @@
-"""`tasker db roles`: who may do what in the database."""
+"""`tasker db roles`: database roles and their rights."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 @FORMAT
 @database_options
 def roles(database: DatabaseOption, form: str, prefix: str, dry_run: bool) -> None:
-    """Make a role for each kind of process, with the least rights each; safe to repeat.
+    """Create a role for each kind of process, with the least rights each; safe to repeat.
 
-    PREFIX_worker, PREFIX_orchestrator and PREFIX_api work, PREFIX_exporter reads numbers. Nobody logs in as one of
-    these: make users that are members (`create role w1 login password '...' in role tasker_worker`). Run it again after
-    each `tasker db upgrade`, as the owner of the schema.
+    PREFIX_worker, PREFIX_orchestrator and PREFIX_api are for processes, PREFIX_exporter only reads metrics. The roles
+    cannot log in: create users that are members (`create role w1 login password '...' in role tasker_worker`). Run it
+    again after each `tasker db upgrade`, as the owner of the schema.
     """
     chosen = configured_for(database)
     wanted = Roles(prefix, _of_backend(chosen))

@@ -1,1 +1,1 @@
-"""`tasker dlq`."""
+"""`tasker dlq`: dead letters."""

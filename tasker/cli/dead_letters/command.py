@@ -1,4 +1,4 @@
-"""`tasker dlq`: tasks that need a person."""
+"""`tasker dlq`: tasks that need an operator."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ METADATA = click.option("--metadata", metavar="JSON|@FILE|-", help="Anything wor
 
 @click.group(cls=GuessingGroup)
 def dlq() -> None:
-    """Tasks that need a person: they failed, or nothing moves them any more.
+    """List, retry and close dead letters: tasks that failed or that make no progress.
 
-    An entry is a record and moves no task: `tasker dlq retry` lets the task go on and closes
-    the entry. Or mend the task by `tasker task step`, then close the entry.
+    An entry is only a record. `tasker dlq retry` resets the failed steps and closes the entry. Or repair the task with
+    `tasker task step`, then close the entry.
     """
 
 
@@ -66,12 +66,12 @@ def dlq() -> None:
 @FORMAT
 @fleet_options
 def list_(form: str, place: FleetTarget, **which: Any) -> None:
-    """List entries, the newest first.
+    """List entries, newest first.
 
     \b
     Examples:
-      tasker dlq list --status pending
-      tasker dlq list --namespace payments --format json
+         tasker dlq list --status pending
+         tasker dlq list --namespace payments --format json
     """
 
     async def read(app: Fleet) -> Sequence[DeadLetter]:
@@ -88,7 +88,7 @@ def list_(form: str, place: FleetTarget, **which: Any) -> None:
 @FORMAT
 @fleet_options
 def show(uuid: str, show_sensitive: bool, form: str, place: FleetTarget) -> None:
-    """Show the newest entry of a task, or one entry, with what the task was doing."""
+    """Show the newest entry of a task, or one entry, with a snapshot of the task."""
 
     async def read(app: Fleet) -> DeadLetter:
         entry = await found_entry(app, uuid)
@@ -115,7 +115,7 @@ def stats(form: str, place: FleetTarget) -> None:
 @FORMAT
 @fleet_options
 def queue(limit: int, form: str, place: FleetTarget) -> None:
-    """Show what to look at next: pending entries, the most urgent first."""
+    """Show the pending entries, the most urgent first."""
     print_as(
         form, run_on_fleet(place, lambda app: app.dead_letters.queue(limit=limit)), _to_the_screen(text.queue_text)
     )
@@ -126,7 +126,7 @@ def queue(limit: int, form: str, place: FleetTarget) -> None:
 @FORMAT
 @fleet_options
 def staleness(limit: int, form: str, place: FleetTarget) -> None:
-    """Show open tasks that are near the limit after which they are stale, or beyond it."""
+    """Show open tasks that are close to the staleness limit or beyond it."""
     print_as(form, run_on_fleet(place, lambda app: app.dead_letters.staleness(limit=limit)), text.staleness_text)
 
 
@@ -135,7 +135,7 @@ def staleness(limit: int, form: str, place: FleetTarget) -> None:
 @FORMAT
 @fleet_options
 def groups(limit: int, form: str, place: FleetTarget) -> None:
-    """Group pending entries by what failed: exception, place, and message without what varies in it."""
+    """Group pending entries by failure: exception, location, and message without its variable parts."""
     print_as(form, run_on_fleet(place, lambda app: app.dead_letters.groups(limit=limit)), text.groups_text)
 
 
@@ -147,7 +147,7 @@ def groups(limit: int, form: str, place: FleetTarget) -> None:
 @FORMAT
 @fleet_options
 def open_(task_uuid: str, notes: str | None, reason: str, metadata: str | None, form: str, place: FleetTarget) -> None:
-    """Put a task on the list by hand. The task itself goes on."""
+    """Create an entry for a task. The task itself continues."""
 
     async def act(app: Fleet) -> DeadLetter:
         task = await find_task(app.tasks, task_uuid)
@@ -174,12 +174,12 @@ def update(
     form: str,
     place: FleetTarget,
 ) -> None:
-    """Keep what was found, and close an entry, or the newest one of a task. The task stays as it is.
+    """Add notes to an entry, or to the newest one of a task, or close it. The task is not changed.
 
     \b
     Examples:
-      tasker dlq update ENTRY --notes "waiting for the provider"
-      tasker dlq update ENTRY --status manually_resolved --notes "order corrected, step reset"
+         tasker dlq update ENTRY --notes "waiting for the provider"
+         tasker dlq update ENTRY --status manually_resolved --notes "order corrected, step reset"
     """
     who = by or (actor() if status not in (None, "pending") else None)
     more = {"status": status, "notes": notes, "by": who, "metadata": _object(metadata)}

@@ -1,4 +1,4 @@
-"""Which entry is meant, by its own identifier or by its task's."""
+"""Lookup of an entry by its own identifier or by its task's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def found_entry(app: Fleet, uuid: str) -> DeadLetter:
-    """The entry, or the newest one of that task. Raises `DeadLetterNotFound`, `UsageError`."""
+    """Return the entry, or the newest one of that task. Raises `DeadLetterNotFound`, `UsageError`."""
     from tasker.errors import DeadLetterNotFound, TaskNotFound
 
     try:

@@ -1,4 +1,4 @@
-"""`tasker dlq replay` and `tasker dlq replays`: failed steps of a whole group run again, paced."""
+"""`tasker dlq replay` and `tasker dlq replays`: rate-limited replay of the failed steps of a group of tasks."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?:/(?P<unit>s|m|h))?")
 _SECONDS = {"s": 1, None: 1, "m": 60, "h": 3600}
 LONGEST_PAUSE = 1.0
-"""Seconds between two turns of a replay that is followed."""
+"""Maximum pause in seconds between two batches of a replay that is followed."""
 
 
 def rate(ctx: click.Context, param: click.Parameter, text: str) -> float:
-    """Tasks per second, from `10/s`, `30/m`, `100/h` or a number."""
+    """Parse a rate in tasks per second: `10/s`, `30/m`, `100/h` or a number."""
     from tasker.services.dead_letters.replays import RATES
 
     found = _RATE.fullmatch(text)
@@ -63,17 +63,17 @@ def rate(ctx: click.Context, param: click.Parameter, text: str) -> float:
 def replay(
     everything: bool, rate: float, note: str, dry_run: bool, detach: bool, form: str, place: FleetTarget, **which: Any
 ) -> None:
-    """Let the failed steps of many tasks run again, through the ordinary queues, so many tasks per second.
+    """Replay the failed steps of many tasks, through the ordinary queues, at a rate of tasks per second.
 
-    Says first what it will do. Each task's entry is closed when its steps are reset; one that fails again gets another.
-    Ctrl-C leaves the replay running: whoever sweeps (workers, orchestrators) goes on with it; `tasker dlq replays`
-    pauses, resumes and cancels. A step that was lost and may run only once is left alone.
+    The plan is printed first. The entry of a task is closed when its steps are reset; a task that fails again gets a
+    new one. Ctrl-C does not stop the replay: workers and orchestrators continue it in their sweeps. `tasker dlq
+    replays` pauses, resumes and cancels it. A lost step that may run only once is skipped.
 
     \b
     Examples:
-      tasker dlq groups
-      tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --dry-run
-      tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --rate 5/s --note "the provider is back"
+         tasker dlq groups
+         tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --dry-run
+         tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --rate 5/s --note "the provider is back"
     """
     from tasker.services.dead_letters.replays import FailureSelection
 
@@ -103,7 +103,7 @@ def _say(form: str, text: str) -> None:
 
 def _follower(app: Fleet, form: str) -> Any:
     async def follow(replay_uuid: str) -> Replay:
-        """Go on with it until it ends or is paused."""
+        """Advance the replay until it ends or is paused."""
         told = -1
         while (found := await app.replays.get(replay_uuid)).state == "running":
             if found.replayed + found.skipped != told:
@@ -138,7 +138,7 @@ def _end_text(done: Any) -> str:
 @fleet_options
 @click.pass_context
 def replays(ctx: click.Context, form: str, place: FleetTarget) -> None:
-    """List replays, the newest first; pause, resume, follow or cancel one."""
+    """List replays, newest first; pause, resume, follow or cancel one."""
     if ctx.invoked_subcommand is None:
         print_as(form, run_on_fleet(place, lambda app: app.replays.list()), _list_text)
 
@@ -182,5 +182,5 @@ _steering("cancel", "cancelled", "End it; what was replayed stays so.")
 @FORMAT
 @fleet_options
 def follow(replay_uuid: str, form: str, place: FleetTarget) -> None:
-    """Go on with it here until it has ended or is paused."""
+    """Advance a replay from here until it has ended or is paused."""
     print_as(form, run_on_fleet(place, lambda app: _follower(app, form)(replay_uuid)), _end_text)

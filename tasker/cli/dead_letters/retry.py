@@ -1,4 +1,4 @@
-"""`tasker dlq retry`: everything that failed runs again, and the entry is closed."""
+"""`tasker dlq retry`: reset of the failed steps of a task that closes its entry."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 @FORMAT
 @fleet_options
 def retry(entry: str, reason: str, form: str, place: FleetTarget) -> None:
-    """Let all failed steps of its task run again, and close the entry, or the newest one of a task: all or none.
+    """Reset all failed steps of the entry's task and close the entry (or the newest one of a task), all or none.
 
-    As `tasker task retry`, with which the entry would stay pending. If the task fails again it gets another entry.
-    Where nothing runs again the entry stays as it is.
+    `tasker task retry` does the same but leaves the entry pending. If the task fails again it gets a new entry. If no
+    step can run again, the entry stays open.
 
     \b
     Example:
-      tasker dlq retry 0199c1f4-8a52 --reason "the provider is back"
+         tasker dlq retry 0199c1f4-8a52 --reason "the provider is back"
 
     \b
     Exit codes:
-      0  failed steps run again, or none had failed
-      1  nothing runs again: every failed step was left alone, or the task was cancelled
+         0  failed steps run again, or none had failed
+         1  nothing runs again: every failed step was left alone, or the task was cancelled
     """
 
     async def act(app: Fleet) -> dict[str, Any]:

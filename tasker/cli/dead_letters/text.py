@@ -1,4 +1,4 @@
-"""Dead letters as text."""
+"""Text output of dead letters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def list_text(found: Sequence[DeadLetter], width: int | None = None) -> str:
-    """Entries, a line each."""
+    """Render entries, one per line."""
     if not found:
         return "no dead letters"
     headings = ("ENTRY", "TASK", "TEMPLATE", "REASON", "STATUS", "SINCE", "TASK IS NOW")
@@ -31,10 +31,9 @@ def list_text(found: Sequence[DeadLetter], width: int | None = None) -> str:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None, spared: Sequence[str]) -> str:
-    """The table, whole where that fits in `width` columns; None: always.
+    """Render the table in full if it fits in `width` columns, or if `width` is None.
 
-    Else without the columns that are to be `spared`, and with the beginnings of the tasks' identifiers, which every
-    command takes.
+    Otherwise omit the columns in `spared` and shorten the task identifiers; commands accept their prefixes.
     """
     whole = table(headings, rows)
     if width is None or max(len(line) for line in click.unstyle(whole).splitlines()) <= width:
@@ -55,12 +54,12 @@ def _standing(each: DeadLetter) -> tuple[str, str, str, str]:
 
 
 def entry_text(entry: DeadLetter) -> str:
-    """All that is known of one."""
+    """Render all details of an entry."""
     return "\n".join([changed_text(entry), *_objects(snapshot=entry.task_snapshot)])
 
 
 def changed_text(entry: DeadLetter) -> str:
-    """How it stands, without what the task was doing."""
+    """Render the state of an entry, without the snapshot of the task."""
     lines = [
         f"entry {entry.dlq_entry_uuid}: {entry.dlq_reason}, {entry.resolution_status}",
         f"task {entry.task_uuid}, which was {entry.original_state} and is {entry.current_state or 'deleted'}",
@@ -84,7 +83,7 @@ def _objects(**named: Any) -> list[str]:
 
 
 def stats_text(found: Sequence[ReasonStats]) -> str:
-    """Counts, a line for each reason."""
+    """Render the counts, one line per reason."""
     if not found:
         return "no dead letters"
     headings = (
@@ -108,7 +107,7 @@ def _stats_row(each: ReasonStats) -> tuple[str, ...]:
 
 
 def queue_text(found: Sequence[QueuedInvestigation], width: int | None = None) -> str:
-    """Pending entries, a line each."""
+    """Render pending entries, one per line."""
     if not found:
         return "nothing to investigate"
     rows = [
@@ -128,7 +127,7 @@ def queue_text(found: Sequence[QueuedInvestigation], width: int | None = None) -
 
 
 def staleness_text(found: Sequence[TaskHealth]) -> str:
-    """Open tasks, a line each."""
+    """Render open tasks, one per line."""
     if not found:
         return "no task is open"
     rows = [
@@ -147,7 +146,7 @@ def staleness_text(found: Sequence[TaskHealth]) -> str:
 
 
 def groups_text(found: Sequence[FailureGroup]) -> str:
-    """Groups of failures, a line each."""
+    """Render groups of failures, one per line."""
     if not found:
         return "no pending entry has a failure"
     rows = [

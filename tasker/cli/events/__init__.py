@@ -1,1 +1,1 @@
-"""`tasker events`."""
+"""`tasker events`: domain events."""

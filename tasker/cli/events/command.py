@@ -1,4 +1,4 @@
-"""`tasker events`: what steps have published."""
+"""`tasker events`: the domain events that steps publish."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ POSITION = click.IntRange(0, MAX_POSITION)
 
 @click.group(cls=GuessingGroup)
 def events() -> None:
-    """Read what steps have published under `publishes_events`, once or as it comes."""
+    """Read the events that steps published under `publishes_events`, once or as they arrive."""
 
 
 def _since(ctx: click.Context, param: click.Parameter, given: str | None) -> datetime | None:
@@ -37,7 +37,7 @@ def _since(ctx: click.Context, param: click.Parameter, given: str | None) -> dat
 
 
 def _filters(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that say which events are meant."""
+    """Add the options that filter events."""
     options = (
         click.option("--name", "names", multiple=True, metavar="PATTERN", help="Such as payment.*; repeatable."),
         click.option("--namespace", metavar="NAME", help="Only of this namespace."),
@@ -61,12 +61,12 @@ _SINCE = click.option("--since", metavar="WHEN", callback=_since, help="Only lat
 @FORMAT
 @fleet_options
 def list_(form: str, place: FleetTarget, after: int | None, withheld: bool, limit: int, **which: Any) -> None:
-    """List events, in their order: the last ones, or those behind a position.
+    """List events in order: the newest ones, or those after a position.
 
     \b
     Examples:
-      tasker events list --name 'payment.*' --since 1h
-      tasker events list --withheld
+         tasker events list --name 'payment.*' --since 1h
+         tasker events list --withheld
     """
 
     async def read(app: Fleet) -> Any:
@@ -88,14 +88,15 @@ def list_(form: str, place: FleetTarget, after: int | None, withheld: bool, limi
 def tail(
     form: str, place: FleetTarget, after: int | None, subscriber: str | None, from_now: bool, **which: Any
 ) -> None:
-    """Print events as they come, a line each, until interrupted.
+    """Print events as they arrive, one per line, until interrupted.
 
-    With --subscriber an event counts as read once its line is written; what was not comes again.
+    With --subscriber an event counts as read once its line is written; after an interruption, unread events are
+    delivered again.
 
     \b
     Examples:
-      tasker events tail --name 'payment.*'
-      tasker events tail --subscriber billing --format json | ./book-payments
+         tasker events tail --name 'payment.*'
+         tasker events tail --subscriber billing --format json | ./book-payments
     """
     from tasker.errors import UsageError
 
@@ -122,7 +123,7 @@ def tail(
 @FORMAT
 @fleet_options
 def subscribers(form: str, place: FleetTarget) -> None:
-    """Show how far each subscriber has come."""
+    """Show the position of each subscriber."""
     print_as(form, run_on_fleet(place, lambda app: app.domain_events.subscribers()), text.subscribers_text)
 
 
@@ -133,12 +134,12 @@ def subscribers(form: str, place: FleetTarget) -> None:
 @FORMAT
 @fleet_options
 def replay(subscriber: str, after: int | None, since: datetime | None, form: str, place: FleetTarget) -> None:
-    """Let a subscriber read events again. Their ids are the same as before.
+    """Replay events to a subscriber. Their ids stay the same.
 
     \b
     Examples:
-      tasker events replay billing --since 2h
-      tasker events replay billing --after 1200
+         tasker events replay billing --since 2h
+         tasker events replay billing --after 1200
     """
 
     async def act(app: Fleet) -> Any:

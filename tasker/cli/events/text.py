@@ -1,4 +1,4 @@
-"""Events for people."""
+"""Text output of domain events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def list_text(events: Sequence[PublishedEvent]) -> str:
-    """A table of events, or why there is none."""
+    """Render a table of events, or the reason why there is none."""
     if not events:
         return "no such event: steps publish what their templates declare under publishes_events"
     rows = [
@@ -31,13 +31,11 @@ def list_text(events: Sequence[PublishedEvent]) -> str:
 
 
 def line(event: PublishedEvent) -> str:
-    """One event."""
     where = f"{event.metadata['namespace']} {event.metadata['task_uuid']} {event.metadata['step_name']}"
     return f"{event.position}  {event.time[:19].replace('T', ' ')}  {event.event_name}  {where}  {_compact(event)}"
 
 
 def subscribers_text(found: Sequence[SubscriberStatus]) -> str:
-    """A table of subscribers."""
     if not found:
         return "no subscriber: tasker events tail --subscriber NAME, or App.domain_events.subscribe, makes one"
     return table(("subscriber", "position", "behind", "reading", "missed some", "put aside"), list(map(_row, found)))
@@ -51,7 +49,7 @@ def _row(found: SubscriberStatus) -> tuple[str, ...]:
 
 
 def rewound_text(done: RewindResult) -> str:
-    """What a subscriber reads again."""
+    """Render the range of events that a subscriber reads again."""
     return f"{done.name} reads again behind position {done.to}: {done.events:,} events (it stood at {done.from_})"
 
 

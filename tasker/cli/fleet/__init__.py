@@ -1,1 +1,1 @@
-"""Commands about the fleet as a whole: how it does, what it must not start, its messaging provider."""
+"""Commands about the whole fleet: health, pauses, messaging backend."""

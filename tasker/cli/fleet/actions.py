@@ -1,4 +1,4 @@
-"""`tasker actions`: who did what by hand."""
+"""`tasker actions`: the audit log of operator actions."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM", "NOT DONE
 @FORMAT
 @fleet_options
 def actions(actor: str | None, since: datetime | None, limit: int, form: str, place: FleetTarget) -> None:
-    """Show who did what by hand, over HTTP and by commands on the database, the newest first.
+    """List operator actions, made over HTTP or by commands on the database, newest first.
 
-    The status is that of the answer over HTTP, and the exit code of a command; - where that is not known. What is done
-    has its row in the same transaction, what was refused one with the reason.
+    The status is the response status of an HTTP request, or the exit code of a command; - if unknown. An action is
+    recorded in the same transaction as its effect; a refused one is recorded with the reason.
 
     \b
     Examples:
-      tasker actions --since 2h
-      tasker actions --actor ada --format json
+         tasker actions --since 2h
+         tasker actions --actor ada --format json
     """
     found = run_on_fleet(place, lambda app: app.operator_log.list(actor=actor, since=since, limit=limit))
     print_as(form, found, _text)

@@ -1,4 +1,4 @@
-"""`tasker analytics`: how tasks have gone lately, and what was slow."""
+"""`tasker analytics`: recent statistics of tasks, and bottlenecks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=GuessingGroup)
 def analytics() -> None:
-    """How tasks have gone lately, and what was slow; of at most the newest 20,000 tasks."""
+    """Show recent statistics of tasks and bottlenecks, based on at most the newest 20,000 tasks."""
 
 
 @analytics.command()
@@ -44,7 +44,7 @@ def performance(hours: int, form: str, place: FleetTarget) -> None:
 @FORMAT
 @fleet_options
 def bottlenecks(form: str, place: FleetTarget, **which: int) -> None:
-    """Show the slowest steps and templates, and what to do about them."""
+    """Show the slowest steps and templates, with recommendations."""
     found = run_on_fleet(place, lambda app: app.analytics.bottlenecks(**which))
     print_as(form, found, _bottlenecks)
 
@@ -54,11 +54,11 @@ def bottlenecks(form: str, place: FleetTarget, **which: int) -> None:
 @FORMAT
 @fleet_options
 def versions(template: str, form: str, place: FleetTarget) -> None:
-    """Show how each version of a template has done, of its newest 1,000 tasks that ended well and as many others.
+    """Compare the versions of a template, by up to 1,000 of its newest completed tasks and as many others each.
 
     \b
     Example:
-      tasker analytics versions shop/checkout
+         tasker analytics versions shop/checkout
     """
     from tasker.services.authoring.targets import registered_name
 
@@ -108,11 +108,11 @@ def versions(template: str, form: str, place: FleetTarget) -> None:
 @FORMAT
 @fleet_options
 def recommend(form: str, place: FleetTarget, **settings: Any) -> None:
-    """Show how many workers each namespace should have, by what waits there and how fast it goes.
+    """Recommend the number of workers of each namespace, from the number of waiting steps and the throughput.
 
     \b
     Example:
-      tasker analytics scaling --max-workers 20
+         tasker analytics scaling --max-workers 20
     """
     found = run_on_fleet(place, lambda app: app.analytics.scaling(ScalingSettings(**settings)))
     print_as(form, found, _scaling)

@@ -1,4 +1,4 @@
-"""`tasker broker`: the messaging provider beside the database's truth, and the move to another provider."""
+"""`tasker broker`: the messaging backend compared with the database, and migration to another backend."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ COLUMNS = ("QUEUE", "MESSAGES", "IN FLIGHT", "OLDEST", "CONSUMERS", "READERS", "
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """What a run of `tasker broker migrate` did. `action`: `would_send`, `sent` or `drained`.
+    """Result of `tasker broker migrate`. `action`: `would_send`, `sent` or `drained`.
 
-    `steps` are hints by namespace, `results` parked results, `still_on_it` processes, `removed` messages by queue.
+    `steps` counts messages by namespace, `results` parked results; `still_on_it` lists processes on the old backend;
+    `removed` counts messages by queue.
     """
 
     action: str
@@ -51,9 +52,9 @@ class Migrated:
 
 @click.group(cls=GuessingGroup)
 def broker() -> None:
-    """Look at the messaging provider, and move to another one.
+    """Inspect the messaging backend, and migrate to another one.
 
-    Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT), where there is one.
+    Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT), if there is one.
     """
 
 
@@ -63,21 +64,21 @@ def broker() -> None:
 @no_config_option
 @fleet_options
 def status(place: FleetTarget, no_config: bool, form: str, watch: bool) -> None:
-    """Show every queue: messages, in flight, the oldest, consumers, and how many there should be by the database.
+    """Show every queue: messages, in flight, age of the oldest, consumers, and the number expected by the database.
 
-    READERS are running processes that take messages from the queue. A dash is what the provider does not tell.
+    READERS are running processes that consume the queue. A dash is a value that the backend does not report.
 
     \b
     Examples:
-      tasker broker status
-      tasker broker status --backend rabbitmq --format json
+         tasker broker status
+         tasker broker status --backend rabbitmq --format json
     """
     asyncio.run(_follow(_reports(place, no_config), form, watch))
 
 
 @asynccontextmanager
 async def _reports(place: FleetTarget, no_config: bool) -> AsyncIterator[Callable[[], Awaitable[BrokerReport]]]:
-    """What makes a report, over connections that are kept."""
+    """Yield a function that makes a report, over connections that stay open."""
     if not isinstance(place, DatabaseTarget):
         if no_config:
             raise UsageError("--no-config is for a database; a server has its own configuration")
@@ -93,7 +94,9 @@ async def _reports(place: FleetTarget, no_config: bool) -> AsyncIterator[Callabl
 
 
 async def _follow(reports: Reports, form: str, watch: bool) -> None:
-    """Show it once, or until interrupted over one connection; what fails meanwhile is told, and tried again."""
+    """Show the report once, or repeatedly over one connection until interrupted; then errors are printed and
+    retried.
+    """
     async with reports as report:
         while True:
             try:
@@ -161,16 +164,16 @@ def _time() -> str:
 def migrate(
     database: DatabaseOption, no_config: bool, form: str, to: str, old: str | None, drain: bool, dry_run: bool
 ) -> None:
-    """Move to another messaging provider while tasks are in flight.
+    """Migrate to another messaging backend while tasks are in flight.
 
-    Without --drain every step that waits gets a message on the new provider, derived from the database; nothing is
-    taken from the old one. Then restart every process with the new backend, and run it again with --drain. Any part
-    may be repeated: messages are hints, the steps' rows decide who runs what.
+    Without --drain every waiting step gets a message on the new backend, derived from the database; the old one is not
+    changed. Then restart every process with the new backend, and run the command again with --drain. Every part may be
+    repeated: messages are only wake-ups, the rows of the steps decide which process runs them.
 
     \b
     Example:
-      tasker broker migrate --to rabbitmq
-      tasker broker migrate --to rabbitmq --drain
+         tasker broker migrate --to rabbitmq
+         tasker broker migrate --to rabbitmq --drain
     """
     if drain and dry_run:
         raise UsageError("--drain removes queues, and --dry-run removes nothing", hint="leave one of them out")

@@ -1,4 +1,4 @@
-"""`tasker doctor`: what is wrong with a fleet and its database."""
+"""`tasker doctor`: diagnosis of a fleet and its database."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ SOUND = {
 @FORMAT
 @fleet_options
 def doctor(form: str, place: FleetTarget) -> None:
-    """Look for what is wrong: releases, connections, settings, clocks, rows, queues. Changes nothing.
+    """Diagnose the fleet: releases, connections, settings, clocks, rows, queues. Changes nothing.
 
-    Every finding has its fix. A `!` mends by itself or is only to be known. The 20,000 oldest open tasks are read, of
-    the finished ones a sample; `tasker db check` reads everything.
+    Every finding has a remedy. A finding marked `!` is repaired automatically or is only for information. The check
+    reads the 20,000 oldest open tasks and a sample of the finished ones; `tasker db check` reads everything.
 
     \b
     Exit codes:
-      0  nothing is wrong
-      1  something is, or the database cannot be reached
+         0  nothing is wrong
+         1  something is, or the database cannot be reached
     """
     from tasker.services.fleet.doctor import to_dict
 

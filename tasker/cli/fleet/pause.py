@@ -1,4 +1,4 @@
-"""`tasker pause` and `tasker resume`: what must not start for now."""
+"""`tasker pause` and `tasker resume`: pauses of namespaces, templates, steps, tasks and queues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIST = "list"
 
 
 def _target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The ways to say what is meant, and why."""
+    """Add the options that name the target, and `--reason`."""
     for option in (
         click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the pause log."),
         click.option("--queue", metavar="NAME", help="One queue of the orchestration."),
@@ -39,20 +39,20 @@ def _target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @FORMAT
 @fleet_options
 def pause(namespace: str | None, reason: str, form: str, place: FleetTarget, **target: str | None) -> None:
-    """Let nothing more start in NAMESPACE, or of one template, step or task, until `tasker resume`.
+    """Pause NAMESPACE, or one template, step or task, until `tasker resume`.
 
-    What runs goes on and may end. What is or becomes ready is held, without using an attempt. `tasker pause list` shows
-    what is paused, by whom, why, and how many ready steps it holds.
+    Running steps continue. Steps that are or become ready wait, without using an attempt. `tasker pause list` shows
+    what is paused, by whom, why, and how many ready steps wait.
 
-    With --queue orchestrators take nothing from one of their queues (orchestration_step_results,
-    orchestration_task_requests, orchestration_task_finalizations, where the configuration says nothing else).
+    With --queue orchestrators stop consuming one of their queues (by default orchestration_step_results,
+    orchestration_task_requests, orchestration_task_finalizations).
 
     \b
     Examples:
-      tasker pause payments --reason "the provider is down"
-      tasker pause --template shop/order --reason "wrong price list"
-      tasker pause --queue orchestration_task_requests
-      tasker pause list
+         tasker pause payments --reason "the provider is down"
+         tasker pause --template shop/order --reason "wrong price list"
+         tasker pause --queue orchestration_task_requests
+         tasker pause list
     """
     if namespace == LIST and not any(target.values()):
         print_as(form, run_on_fleet(place, lambda app: app.pauses.list()), _list_text)
@@ -75,12 +75,12 @@ def _paused_text(done: dict[str, Any]) -> str:
 @FORMAT
 @fleet_options
 def resume(namespace: str | None, reason: str, form: str, place: FleetTarget, **target: str | None) -> None:
-    """End a pause: name what `tasker pause` was given.
+    """Resume a paused target, named as in `tasker pause`.
 
     \b
     Examples:
-      tasker resume payments
-      tasker resume --template shop/order
+         tasker resume payments
+         tasker resume --template shop/order
     """
 
     async def act(app: Fleet) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`tasker top`: how the fleet does, live."""
+"""`tasker top`: live overview of the fleet."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 @FORMAT
 @fleet_options
 def top(interval: float, once: bool, form: str, place: FleetTarget) -> None:
-    """Show queues, workers, open breakers and the slowest templates, until Ctrl-C.
+    """Show queues, workers, open circuit breakers and the slowest templates, until Ctrl-C.
 
-    Queues: what waits in them, what is held because they are full or paused, how many steps leave them each second.
-    Templates: tasks of the last hour, from submission to the end. With --format json it is one object on each line.
+    Queues: waiting steps, steps that do not start because their queue is full or paused, and steps that leave per
+    second. Templates: tasks of the last hour, from submission to the end. With --format json each line is one object.
 
     \b
     Examples:
-      tasker top
-      tasker top --once --format json
+         tasker top
+         tasker top --once --format json
     """
     run_on_fleet(place, lambda app: _follow(app, interval, once, form))
 

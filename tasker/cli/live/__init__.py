@@ -1,4 +1,4 @@
-"""Watching a task while it runs."""
+"""Live display of a running task."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ __all__ = ["Feed", "View", "view_on"]
 
 
 class View(Protocol):
-    """Shows a task's progress; `interval` is the pause in seconds between two looks."""
+    """Display of a task's progress; `interval` is the poll interval in seconds."""
 
     interval: float
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
-        """Show what the feed knows; `changed` are the steps that changed since the last look."""
+        """Show the state of the feed; `changed` are the steps that changed since the last poll."""
         ...
 
     def say(self, text: str) -> None:
-        """Tell the user something while the task runs."""
+        """Print a message while the task runs."""
         ...
 
     def close(self) -> None:
-        """Leave the screen as it is."""
+        """Stop updating and leave the last output on the screen."""
         ...
 
 
 def view_on(stream: TextIO, plan: Plan, advice: str = "Ctrl-C stops, the task can be resumed") -> View:
-    """A tree that moves on a terminal, with the advice below it; lines of text anywhere else."""
+    """Return a live tree with the advice below it on a terminal, lines of text otherwise."""
     if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         from tasker.cli.live.screen import Screen
 

@@ -1,4 +1,4 @@
-"""What is known about a running task, kept up to date by asking for what changed."""
+"""State of a running task, updated by polling for changes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from tasker.cli.place.fleet import TaskService
 
 OVERLAP = timedelta(seconds=5)
-"""A transaction may be committed after others that began later; what it changed is asked for once more."""
+"""A transaction may commit after others that began later, so recent changes are polled twice."""
 
 
 class Feed:
-    """The task and its steps as they were at the last `poll`; `waits` as of the last `explain`.
+    """State of a task and its steps as of the last `poll`, and the reasons for waiting as of the last `explain`.
 
-    `stopping`: who watches is who served the steps, and serves none any more. That is not told of each of them.
+    `stopping` is set when the watching process is the worker and is shutting down: its steps are then not reported as
+    unserved.
     """
 
     waits = WaitReasons()
@@ -35,7 +36,7 @@ class Feed:
         self._polled_at = 0.0
 
     async def poll(self) -> Sequence[StepProgress]:
-        """Ask the database; the steps that are not as they were."""
+        """Poll the database and return the steps that have changed."""
         since = self.task.at - OVERLAP if self.task else None
         self.task = await self._tasks.progress(self.task_uuid, since)
         self._polled_at = time.monotonic()
@@ -45,15 +46,15 @@ class Feed:
         return changed
 
     async def explain(self) -> None:
-        """Ask why steps wait that have waited for long; nothing is asked when there are none."""
+        """Query why steps have waited for long; no query is made if none has."""
         if self.task and not self.task.finished and not self.stopping:
             self.waits = await WaitReasons.of(self._tasks, self.task_uuid, list(self.steps.values()), self.now())
 
     def why(self, step: StepProgress) -> str:
-        """The sentence about a step that has waited for long; '' of others, and when the task has ended."""
+        """Return the reason why a step has waited for long; '' for other steps, and after the task has ended."""
         return "" if self.task is None or self.task.finished else self.waits.why(step, self.now())
 
     def now(self) -> datetime:
-        """The time by the database's clock."""
+        """Return the current time of the database's clock."""
         assert self.task is not None
         return self.task.at + timedelta(seconds=time.monotonic() - self._polled_at)

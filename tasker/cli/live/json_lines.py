@@ -1,4 +1,4 @@
-"""A line of JSON for each change of a step or of the task: for programs that follow a task."""
+"""View that writes one line of JSON for each change of a step or of the task, for programs that follow a task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TASK_FIELDS = ("status", "finished", "total", "done", "failed", "pauses", "at")
 
 
 class JsonLines:
-    """Writes to `write`, one object at a time; the last one is the task with `finished` true."""
+    """View that passes JSON objects to `write`; the last one is the task with `finished` true."""
 
     interval = 0.2
 
@@ -28,7 +28,7 @@ class JsonLines:
         self._news = WaitChanges()
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
-        """Write what is new: steps in the order of time, why some wait for long, and then the task."""
+        """Write the changes: steps in order of time, then reasons for long waits, then the task."""
         assert feed.task is not None
         for step in sorted(changed, key=lambda step: step.at):
             self._line(feed.task_uuid, "step", asdict(step))
@@ -40,11 +40,11 @@ class JsonLines:
             self._line(feed.task_uuid, "task", task)
 
     def say(self, text: str) -> None:
-        """Tell a person, not the program."""
+        """Print the message to stderr, so that stdout has only JSON."""
         print(text, file=sys.stderr)
 
     def close(self) -> None:
-        """Nothing: every line is written when it is known."""
+        """Do nothing: every line is written at once."""
 
     def _line(self, task_uuid: str, kind: str, fields: dict[str, Any]) -> None:
         row = {"kind": kind, "task_uuid": task_uuid, **fields}

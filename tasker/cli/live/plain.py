@@ -1,4 +1,4 @@
-"""A line for each change of a step: for logs, pipes and simple terminals."""
+"""View that writes one line of text for each change of a step, for logs, pipes and simple terminals."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from tasker.services.explain.explanation import Explained
 
 SILENT = frozenset({"pending", "enqueued", "enqueued_for_orchestration", "enqueued_as_error_for_orchestration"})
-"""States on the way to others, which would only be noise."""
+"""Transitional states that are not shown."""
 
 
 ITEMS_PAUSE = timedelta(seconds=5)
-"""Checkpoints and reports of one step are told no more often."""
+"""Minimum time between two lines about checkpoints and progress reports of one step."""
 
 
 class TextView:
-    """Writes to `write`, one line at a time."""
+    """View that passes lines of text to `write`."""
 
     interval = 0.2
 
@@ -49,7 +49,7 @@ class TextView:
         self._news = WaitChanges()
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
-        """Write what is new, in the order of time."""
+        """Write the changes in order of time."""
         for step in sorted(changed, key=lambda step: step.at):
             if (step.unserved or step.state not in SILENT) and _is_news(step, self._shown.get(step.name)):
                 self._shown[step.name] = step
@@ -59,7 +59,7 @@ class TextView:
             self._write(waiting_line(each, feed.now()))
 
     def _tell_pauses(self, feed: Feed) -> None:
-        """Those that hold the task, when they are others than before."""
+        """Write the pauses that stop the task, if they have changed."""
         assert feed.task is not None
         before, self._pauses = self._pauses, feed.task.pauses
         for pause in self._pauses:
@@ -73,11 +73,11 @@ class TextView:
         self._write(text)
 
     def close(self) -> None:
-        """Nothing: every line is written when it is known."""
+        """Do nothing: every line is written at once."""
 
 
 def _is_news(step: StepProgress, shown: StepProgress | None) -> bool:
-    """Another state or attempt; or more items, after a while."""
+    """Return whether the state or the attempt has changed, or progress is worth another line."""
     if shown is None or (shown.state, shown.attempts, shown.unserved) != (step.state, step.attempts, step.unserved):
         return True
     if step.reported is not None and shown.reported != step.reported:
@@ -86,7 +86,7 @@ def _is_news(step: StepProgress, shown: StepProgress | None) -> bool:
 
 
 def line(step: StepProgress) -> str:
-    """Time, step, state, attempt, and what else there is to say."""
+    """Render time, step, state, attempt and details."""
     attempt = attempt_text(step.state, step.attempts, step.max_attempts)
     details = [
         part
@@ -106,7 +106,7 @@ def line(step: StepProgress) -> str:
 
 
 def waiting_line(each: Explained, now: datetime) -> str:
-    """Time, the steps that have waited for long, and why."""
+    """Render time, the steps that have waited for long, and the reason."""
     names = names_text(folded_names(each.steps), limit=5)
     more = f" and {each.count - len(each.steps):,} more" if each.count > len(each.steps) else ""
     return f"{clock_time(now)}  {names}{more}: {click.style(each.sentence(), fg='yellow')}"

@@ -1,4 +1,4 @@
-"""The tree of a running task as rows of text: what the screen shows, without a screen."""
+"""Tree of a running task as rows of text, independent of a screen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tasker.contracts.plan import Plan
 
 ABSENT = "absent"
-"""Stands for the state of a step that does not exist, or not yet."""
+"""Placeholder state of a step that does not exist, or not yet."""
 
 RANKED = (*URGENCY, ABSENT)
 
@@ -35,9 +35,9 @@ BAR_WIDTH = 12
 
 @dataclass(frozen=True, slots=True)
 class LiveRow:
-    """One line: the lines of the tree and the name, the state, attempts, time, and a remark.
+    """One row: the lines of the tree and the name, the state, attempts, time, and a note.
 
-    `explained`: the remark is the sentence that says why it waits, and is not cut where there is room below.
+    `explained`: the note is the reason why the step waits, and is not cut if there is room for it below.
     """
 
     prefix: str
@@ -50,7 +50,7 @@ class LiveRow:
 
 
 class Tree:
-    """Rows for the steps of one plan."""
+    """Builder of the rows for the steps of one plan."""
 
     def __init__(self, plan: Plan) -> None:
         self._lines = list(tree_rows(plan))
@@ -65,9 +65,9 @@ class Tree:
         height: int,
         why: Callable[[StepProgress], str] = lambda step: "",
     ) -> list[LiveRow]:
-        """One row per step of the template, all instances of a batch worker in one; at most `height` rows.
+        """Return one row per step of the template, with all instances of a batch worker in one; at most `height` rows.
 
-        `why` is the sentence about a step that has waited for long.
+        `why` returns the reason why a step has waited for long.
         """
         instances: dict[str, list[StepProgress]] = {}
         for step in steps.values():
@@ -93,7 +93,7 @@ class Tree:
 
 
 def step_row(prefix: str, step: StepProgress, now: datetime, sentence: str = "") -> LiveRow:
-    """The row of one step; `sentence` says why it waits, if it does."""
+    """Return the row of one step; `sentence` is the reason why it waits, if it does."""
     attempt = attempt_text(step.state, step.attempts, step.max_attempts)
     if sentence:
         return LiveRow(prefix, step.name, step.state, attempt, time_of(step, now), sentence, explained=True)
@@ -109,7 +109,7 @@ def batch_row(
     now: datetime,
     why: Callable[[StepProgress], str] = lambda step: "",
 ) -> LiveRow:
-    """The row that stands for all instances of a batch worker, with a bar."""
+    """Return one row with a progress bar for all instances of a batch worker."""
     states = Counter(step.state for step in steps)
     done = states["complete"] + states["resolved_manually"]
     speaker = min(steps, key=lambda step: URGENCY.index(step.state))
@@ -127,13 +127,13 @@ def batch_row(
 
 
 def bar(done: int, total: int) -> str:
-    """How much is done, in blocks."""
+    """Render a progress bar."""
     full = BAR_WIDTH * done // total
     return "█" * full + "░" * (BAR_WIDTH - full)
 
 
 def time_of(step: StepProgress, now: datetime) -> str:
-    """How long it took or has taken; of a step that waits for a retry, how long until then."""
+    """Return the step's duration so far; for a step that waits for a retry, the time until then."""
     if step.state == "waiting_for_retry" and step.due_at is not None:
         return countdown((step.due_at - now).total_seconds())
     if step.state == "in_progress" and step.started_at is not None:
@@ -142,7 +142,7 @@ def time_of(step: StepProgress, now: datetime) -> str:
 
 
 def fitted(rows: Sequence[LiveRow], height: int) -> list[LiveRow]:
-    """The rows, or where they are too many the most urgent ones in their order and a count of the others."""
+    """Return the rows; if there are too many, the most urgent ones in their order and a count of the others."""
     if len(rows) <= height:
         return list(rows)
     ranked = sorted(range(len(rows)), key=lambda index: RANKED.index(rows[index].state))
@@ -161,7 +161,7 @@ def _items(steps: Sequence[StepProgress]) -> str:
 
 
 def _reported(step: StepProgress, now: datetime) -> str:
-    """What its handler says, with a bar where that is known."""
+    """Render the progress report of the handler, with a bar if it has a percentage."""
     report = step.reported
     if report is None:
         return ""

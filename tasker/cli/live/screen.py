@@ -1,4 +1,4 @@
-"""The live view on a terminal: the tree, redrawn in its place, and a line that sums it up."""
+"""Live view on a terminal: the tree, redrawn in place, and a summary line."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ TROUBLED = ("error", "waiting_for_retry")
 GAP = 2
 MIN_NAME = 12
 NOTE_KEPT = 14
-"""So many columns of the remarks are worth more than whole names."""
+"""Minimum number of columns for notes; long names are shortened to leave them."""
 
 OTHER_LINES = 3
 """Lines of the screen that the tree must leave free."""
 
 
 class Screen:
-    """Shows the tree on `stream`, which is a terminal, with the `advice` below it.
+    """View that draws the tree on the terminal `stream`, with the `advice` below it.
 
-    What handlers print meanwhile appears above it.
+    Output of handlers appears above the tree.
     """
 
     interval = 0.1
@@ -49,10 +49,10 @@ class Screen:
         self._advice = advice
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
-        """Draw the tree anew."""
+        """Redraw the tree."""
         assert feed.task is not None
         finished = feed.task.finished
-        # The last picture stays and may scroll; one that is redrawn must fit the screen.
+        # The last tree stays and may scroll; a redrawn one must fit the screen.
         pauses = pause_lines(feed.task.pauses)
         height = 10_000 if finished else max(3, self._console.height - OTHER_LINES - len(pauses))
         rows = self._tree.rows(feed.steps, feed.now(), finished=finished, height=height, why=feed.why)
@@ -68,19 +68,19 @@ class Screen:
         self._draw()
 
     def close(self) -> None:
-        """Leave the last tree on the screen and give the cursor back."""
+        """Leave the last tree on the screen and restore the cursor."""
         self._live.update(self._picture, refresh=self._live.is_started)
         self._live.stop()
 
     def _draw(self) -> None:
         text = f"{self._counts} · {self._advice}"
         self._live.start()
-        capture_prints()  # it has put something else in place of standard output
+        capture_prints()  # rich has replaced standard output
         self._live.update(Group(self._picture, Text(text, "dim", no_wrap=True, overflow="ellipsis")), refresh=True)
 
 
 def _elapsed(feed: Feed) -> str:
-    """How long the task has run, whenever somebody began to look; nothing at its end, which is told apart."""
+    """Return the time since the first step started; '' after the end, when the duration is shown elsewhere."""
     begun = [step.started_at for step in feed.steps.values() if step.started_at]
     if not begun or (feed.task is not None and feed.task.finished):
         return ""
@@ -88,21 +88,21 @@ def _elapsed(feed: Feed) -> str:
 
 
 def pause_lines(pauses: Sequence[Mapping[str, Any]]) -> list[Text]:
-    """What holds the task, and how it goes on: two lines for each pause."""
+    """Return two lines for each pause: the pause, and how to end it."""
     texts = [text for each in pauses for text in (held_by_pause(each), f"  to go on: {end_of_pause(each)}")]
     return [Text(text, "yellow", no_wrap=True, overflow="ellipsis") for text in texts]
 
 
 def picture(rows: Sequence[LiveRow], width: int, spare: int = 0) -> Group:
-    """The rows in columns that line up. Where there is little room the remark is cut first, then the names.
+    """Lay out the rows in aligned columns. If space is short the note is cut first, then the names.
 
-    Why a step failed or waits is not cut: it gets a line of its own, as long as `spare` lines are left.
+    The reason why a step failed or waits is not cut: it gets its own line, as long as `spare` lines are left.
     """
     states = [_state(row) for row in rows]
     attempt, time_ = (max(len(getattr(row, column)) for row in rows) for column in ("attempt", "time"))
     state = max(text.cell_len for text in states)
     others = state + attempt + time_ + 3 * GAP
-    # A row without a state is a remark of its own and may run into the other columns.
+    # A row without a state is only a note and may span the other columns.
     wanted = max((_name(row).cell_len for row in rows if row.state), default=0)
     note = min(NOTE_KEPT, max((cell_len(row.note) + GAP for row in rows if row.note), default=0))
     name = max(MIN_NAME, min(wanted, width - others - note))
@@ -128,7 +128,7 @@ def picture(rows: Sequence[LiveRow], width: int, spare: int = 0) -> Group:
 
 
 def _below(row: LiveRow, width: int, most: int) -> list[Text]:
-    """The remark of a row on lines of its own, at most so many."""
+    """Return the note of a row on at most `most` lines of its own."""
     margin = " " * (cell_len(row.prefix) + GAP)
     first, *rest = textwrap.wrap(row.note, max(NOTE_KEPT, width - len(margin))) if most > 1 else [row.note]
     found = [first, *rest[: most - 2], " ".join(rest[most - 2 :])] if len(rest) >= most else [first, *rest]

@@ -1,4 +1,4 @@
-"""Showing a task while something is waited for."""
+"""Display of a task while a command waits for it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from tasker.services.reports import TaskReport
 
 AWAY = (DatabaseError, ServerUnreachable, RequestTimeout)
-"""Errors that are waited out by whoever only looks."""
+"""Errors that a view tolerates by polling again."""
 EXPLAINING_SECONDS = 1.0
-"""How often it is asked why steps wait, at the most."""
+"""Minimum time between two queries for the reasons why steps wait."""
 BUSY_SHARE = 10
-"""The view waits this many times as long as its query took: watching must not slow down what is watched."""
+"""Minimum ratio of pause to query time, so that watching does not slow down the database."""
 
 
 @contextlib.asynccontextmanager
 async def show_while_waiting(feed: Feed, view: View) -> AsyncIterator[None]:
-    """Show the task as long as the block lasts, and at its end once more."""
+    """Show the task during the block, and once more at its end."""
     showing = [asyncio.create_task(_show(feed, view)), asyncio.create_task(_explain(feed))]
     try:
         yield
@@ -31,7 +31,7 @@ async def show_while_waiting(feed: Feed, view: View) -> AsyncIterator[None]:
         for task in showing:
             task.cancel()
         await asyncio.gather(*showing, return_exceptions=True)
-        with contextlib.suppress(*AWAY):  # the error that ended the wait is on its way
+        with contextlib.suppress(*AWAY):  # the error that ended the wait is raised anyway
             view.show(feed, await feed.poll())
         view.close()
 
@@ -39,7 +39,7 @@ async def show_while_waiting(feed: Feed, view: View) -> AsyncIterator[None]:
 async def first_of(
     waiting: Coroutine[Any, Any, TaskReport], asked: asyncio.Event, timeout: float | None
 ) -> TaskReport | str:
-    """What `waiting` returns; or `interrupted` or `timeout`, when one of these came first."""
+    """Return the result of `waiting`, or `interrupted` or `timeout` if that happens first."""
     end = asyncio.create_task(waiting)
     interrupted = asyncio.create_task(asked.wait())
     try:
@@ -71,7 +71,7 @@ async def _show(feed: Feed, view: View) -> None:
 
 
 def no_answer(error: Exception) -> str:
-    """That nobody answers for now."""
+    """Return the message that the database or server does not respond."""
     return f"the {_who(error)} does not answer, waiting for it"
 
 
@@ -80,10 +80,10 @@ def _who(error: Exception) -> str:
 
 
 async def _explain(feed: Feed) -> None:
-    """Beside the view, which must not wait for it."""
+    """Poll for the reasons in parallel with the view, which must not wait for them."""
     loop = asyncio.get_running_loop()
     while True:
         began = loop.time()
-        with contextlib.suppress(*AWAY):  # the view says that it does not answer
+        with contextlib.suppress(*AWAY):  # the view reports that the server does not respond
             await feed.explain()
         await asyncio.sleep(max(EXPLAINING_SECONDS, (loop.time() - began) * BUSY_SHARE))

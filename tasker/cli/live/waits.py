@@ -1,4 +1,4 @@
-"""Why steps of a task wait for long: what `tasker task explain` says of them, in a live view."""
+"""Reasons why steps wait for long, as in `tasker task explain`, for live views."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tasker.services.explain.explanation import Explained
 
 PATIENCE = timedelta(seconds=3)
-"""A step that has waited for so long is explained."""
+"""Waiting time after which a step is explained."""
 NAMED = 100
-"""So many steps with one reason are known by name; the others by that of their template's step."""
+"""Maximum number of steps per reason that are named; the others are matched by their template step."""
 OPEN: Final = frozenset(
     {
         "pending",
@@ -27,11 +27,11 @@ OPEN: Final = frozenset(
     }
 )
 SEEN: Final = frozenset({"waits", "running", "failed", "not_created", "unevaluated"})
-"""Reasons that a view shows without a sentence: the tree says what waits for what."""
+"""Reasons that a view does not print, because the tree shows them."""
 
 
 class WaitReasons:
-    """What is known of the steps that wait, and which of it was told."""
+    """Reasons why steps of a task wait."""
 
     def __init__(self, reasons: Sequence[Explained] = ()) -> None:
         self.reasons = reasons
@@ -40,14 +40,14 @@ class WaitReasons:
 
     @classmethod
     async def of(cls, tasks: TaskService, task_uuid: str, steps: Sequence[StepProgress], now: datetime) -> WaitReasons:
-        """Ask why, if one of the steps has waited for long. Raises as `Tasks.explain`."""
+        """Query the reasons if one of the steps has waited for long. Raises as `Tasks.explain`."""
         if not any(_has_waited(step, now) for step in steps):
             return cls()
         found = await tasks.explain(task_uuid, names=NAMED)
         return cls([each for each in found.reasons if each.reason not in SEEN and _is_old(each.since, now)])
 
     def why(self, step: StepProgress, now: datetime) -> str:
-        """The sentence about a step that has waited for long, else ''."""
+        """Return the reason why a step has waited for long, else ''."""
         if not _has_waited(step, now):
             return ""
         each = self._by_step.get(step.name) or self._by_template.get(step.template_step)
@@ -55,13 +55,15 @@ class WaitReasons:
 
 
 class WaitChanges:
-    """Which reasons are new to who reads line by line: each once for a step of the template."""
+    """Filter for line-by-line views that reports each reason once per template step."""
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
 
     def among(self, reasons: Sequence[Explained]) -> list[Explained]:
-        """Those that have not been told of one of their steps; what is no reason any more may be told again."""
+        """Return the reasons that are new for one of their steps; a reason that has disappeared may be reported
+        again.
+        """
         now = {name: each.reason for each in reversed(reasons) for name in each.of}
         found = [each for each in reasons if any(self._told.get(name) != each.reason == now[name] for name in each.of)]
         self._told = now

@@ -1,1 +1,1 @@
-"""Where a command finds its fleet: a database, or a server."""
+"""Target fleet of a command: a database or a server."""

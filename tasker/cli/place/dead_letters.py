@@ -1,4 +1,4 @@
-"""What commands ask of a fleet about dead letters."""
+"""Dead letter services that commands use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tasker.services.operators.steps import RetriedSteps
 
 
 class DeadLetterService(Protocol):
-    """As `tasker.services.dead_letters.entries.DeadLetters`."""
+    """Methods of `tasker.services.dead_letters.entries.DeadLetters`, documented there."""
 
     async def of_task(self, task_uuid: str) -> DeadLetter: ...
     async def entry(self, entry_uuid: str) -> DeadLetter: ...
@@ -58,7 +58,7 @@ class DeadLetterService(Protocol):
 
 
 class ReplayService(Protocol):
-    """As `tasker.services.dead_letters.replays.Replays`."""
+    """Methods of `tasker.services.dead_letters.replays.Replays`, documented there."""
 
     async def plan(self, group: FailureSelection) -> ReplayPlan: ...
     async def begin(

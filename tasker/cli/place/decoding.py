@@ -1,4 +1,4 @@
-"""Values of services from the JSON that a server made of them."""
+"""Decoding of service values from a server's JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def decoded(kind: type[T], data: Any) -> T:
-    """The dataclass. Raises `NotTasker` where the answer has not what belongs to it."""
+    """Build the dataclass. Raises `NotTasker` if the response lacks a field or has an invalid value."""
     try:
         found: T = _decoded(kind, data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -27,7 +27,6 @@ def decoded(kind: type[T], data: Any) -> T:
 
 
 def decoded_list(kind: type[T], data: Sequence[Any]) -> list[T]:
-    """A list of dataclasses, as `decoded`."""
     return [decoded(kind, each) for each in data]
 
 

@@ -1,4 +1,4 @@
-"""Commands that ask no server, and why: the answer to `--url` and `--profile` where there is no such option."""
+"""Commands that call no server, with the reason, for the error about `--url` and `--profile`."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ DIRECTLY = {
     ),
     "broker migrate": BROKERS,
 }
-"""Why, by what is typed after `tasker`."""
+"""Reasons by command, as typed after `tasker`."""

@@ -1,4 +1,4 @@
-"""What commands ask of a fleet. An `App` on its database answers it, and `HttpFleet` through a server."""
+"""Services that commands use, implemented by `App` on a database and by `HttpFleet` through a server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ View = dict[str, Any]
 
 
 class TaskService(Protocol):
-    """As `tasker.services.tasks.Tasks`."""
+    """Methods of `tasker.services.tasks.Tasks`, documented there."""
 
     async def report(self, task_uuid: str) -> TaskReport: ...
     async def state(self, task_uuid: str) -> tuple[str, bool]: ...
@@ -72,7 +72,7 @@ class TaskService(Protocol):
 
 
 class StepService(Protocol):
-    """As `tasker.services.operators.steps.Steps`."""
+    """Methods of `tasker.services.operators.steps.Steps`, documented there."""
 
     async def reset(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None: ...
     async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None: ...
@@ -90,7 +90,7 @@ class StepService(Protocol):
 
 
 class RerunService(Protocol):
-    """As `tasker.services.operators.reruns.Reruns`."""
+    """Methods of `tasker.services.operators.reruns.Reruns`, documented there."""
 
     async def start(
         self, task_uuid: str, step: str, *, actor: str, reason: str, changes: Mapping[str, Any] | None = None
@@ -98,7 +98,7 @@ class RerunService(Protocol):
 
 
 class ViewService(Protocol):
-    """As `tasker.services.client_views.ClientViews`."""
+    """Methods of `tasker.services.client_views.ClientViews`, documented there."""
 
     async def steps(self, task_uuid: str) -> Sequence[View]: ...
     async def step(self, task_uuid: str, step_uuid: str) -> View: ...
@@ -106,13 +106,13 @@ class ViewService(Protocol):
 
 
 class PlanService(Protocol):
-    """As `tasker.services.engine.plans.PlanStore`."""
+    """Methods of `tasker.services.engine.plans.PlanStore`, documented there."""
 
     async def registered(self, which: TemplateFilter = ..., *, limit: int = 1000) -> Sequence[View]: ...
 
 
 class PauseService(Protocol):
-    """As `tasker.services.pauses.Pauses`."""
+    """Methods of `tasker.services.pauses.Pauses`, documented there."""
 
     async def pause(self, target: PauseTarget, *, actor: str, reason: str) -> bool: ...
     async def resume(self, target: PauseTarget, *, actor: str, reason: str = "") -> int | None: ...
@@ -120,19 +120,19 @@ class PauseService(Protocol):
 
 
 class WorkerService(Protocol):
-    """As `tasker.services.fleet.workers.Workers`."""
+    """Methods of `tasker.services.fleet.workers.Workers`, documented there."""
 
     async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]: ...
 
 
 class TemplateTextService(Protocol):
-    """As `tasker.services.server.template_texts.TemplateTexts`."""
+    """Methods of `tasker.services.server.template_texts.TemplateTexts`, documented there."""
 
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> object: ...
 
 
 class AnalyticsService(Protocol):
-    """As `tasker.services.fleet.analytics.Analytics`."""
+    """Methods of `tasker.services.fleet.analytics.Analytics`, documented there."""
 
     async def performance(self, *, hours: float = 1.0) -> Performance: ...
     async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks: ...
@@ -141,13 +141,13 @@ class AnalyticsService(Protocol):
 
 
 class QueueService(Protocol):
-    """As `tasker.services.server.queues.Queues`."""
+    """Methods of `tasker.services.server.queues.Queues`, documented there."""
 
     async def report(self) -> BrokerReport: ...
 
 
 class RequestService(Protocol):
-    """As `tasker.services.submitting.requesting.TaskRequestSender`."""
+    """Methods of `tasker.services.submitting.requesting.TaskRequestSender`, documented there."""
 
     async def request(
         self,
@@ -160,19 +160,19 @@ class RequestService(Protocol):
 
 
 class OverviewService(Protocol):
-    """As `tasker.services.fleet.overview.FleetOverview`."""
+    """Methods of `tasker.services.fleet.overview.FleetOverview`, documented there."""
 
     async def overview(self) -> Overview: ...
 
 
 class DoctorService(Protocol):
-    """As `tasker.services.fleet.doctor.Doctor`."""
+    """Methods of `tasker.services.fleet.doctor.Doctor`, documented there."""
 
     async def findings(self) -> Sequence[DoctorFinding]: ...
 
 
 class OperatorLogService(Protocol):
-    """As `tasker.services.server.operator_log.AuditLog`."""
+    """Methods of `tasker.services.server.operator_log.AuditLog`, documented there."""
 
     async def asked(self, action: OperatorAction, status: int | None = None) -> str: ...
     async def answered(self, row: str, status: int) -> None: ...
@@ -186,7 +186,7 @@ class OperatorLogService(Protocol):
 
 
 class DomainEventService(Protocol):
-    """As `tasker.services.domain_events.log.DomainEventLog`."""
+    """Methods of `tasker.services.domain_events.log.DomainEventLog`, documented there."""
 
     async def page(
         self, which: EventFilter = ..., *, after: int = 0, limit: int = 50, newest: bool = False
@@ -201,13 +201,13 @@ class DomainEventService(Protocol):
 
 
 class SensitiveService(Protocol):
-    """As `tasker.services.server.sensitive_values.SensitiveValues`."""
+    """Methods of `tasker.services.server.sensitive_values.SensitiveValues`, documented there."""
 
     async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> Redactor | None: ...
 
 
 class Fleet(Protocol):
-    """The services, and submitting and waiting, as `App` has them."""
+    """Services of a fleet, and methods to submit and wait, as in `App`."""
 
     @property
     def tasks(self) -> TaskService: ...

@@ -1,4 +1,4 @@
-"""Dead letters of a fleet through a server, in the words of the database."""
+"""Dead letter service through a server, with the names of reasons and statuses converted to those of the database."""
 
 from __future__ import annotations
 
@@ -23,51 +23,41 @@ WORDS = {"dlq_reason": REASONS, "resolution_status": STATUSES}
 
 
 class HttpDeadLetters:
-    """As `tasker.services.dead_letters.entries.DeadLetters`."""
+    """`tasker.services.dead_letters.entries.DeadLetters` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def list(self, **which: Any) -> Sequence[DeadLetter]:
-        """Entries, the newest first."""
         return [_entry(each) for each in await self._client.list_dead_letters(**which)]
 
     async def of_task(self, task_uuid: str) -> DeadLetter:
-        """The newest entry of a task."""
         return _entry(await self._client.get_dead_letter(task_uuid))
 
     async def entry(self, entry_uuid: str) -> DeadLetter:
-        """One entry."""
         return _entry(await self._client.get_dead_letter_entry(entry_uuid))
 
     async def stats(self) -> Sequence[ReasonStats]:
-        """Counts for each reason."""
         return [decoded(ReasonStats, _in_our_words(each)) for each in await self._client.dead_letter_stats()]
 
     async def queue(self, *, limit: int = 100) -> Sequence[QueuedInvestigation]:
-        """Pending entries, the most urgent first."""
         found = await self._client.investigation_queue(limit=limit)
         return [decoded(QueuedInvestigation, _in_our_words(each)) for each in found]
 
     async def staleness(self, *, limit: int = 100) -> Sequence[TaskHealth]:
-        """Open tasks before they are dead letters."""
         return decoded_list(TaskHealth, await self._client.staleness(limit=limit))
 
     async def groups(self, *, limit: int = 50) -> Sequence[FailureGroup]:
-        """Pending entries by what failed."""
         return decoded_list(FailureGroup, await self._client.dead_letter_groups(limit=limit))
 
     async def open(self, task_uuid: str, **given: Any) -> DeadLetter:
-        """Put a task on the list by hand."""
         return _entry(await self._client.open_dead_letter(task_uuid, **given))
 
     async def update(self, entry_uuid: str, **given: Any) -> DeadLetter:
-        """Keep what was found."""
         await self._client.update_dead_letter(entry_uuid, **given)
         return await self.entry(entry_uuid)
 
     async def retry(self, entry_uuid: str, *, actor: str, reason: str) -> RetriedSteps:
-        """Let its task go on, and close it."""
         return decoded(RetriedSteps, await self._client.retry_dead_letter(entry_uuid, reason=reason, by=actor))
 
 
@@ -76,6 +66,6 @@ def _entry(data: Mapping[str, Any]) -> DeadLetter:
 
 
 def _in_our_words(data: Mapping[str, Any]) -> dict[str, Any]:
-    """`ManualDlq` is `manual_dlq` in the database."""
+    """Convert reasons and statuses to the names of the database: `ManualDlq` is `manual_dlq`."""
     words = {name: known(data[name], among, name) for name, among in WORDS.items() if name in data}
     return {**data, **words}

@@ -1,4 +1,4 @@
-"""Domain events through a server."""
+"""Domain event service through a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasker.services.domain_events.values import EventFilter, EventPage, Publish
 
 
 class HttpDomainEvents:
-    """As `tasker.services.domain_events.log.DomainEventLog`."""
+    """`tasker.services.domain_events.log.DomainEventLog` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -23,33 +23,28 @@ class HttpDomainEvents:
     async def page(
         self, which: EventFilter = EVERY, *, after: int = 0, limit: int = 50, newest: bool = False
     ) -> EventPage:
-        """Events behind a position."""
         found = await self._client.list_events(**_which(which), after=after, limit=limit, newest=newest)
         return decoded(EventPage, found)
 
     async def withheld(self, which: EventFilter = EVERY, *, limit: int = 50) -> Sequence[PublishedEvent]:
-        """Those that were not published."""
         found = await self._client.list_events(**_which(which), limit=limit, withheld=True)
         return decoded_list(PublishedEvent, found["events"])
 
     async def follow(self, which: EventFilter = EVERY, *, after: int | None = None) -> AsyncGenerator[PublishedEvent]:
-        """Every new event."""
         async for event in self._client.stream_events(**_which(which), after=after):
             yield decoded(PublishedEvent, event)
 
     def subscribe(self, name: str, which: EventFilter = EVERY, *, from_now: bool = False) -> Never:
-        """A subscriber keeps its place in the database."""
+        """Raise `UsageError`: the position of a subscriber is stored by a reader with access to the database."""
         raise UsageError(
             "a server keeps no place for a subscriber who reads through it",
             hint="run the command where the database can be reached; or leave out --subscriber and go on by --after",
         )
 
     async def subscribers(self) -> Sequence[SubscriberStatus]:
-        """How far each has come."""
         return decoded_list(SubscriberStatus, await self._client.list_event_subscribers())
 
     async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> RewindResult:
-        """Let a subscriber read again."""
         return decoded(RewindResult, await self._client.replay_events(name, after=after, since=since))
 
 

@@ -1,4 +1,4 @@
-"""A fleet through a server: what `App` answers from the database, asked over HTTP."""
+"""Fleet through a server: the services of `App` over HTTP."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse":
 
 
 class HttpFleet:
-    """Everything that commands ask of a fleet, through `client`, which commands of plugins may ask themselves."""
+    """Services of a fleet through `client`, which commands of plugins may also use directly."""
 
     def __init__(self, client: HttpClient) -> None:
         self.client = client
@@ -49,69 +49,66 @@ class HttpFleet:
     async def submit_order(
         self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse"
     ) -> SubmissionResult:
-        """Create a task of a registered template."""
         answer = await self.client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
         return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"])
 
     async def submit_orders(
         self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
     ) -> list[SubmissionResult | TaskerError]:
-        """Create up to 1,000 tasks, with an answer for each."""
+        """Create up to 1,000 tasks; return a result or an error for each."""
         bodies = [_body(order) for order in orders]
         answer = await self.client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
         return [_answer(each) for each in answer["results"]]
 
     async def pinned_plan(self, task_uuid: str) -> Plan:
-        """The plan that a task is pinned to."""
         return await self.plans.of_task(task_uuid)
 
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
-        """The report once the task has ended."""
         await self.client.wait(task_uuid, timeout)
         return await self.tasks.report(task_uuid)
 
 
 class HttpTemplateTexts:
-    """As `tasker.services.server.template_texts.TemplateTexts`."""
+    """`tasker.services.server.template_texts.TemplateTexts` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> None:
-        """Register every template of a text."""
         await self._client.register_templates(text, environment=environment, force=force)
 
 
 class CoveredByTheServer:
-    """As `tasker.services.server.sensitive_values.SensitiveValues`: a server shows what its caller may read."""
+    """`tasker.services.server.sensitive_values.SensitiveValues` through a server, which has already redacted its
+    responses.
+    """
 
     async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> None:
-        """Nothing is left to cover."""
+        """Return None: nothing is left to redact."""
 
 
 class HttpOperatorLog:
-    """As `tasker.services.server.operator_log.AuditLog`. What is asked of a server that keeps by itself."""
+    """`tasker.services.server.operator_log.AuditLog` through a server, which records its requests itself."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def asked(self, action: OperatorAction, status: int | None = None) -> str:
-        """Nothing: the request that follows says who sends it."""
+        """Do nothing: the request that follows names the actor."""
         return action.request_id
 
     async def answered(self, row: str, status: int) -> None:
-        """Nothing: the server knows its answer."""
+        """Do nothing: the server records its own response."""
 
     async def failed(self, row: str, status: int, reason: str | None) -> None:
-        """Nothing, as of an answer."""
+        """Do nothing: the server records its own response."""
 
     async def not_done(self, action: OperatorAction, row: str | None, status: int | None, reason: str | None) -> None:
-        """Nothing, as of an answer."""
+        """Do nothing: the server records its own response."""
 
     async def list(
         self, *, actor: str | None = None, since: datetime | None = None, limit: int = 50
     ) -> Sequence[RecordedAction]:
-        """Actions, the newest first."""
         moment = since.isoformat() if since else None
         return decoded_list(
             RecordedAction, await self._client.list_operator_actions(actor=actor, since=moment, limit=limit)
@@ -119,87 +116,79 @@ class HttpOperatorLog:
 
 
 class HttpPauses:
-    """As `tasker.services.pauses.Pauses`."""
+    """`tasker.services.pauses.Pauses` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def pause(self, target: PauseTarget, *, actor: str, reason: str) -> bool:
-        """Pause the target."""
         return await self._client.pause(**{_kind(target): str(target)}, actor=actor, reason=reason)
 
     async def resume(self, target: PauseTarget, *, actor: str, reason: str = "") -> int | None:
-        """End the pause."""
         return await self._client.resume(**{_kind(target): str(target)}, actor=actor, reason=reason)
 
     async def list(self, *, log: int = 20) -> PauseList:
-        """What is paused."""
         return decoded(PauseList, await self._client.list_pauses(log=log))
 
 
 def _kind(target: PauseTarget) -> str:
-    """The parameter that names it."""
+    """Return the parameter that names the target."""
     return next(name for name in ("task", "queue", "step", "template", "namespace") if getattr(target, name))
 
 
 class HttpWorkers:
-    """As `tasker.services.fleet.workers.Workers`."""
+    """`tasker.services.fleet.workers.Workers` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]:
-        """Every registered process."""
         return decoded_list(ProcessRow, await self._client.list_workers(stopped=stopped))
 
 
 class HttpQueues:
-    """As `tasker.services.server.queues.Queues`."""
+    """`tasker.services.server.queues.Queues` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def report(self) -> BrokerReport:
-        """The provider's queues beside what the database says."""
         found = await self._client.list_queues()
         return decoded(BrokerReport, {**found, "queues": tuple(_queue(each) for each in found["queues"])})
 
 
 def _queue(each: Mapping[str, Any]) -> QueueReport:
-    stats = None if each["unseen"] is None else each  # a number wherever the provider has the queue
+    stats = None if each["unseen"] is None else each  # `unseen` is a number if the backend has the queue
     return decoded(QueueReport, {**each, "expected": each["in_database"], "stats": stats})
 
 
 class HttpOverview:
-    """As `tasker.services.fleet.overview.FleetOverview`."""
+    """`tasker.services.fleet.overview.FleetOverview` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def overview(self) -> Overview:
-        """How the fleet does now."""
         return decoded(Overview, await self._client.overview())
 
 
 class HttpDoctor:
-    """As `tasker.services.fleet.doctor.Doctor`."""
+    """`tasker.services.fleet.doctor.Doctor` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def findings(self) -> Sequence[DoctorFinding]:
-        """What is wrong, as the server sees it."""
         return decoded_list(DoctorFinding, (await self._client.doctor())["findings"])
 
 
 class HttpAnalytics:
-    """As `tasker.services.fleet.analytics.Analytics`, from the published names."""
+    """`tasker.services.fleet.analytics.Analytics` through a server, which uses the published names."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def performance(self, *, hours: float = 1.0) -> Performance:
-        """Rates and averages."""
         found = await self._client.performance(hours=round(hours))
         names = {
             "total": "total_tasks",
@@ -213,18 +202,15 @@ class HttpAnalytics:
         return decoded(Performance, {**found, **{name: found[published] for name, published in names.items()}})
 
     async def versions(self, namespace: str, template: str) -> Sequence[VersionHistory]:
-        """How each version of a template has done."""
         return decoded_list(VersionHistory, await self._client.template_history(namespace, template))
 
     async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks:
-        """The slowest of those that ran at least so often."""
         found = await self._client.bottlenecks(hours=round(hours), limit=limit, min_executions=min_executions)
         used = found["resource_utilization"]
         steps, tasks = ([_slow(each) for each in found[kind]] for kind in ("slow_steps", "slow_tasks"))
         return Bottlenecks(steps, tasks, used["system_health"], used["database_pool_utilization"])
 
     async def scaling(self, settings: ScalingSettings = BY_DEFAULT) -> Sequence[ScalingAdvice]:
-        """How many workers each namespace should have."""
         return decoded_list(ScalingAdvice, await self._client.scaling(**asdict(settings)))
 
 

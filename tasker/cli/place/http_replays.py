@@ -1,4 +1,4 @@
-"""Replays of dead letters through a server. The fleet goes on with them, not who looks on."""
+"""Dead letter replays through a server; the fleet advances them, not the client."""
 
 from __future__ import annotations
 
@@ -12,34 +12,29 @@ from tasker.services.dead_letters.replays import FailureSelection, Replay, Repla
 
 
 class HttpReplays:
-    """As `tasker.services.dead_letters.replays.Replays`."""
+    """`tasker.services.dead_letters.replays.Replays` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def plan(self, group: FailureSelection) -> ReplayPlan:
-        """What a replay of this group would do now."""
         return decoded(ReplayPlan, await self._client.begin_replay(_which(group), dry_run=True))
 
     async def begin(self, group: FailureSelection, *, rate: float = 10.0, actor: str, reason: str = "") -> ReplayPlan:
-        """Begin it."""
         answer = await self._client.begin_replay(_which(group), rate=rate, actor=actor, note=reason)
         return decoded(ReplayPlan, answer)
 
     async def advance(self, replay_uuid: str | None = None) -> int:
-        """Nothing: workers and orchestrators go on with it."""
+        """Do nothing: workers and orchestrators advance the replay."""
         return 0
 
     async def list(self, *, limit: int = 50) -> Sequence[Replay]:
-        """Replays, the newest first."""
         return decoded_list(Replay, await self._client.list_replays(limit=limit))
 
     async def get(self, replay_uuid: str) -> Replay:
-        """How far it has come."""
         return decoded(Replay, await self._client.get_replay(replay_uuid))
 
     async def steer(self, replay_uuid: str, state: Steered) -> Replay:
-        """Pause, resume or cancel it."""
         return decoded(Replay, await self._client.steer_replay(replay_uuid, state))
 
 

@@ -1,4 +1,4 @@
-"""Tasks, steps and templates of a fleet through a server, as the services answer them."""
+"""Tasks, steps and templates through a server, with the same results as the services."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ if TYPE_CHECKING:
 PAGE = 500
 """Templates that a server sends at most at once."""
 LENGTH = 32
-"""Digits of an identifier."""
+"""Hexadecimal digits of an identifier."""
 
 
 class HttpTasks:
-    """As `tasker.services.tasks.Tasks`."""
+    """`tasker.services.tasks.Tasks` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def report(self, task_uuid: str) -> TaskReport:
-        """The task with all its steps."""
         return decoded(TaskReport, await self._client.get_task_report(task_uuid))
 
     async def state(self, task_uuid: str) -> tuple[str, bool]:
@@ -47,12 +46,10 @@ class HttpTasks:
         return found.status, found.finished
 
     async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress:
-        """How far it is."""
         moment = since.isoformat() if since else None
         return decoded(TaskProgress, await self._client.get_task_progress(task_uuid, moment))
 
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation:
-        """Why it does not go on."""
         answer = await self._client.explain_task(task_uuid, step, names=names)
         given = {**answer, "alive": answer["processes_at_work"], "more": answer["more_reasons"], "reasons": ()}
         found = decoded(Explanation, given)
@@ -61,7 +58,10 @@ class HttpTasks:
         return replace(found, reasons=reasons)
 
     async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]:
-        """The tasks whose identifier begins so. A whole one is looked at: who reads a task need not list them all."""
+        """Return the tasks whose identifier starts with the prefix.
+
+        A complete identifier is looked up directly, so the caller needs no permission to list tasks.
+        """
         if len(prefix) < LENGTH:
             return await self._client.list_identifiers(prefix, limit=limit)
         task_uuid = str(UUID(prefix))
@@ -74,40 +74,34 @@ class HttpTasks:
     async def list(
         self, *, since: datetime | None = None, until: datetime | None = None, **which: Any
     ) -> Sequence[TaskSummary]:
-        """Tasks, the newest first."""
         which |= {"since": since.isoformat() if since else None, "until": until.isoformat() if until else None}
         return decoded_list(TaskSummary, await self._client.list_tasks_briefly(**which))
 
     async def history(self, task_uuid: str) -> Sequence[TransitionDetail]:
-        """Every transition."""
         return decoded_list(TransitionDetail, await self._client.get_task_history(task_uuid))
 
     async def logs(self, task_uuid: str, *, since: datetime | None = None, **which: Any) -> Sequence[StepLogLine]:
-        """What its handlers have logged and printed."""
         moment = since.isoformat() if since else None
         return decoded_list(StepLogLine, await self._client.get_task_logs(task_uuid, since=moment, **which))
 
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
-        """Messages that nobody could use."""
         return decoded_list(RefusedMessage, await self._client.list_refused_messages(queue=queue, limit=limit))
 
     async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
-        """Cancel it; the state it was in."""
+        """Cancel the task; return its previous state."""
         return str((await self._client.cancel_task(task_uuid, reason=reason))["previous_status"])
 
 
 class HttpSteps:
-    """As `tasker.services.operators.steps.Steps`: the interface names steps by UUID, people by their names."""
+    """`tasker.services.operators.steps.Steps` through a server, which identifies steps by UUID instead of name."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def reset(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
-        """Run a step in `error` again."""
         await self._client.reset_step(task_uuid, await self._uuid(task_uuid, step), reason=reason, by=actor)
 
     async def resolve(self, task_uuid: str, step: str, *, actor: str, reason: str) -> None:
-        """Take a step as done without a result."""
         await self._client.resolve_step(task_uuid, await self._uuid(task_uuid, step), reason=reason, by=actor)
 
     async def complete(
@@ -120,12 +114,10 @@ class HttpSteps:
         reason: str,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Take a step as done with this result."""
         step_uuid, more = await self._uuid(task_uuid, step), {"reason": reason, "by": actor}
         await self._client.complete_step(task_uuid, step_uuid, result, metadata=metadata, **more)
 
     async def retry(self, task_uuid: str, *, actor: str, reason: str) -> RetriedSteps:
-        """Reset every step in `error`."""
         return decoded(RetriedSteps, await self._client.retry_task(task_uuid, reason=reason, by=actor))
 
     async def _uuid(self, task_uuid: str, step: str) -> str:
@@ -136,7 +128,7 @@ class HttpSteps:
 
 
 class HttpRequests:
-    """As `tasker.services.submitting.requesting.TaskRequestSender`."""
+    """`tasker.services.submitting.requesting.TaskRequestSender` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -149,14 +141,13 @@ class HttpRequests:
         task_uuid: str | None = None,
         **options: Any,
     ) -> str:
-        """Ask an orchestrator for a task."""
         namespace, name, version = registered_name(target)
         which: dict[str, Any] = {"namespace": namespace, "version": version, "task_uuid": task_uuid}
         return await self._client.request_task(name, context=context, **which, **options)
 
 
 class HttpReruns:
-    """As `tasker.services.operators.reruns.Reruns`."""
+    """`tasker.services.operators.reruns.Reruns` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -164,37 +155,33 @@ class HttpReruns:
     async def start(
         self, task_uuid: str, step: str, *, actor: str, reason: str, changes: Mapping[str, Any] | None = None
     ) -> StartedRerun:
-        """Begin a new task that runs `step` and what is below it."""
         rerun = self._client.rerun_task
         return decoded(StartedRerun, await rerun(task_uuid, step, changes=changes, reason=reason, by=actor))
 
 
 class HttpViews:
-    """As `tasker.services.client_views.ClientViews`."""
+    """`tasker.services.client_views.ClientViews` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def steps(self, task_uuid: str) -> Sequence[View]:
-        """The steps in topological order."""
         return [_view(step) for step in await self._client.list_step_data(task_uuid)]
 
     async def step(self, task_uuid: str, step_uuid: str) -> View:
-        """One step."""
         return _view(await self._client.get_step_data(task_uuid, step_uuid))
 
     async def audit(self, task_uuid: str, step_uuid: str | None = None) -> Sequence[View]:
-        """Who stored which result."""
         return await self._client.get_task_audit(task_uuid, step_uuid)
 
 
 def _view(step: Mapping[str, Any]) -> View:
-    """The step without the second name of its identifier."""
+    """Return the step without the duplicate of its identifier."""
     return {name: value for name, value in step.items() if name != "workflow_step_uuid"}
 
 
 class HttpPlans:
-    """As `tasker.services.engine.plans.PlanStore`."""
+    """`tasker.services.engine.plans.PlanStore` through a server."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -212,7 +199,6 @@ class HttpPlans:
         return found
 
     async def of_task(self, task_uuid: str) -> Plan:
-        """The plan that a task is pinned to."""
         return Plan.from_dict(await self._client.get_task_template(task_uuid))
 
 

@@ -1,4 +1,4 @@
-"""Whether what a filter names exists: an empty list says nothing about a name that was mistyped."""
+"""Check that the names in a filter exist, so that a mistyped name is not mistaken for an empty result."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ Found = TypeVar("Found", bound=Sequence[object])
 
 
 class HasPlans(Protocol):
-    """A fleet."""
+    """Fleet with templates."""
 
     @property
     def plans(self) -> PlanService:
-        """Its templates."""
+        """Registered templates of the fleet."""
         ...
 
 
 async def require_known_filter(
     app: HasPlans, found: Found, namespace: str | None, template: str | None = None
 ) -> Found:
-    """What was found by these filters. Raises `UsageError` where that is nothing, and no template has such a name.
+    """Return the result of a filtered query. Raises `UsageError` if it is empty and a name in the filter does not
+    exist.
 
-    Who may not list templates is told nothing about them.
+    A caller who may not list templates gets no such error.
     """
     if found or not (namespace or template):
         return found
@@ -48,7 +49,7 @@ async def require_known_filter(
 
 
 def require(what: str, name: str, known: set[str]) -> None:
-    """Raises `UsageError` with what it resembles for a name that is not known."""
+    """Raise `UsageError` with similar names for an unknown name."""
     from tasker.template.diagnostics import did_you_mean
 
     if name not in known:

@@ -1,6 +1,6 @@
-"""Commands that change something by hand: each is kept with who gave it, in the transaction of what it does.
+"""Audit records of operator commands: actor and command are recorded in the transaction of the change.
 
-A server keeps what is asked of it by itself; so only commands that reach the database write something here.
+A server records its own requests, so only commands that access the database directly write a record here.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from tasker.services.server.operator_log import OperatorAction
 
 NAMING = ("namespace", "template", "step", "task", "queue", "fingerprint")
-"""Options that name what is meant. What others say may be secret, or is kept with what was done."""
+"""Options that name the target of a command. Other options may hold secrets, or are recorded with the change itself."""
 DONE, FAILED, MISTAKE = 0, 1, 2
 
 
 class Logging(Protocol):
-    """A fleet that keeps who did what."""
+    """Fleet with an audit log."""
 
     @property
     def operator_log(self) -> OperatorLogService:
-        """Where."""
+        """Audit log of the fleet."""
         ...
 
 
@@ -37,8 +37,10 @@ T = TypeVar("T")
 
 
 async def recorded(fleet: F, use: Callable[[F], Awaitable[T]], *, several: bool = False) -> T:
-    """What `use` returns; it is kept that the command that runs here does it, in the transaction of what it does, with
-    `several` before its first one. Where nothing can be kept nothing is done."""
+    """Run `use` and return its result; record the current command in the transaction of the change.
+
+    With `several` the record is written before the first change. If the record cannot be written, nothing is changed.
+    """
     from tasker.services.asking import OperatorAudit
 
     asking = OperatorAudit(fleet.operator_log, _action(click.get_current_context()), DONE)
@@ -54,7 +56,7 @@ async def recorded(fleet: F, use: Callable[[F], Awaitable[T]], *, several: bool 
 
 
 def _text(given: object) -> str:
-    """What an argument was given, all of it where it takes several."""
+    """Return the value of an argument as text, all values if it takes several."""
     return " ".join(map(str, given)) if isinstance(given, tuple) else "" if given is None else str(given)
 
 
@@ -70,7 +72,7 @@ def _action(command: click.Context) -> OperatorAction:
     return OperatorAction(
         actor=actor(),
         proof="os_user",
-        endpoint=" ".join(["tasker", *command.command_path.split()[1:]]),  # by whatever name it was called
+        endpoint=" ".join(["tasker", *command.command_path.split()[1:]]),  # without the name of the executable
         path=" ".join(named),
         request_id=new_uuid(),
         address=socket.gethostname(),

@@ -1,4 +1,4 @@
-"""Options by which a command that reads or changes a fleet is told where that is."""
+"""Options that name the fleet of a command."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ OF_DATABASES = {"database_url": "--database-url", "data_dir": "--data-dir", "bac
 
 
 def fleet_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--url` and `--profile` beside the options of a database; the command gets them as `place: FleetTarget`.
+    """Add `--url` and `--profile` and the database options, passed to the command as `place: FleetTarget`.
 
-    What the command line says counts most, then `TASKER_URL`, `TASKER_PROFILE`, and the profile in use; without any of
-    them the database is asked directly.
+    The command line takes precedence, then `TASKER_URL`, `TASKER_PROFILE`, and the active profile; without any of them
+    the database is used directly.
     """
 
     @wraps(command)
@@ -39,7 +39,7 @@ def fleet_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def run_on_fleet(place: FleetTarget, use: Callable[[Fleet], Awaitable[T]], *, operates: bool = False) -> T:
-    """What `use` returns for the fleet of that place. With `operates` it is kept who gave the command."""
+    """Run `use` on the target fleet and return its result. With `operates` the actor is recorded in the audit log."""
 
     async def using() -> T:
         async with place.fleet() as fleet:
@@ -49,7 +49,7 @@ def run_on_fleet(place: FleetTarget, use: Callable[[Fleet], Awaitable[T]], *, op
 
 
 def complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The names of profiles that begin so, for the shell."""
+    """Complete the names of profiles for the shell."""
     from tasker.client.profiles import profiles_file, read_profiles
 
     try:
@@ -85,7 +85,7 @@ def _place(database: DatabaseOption, url: str | None, profile: str | None) -> Fl
 
 
 def _unnamed(database: DatabaseOption) -> FleetTarget:
-    """What the environment names, else the profile in use, else the database."""
+    """Return the server of the environment, else of the active profile, else the database."""
     if server := server_of_environment():
         return ServerTarget(server)
     profiles = _profiles()

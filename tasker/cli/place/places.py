@@ -1,4 +1,4 @@
-"""The two places where a fleet is found, and what a command needs of either."""
+"""The two kinds of target fleet, database and server, and their common interface."""
 
 from __future__ import annotations
 
@@ -17,40 +17,39 @@ if TYPE_CHECKING:
 
 
 class FleetTarget(Protocol):
-    """Where a command finds its fleet."""
+    """Target fleet of a command."""
 
     @property
     def runs_here(self) -> bool:
-        """True where `tasker run --resume` can go on with a task in this shell."""
+        """Whether `tasker run --resume` can continue a task in this shell."""
         ...
 
     def arguments(self) -> str:
-        """The options that name the same place in another command, with a space before each; nothing secret."""
+        """Return the options that name the same target in another command, each with a leading space; no secrets."""
         ...
 
     def fleet(self) -> AbstractAsyncContextManager[Fleet]:
-        """The fleet, for as long as the block lasts."""
+        """Open the fleet for the duration of the block."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseTarget:
-    """A fleet on its database."""
+    """Fleet accessed through its database."""
 
     database: DatabaseOption
 
     @property
     def runs_here(self) -> bool:
-        """It does: the database is at hand."""
+        """True: this shell can access the database."""
         return True
 
     def arguments(self) -> str:
-        """The options of the database."""
         return self.database.arguments()
 
     @asynccontextmanager
     async def fleet(self) -> AsyncIterator[Fleet]:
-        """An app that submits and reads. Raises `UsageError` where no embedded database has been made yet."""
+        """Open an app that submits and reads. Raises `UsageError` if there is no embedded database yet."""
         chosen = known_configuration(self.database)
         require_database(chosen.database_url, self.database.data_dir)
         async with opened(chosen, self.database.data_dir) as app:
@@ -59,23 +58,22 @@ class DatabaseTarget:
 
 @dataclass(frozen=True, slots=True)
 class ServerTarget:
-    """A fleet through a server. `named` are the options that named it on the command line, if any did."""
+    """Fleet accessed through a server. `named` holds the options that named it on the command line, if any."""
 
     server: ServerAddress
     named: tuple[str, ...] = ()
 
     @property
     def runs_here(self) -> bool:
-        """It does not: steps run where the database can be reached."""
+        """False: steps run where the database is accessible."""
         return False
 
     def arguments(self) -> str:
-        """The options that name it."""
         return "".join(f" {quote(each)}" for each in self.named)
 
     @asynccontextmanager
     async def fleet(self) -> AsyncIterator[Fleet]:
-        """What asks the server. Nothing is sent before a command asks."""
+        """Open a client of the server. Nothing is sent before the command makes a request."""
         from tasker.cli.connection import actor
         from tasker.cli.place.http_fleet import HttpFleet
         from tasker.client.http.client import HttpClient

@@ -1,1 +1,1 @@
-"""`tasker profile`: the servers that a person uses."""
+"""`tasker profile`: named servers of a user."""

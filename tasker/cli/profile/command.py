@@ -1,4 +1,4 @@
-"""`tasker profile`: name servers, choose the one that commands ask, see whether it answers."""
+"""`tasker profile`: add servers, choose the active one, check a server."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ NAME = click.argument("name", metavar="NAME", shell_complete=complete_profiles)
 
 @click.group(cls=GuessingGroup)
 def profile() -> None:
-    """Name Tasker servers, and choose the one that commands ask in place of a database.
+    """Name Tasker servers, and choose the one that commands use instead of a database.
 
-    They are kept in ~/.config/tasker/profiles.toml (XDG_CONFIG_HOME counts), which nobody else may read. A command asks
-    what --url or --profile name, else TASKER_URL or TASKER_PROFILE, else the profile in use, else the database.
+    Profiles are stored in ~/.config/tasker/profiles.toml (or below XDG_CONFIG_HOME), readable by you only. A command
+    uses --url or --profile, else TASKER_URL or TASKER_PROFILE, else the active profile, else the database.
     """
 
 
@@ -47,12 +47,12 @@ def add(
     use: bool,
     form: str,
 ) -> None:
-    """Name a server; one of that name is replaced. Secrets are read from files, so that no list of processes has them.
+    """Add or replace a profile. Secrets are read from files, so that they do not appear in process lists.
 
     \b
     Examples:
-      tasker profile add local --url http://localhost:8080 --use
-      tasker profile add prod --url https://tasker.example.com --token-file token.txt
+         tasker profile add local --url http://localhost:8080 --use
+         tasker profile add prod --url https://tasker.example.com --token-file token.txt
     """
     server = ServerAddress(url, _secret(token_file), _secret(api_key_file), ca_file and ca_file.absolute())
     server.headers()
@@ -70,7 +70,7 @@ def add(
 @click.option("--none", is_flag=True, help="Use no server: commands ask the database.")
 @FORMAT
 def use(name: str | None, none: bool, form: str) -> None:
-    """Ask the server of that name from now on, wherever no other place is named."""
+    """Make a profile active: commands use its server unless another target is named."""
     if (name is None) is not none:
         raise UsageError("say which profile to use", hint="tasker profile use NAME, or tasker profile use --none")
     write_profiles(profiles_file(), read_profiles(profiles_file()).using(name))
@@ -88,7 +88,7 @@ def list_(form: str) -> None:
 @NAME
 @FORMAT
 def remove(name: str, form: str) -> None:
-    """Forget a server and its secrets."""
+    """Remove a profile with its secrets."""
     write_profiles(profiles_file(), read_profiles(profiles_file()).without(name))
     print_as(form, {"removed": name}, lambda done: f"removed {done['removed']}")
 
@@ -97,13 +97,13 @@ def remove(name: str, form: str) -> None:
 @click.argument("name", metavar="NAME", required=False, shell_complete=complete_profiles)
 @FORMAT
 def check(name: str | None, form: str) -> None:
-    """Ask a server whether it answers, who it is, and whether it knows these credentials; the one in use by default.
+    """Check that a server responds, is a Tasker server, and accepts the credentials; by default the active profile.
 
     \b
     Exit codes:
-      0  it answers, and lets these credentials read
-      1  it cannot be reached, is no Tasker server, refuses the credentials, or is ill
-      2  there is no such profile
+         0  it answers, and lets these credentials read
+         1  it cannot be reached, is no Tasker server, refuses the credentials, or is ill
+         2  there is no such profile
     """
     profiles = read_profiles(profiles_file())
     chosen = name or profiles.active
@@ -123,7 +123,7 @@ async def _checked(server: ServerAddress) -> dict[str, Any]:
 
 
 def _secret(file: str | None) -> str | None:
-    """What is in a file, or on standard input. Raises `UsageError` for none, and for an empty one."""
+    """Read a secret from a file or standard input. Raises `UsageError` if it is unreadable or empty."""
     if file is None:
         return None
     try:

@@ -1,1 +1,1 @@
-"""What people see: tasks, steps, values and tables as text."""
+"""Text output of tasks, steps, values and tables."""

@@ -1,4 +1,4 @@
-"""Why a task does not go on, for a terminal: a paragraph for each reason."""
+"""Text output of `tasker task explain`: one paragraph for each reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARKS = {True: ("!", "yellow"), False: ("·", "cyan")}
 
 
 def explanation_text(found: Explanation, width: int | None, database: str = "") -> str:
-    """What is to say about the task and, below the names of its steps, why they do not run and what would change it."""
+    """Render the task's status, and for each reason its steps, the explanation and the remedy."""
     status = click.style(found.status, fg=COLOURS.get(found.status), bold=True)
     lines = [f"{found.namespace}/{found.template}  {found.task_uuid}", f"{status}, as of {date_time(found.at)}"]
     for each in found.reasons:
@@ -39,7 +39,7 @@ def _paragraph(each: Explained, width: int | None, database: str) -> Iterator[st
 
 
 def _remedy(text: str, width: int | None) -> str:
-    """The remedy; a command at its end has a line of its own, that can be copied as a whole."""
+    """Render the remedy; a command at its end gets its own line, so that it can be copied."""
     words, found, command = text.partition(": tasker ")
     if not found:
         return wrapped(f"→ {text}", 2, width)

@@ -1,4 +1,4 @@
-"""How a task ended, for a person: the outcome, the results of the final steps, the failures with every attempt."""
+"""Text output of a task's outcome: results of the final steps, failures with every attempt."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ NOT_RUN = frozenset({"pending", "enqueued", "cancelled"})
 
 
 def outcome_text(report: TaskReport, width: int | None = None) -> str:
-    """The end of a finished task."""
+    """Render the outcome of a finished task."""
     results = results_text(report, report.final_results) if report.succeeded else ()
     failures = failures_text(report.task_uuid, report.failed_steps, width=width)
     return "\n".join([headline(report), *results, *failures, *_left_out(report)])
 
 
 def results_text(report: TaskReport, results: Mapping[str, Any], *, every: bool = False) -> Iterator[str]:
-    """Each result below the name of its step; those of a batch worker's many instances are counted unless wanted."""
+    """Yield each result below the name of its step; results of batch instances are only counted unless `every`."""
     groups = folded([report.steps[name] for name in results])
     for group in ([report.steps[name]] for name in results) if every else groups:
         names = [step.name for step in group]
@@ -56,7 +56,7 @@ def failures_text(
     every: bool = False,
     width: int | None = None,
 ) -> Iterator[str]:
-    """What went wrong in each of the steps, in the first of them where they are many, unless `every` one is wanted."""
+    """Yield the failures of the steps; only the first few of many, unless `every` is set."""
     shown = failed if every else failed[:FAILURES_SHOWN]
     for step in shown:
         yield f"\n{failure_text(step, width)}"
@@ -68,7 +68,7 @@ def failures_text(
 
 
 def headline(report: TaskReport) -> str:
-    """State, steps and time on one line."""
+    """Render state, steps and time on one line."""
     done = sum(step.state in SATISFYING for step in report.steps.values())
     time = f" in {duration(report.duration_ms)}" if report.duration_ms is not None else ""
     text = f"{state_text(report.status)}{time}, {done} of {counted(len(report.steps), 'step')} complete"
@@ -76,12 +76,12 @@ def headline(report: TaskReport) -> str:
 
 
 def failure_text(step: StepReport, width: int | None = None) -> str:
-    """A failed step: its error, its handler, and what became of each attempt; lines are parted at `width`."""
+    """Render a failed step: its error, its handler, and every attempt; lines are wrapped at `width`."""
     return "\n".join(_failure(step, width))
 
 
 def traceback_text(step: StepReport) -> str:
-    """The traceback of a step's last failure, as far as it was kept."""
+    """Render the traceback of a step's last failure, as far as it was stored."""
     text = traceback_of(_metadata(step))
     return indent(text.rstrip(), "  ") if text else "  no traceback: the handler raised no exception"
 
@@ -100,7 +100,9 @@ def _failure(step: StepReport, width: int | None) -> Iterator[str]:
 
 
 def _tries(step: StepReport) -> str:
-    """How often a step has failed and, where it is not over, what comes next: the attempt that runs is no failure."""
+    """Render how often a step has failed, and the attempt that runs or waits; that attempt is not counted as a
+    failure.
+    """
     if step.state == "error" or not step.failures:
         tries = f"{counted(step.attempts, 'attempt')} of {step.max_attempts}"
         return click.style(f"{step.name} failed", fg="red", bold=True) + f" after {tries}"
@@ -113,14 +115,13 @@ def _tries(step: StepReport) -> str:
 
 
 def _metadata(step: StepReport) -> Mapping[str, Any]:
-    """The metadata of the last failure."""
     return (step.failures[-1].get("metadata") if step.failures else None) or {}
 
 
 def _attempt(number: int, failure: Mapping[str, Any], width: int | None, told: str) -> Iterator[str]:
-    """Number, time, worker, what went wrong, and what was decided.
+    """Yield the line of an attempt: number, time, worker, error, and decision.
 
-    Where there is little room the reason goes below them, unless it has been `told`.
+    If it is too long the error moves to its own line, and is omitted if it equals `told`, which is printed already.
     """
     worker = f"  worker {_short(failure['worker'])}" if failure.get("worker") else ""
     retry = f"  (again after {duration(failure['retry_in_ms'])})" if failure.get("retry_in_ms") is not None else ""
@@ -144,5 +145,5 @@ def _left_out(report: TaskReport) -> Iterator[str]:
 
 
 def _short(worker: str) -> str:
-    """The end of a worker's identifier: the beginning is a time that workers share."""
+    """Return the end of a worker's identifier: workers can share its beginning, a time."""
     return worker[-8:]

@@ -1,4 +1,4 @@
-"""The fleet at one moment, for a terminal: a line that sums it up, and a table for each kind of thing."""
+"""Text output of the fleet's state: a summary line and several tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STATES = {"live": "green", "draining": "yellow", "lost": "red"}
 SECTIONS = 5
 OTHER_LINES = 16
-"""Lines of the screen that are no rows: the summary, titles, headings, remarks."""
+"""Lines of the screen that are not rows: the summary, titles, headings, notes."""
 
 LONGEST = 28
 BAR = 10
@@ -25,9 +25,10 @@ Rows = list[tuple[str, ...]]
 
 
 def overview_text(found: Overview, before: Overview | None, width: int | None, height: int | None) -> str:
-    """The fleet; `before` is an earlier look, from which the rates come. At most `height` lines, if there is a bound.
+    """Render the fleet in at most `height` lines, if set; `before` is an earlier overview, from which rates are
+    computed.
 
-    Where there is little room each table has its first rows.
+    If space is short each table shows only its first rows.
     """
     rows = 1000 if height is None else max(3, (height - OTHER_LINES) // SECTIONS)
     return "\n".join(
@@ -110,7 +111,7 @@ def _rest(found: Overview, most: int) -> Iterator[str]:
 
 
 def _section(headings: Sequence[str], rows: Rows, most: int, nothing: str) -> Iterator[str]:
-    """A table below an empty line, the first rows of it, or what is to say when it has none."""
+    """Yield a table after an empty line, cut to `most` rows; without rows the text `nothing`."""
     if rows:
         yield f"\n{table(headings, rows[:most])}"
     elif nothing:

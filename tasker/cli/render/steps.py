@@ -1,4 +1,4 @@
-"""The steps of a task as a table that fits the screen, with the many instances of a batch worker in one row."""
+"""Table of a task's steps, fit to the screen, with the instances of a batch worker folded into one row."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ NOTABLE_SHOWN = 10
 MOST_ROWS = 500
 """Steps, or batch workers with all their instances, that are shown unless every step is wanted."""
 SHORTEST = 12
-"""No name is cut to fewer characters; what a step depends on is to no less than its heading."""
+"""Minimum width of a shortened name; the minimum of the dependencies is the width of their heading."""
 
 Cells = tuple[str, ...]
 
 
 def steps_text(steps: Sequence[StepReport], *, every: bool, width: int | None, now: datetime | None = None) -> str:
-    """A row for each step, or for all instances of a batch worker and then those that failed; `every`: for each.
+    """Render one row per step; instances of a batch worker are folded, with the failed ones below, unless `every`.
 
-    Rows are shortened to `width` columns; None leaves them as they are.
+    Rows are shortened to `width` columns; None leaves them uncut.
     """
     now = now or datetime.now(UTC)
     groups = [[step] for step in steps] if every else list(folded(steps))
@@ -59,7 +59,7 @@ def _row(step: StepReport, now: datetime) -> Cells:
 
 
 def _counts(group: Sequence[StepReport]) -> str:
-    """`498 complete, 2 error, up to 1.2 s` for the longest, in the colour of what asks most to be looked at."""
+    """Render `498 complete, 2 error, up to 1.2 s` (the longest duration), in the colour of the most urgent state."""
     states = Counter(step.state for step in group)
     speaker = min(states, key=URGENCY.index)
     counts = ", ".join(f"{states[state]} {state}" for state in reversed(URGENCY) if states[state])
@@ -74,7 +74,7 @@ def _time(step: StepReport, now: datetime) -> str:
 
 
 def due_at(step: StepReport) -> datetime | None:
-    """When a step that waits for its next attempt is due."""
+    """Return the time at which a step that waits for a retry is due, or None."""
     last = step.failures[-1] if step.failures and step.state == "waiting_for_retry" else {}
     if last.get("retry_in_ms") is None or last.get("at") is None:
         return None
@@ -82,7 +82,7 @@ def due_at(step: StepReport) -> datetime | None:
 
 
 def _fitted(row: Cells, rows: Sequence[Cells], width: int | None) -> Cells:
-    """The row with its name, and what it depends on, cut to what the other columns leave."""
+    """Return the row with its name and dependencies shortened to the space that the other columns leave."""
     whole = [each for each in rows if len(each) == len(HEADINGS)]
     if width is None or not whole:
         return row

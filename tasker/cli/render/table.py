@@ -1,4 +1,4 @@
-"""Columns of text that line up, coloured or not."""
+"""Aligned columns of text, with or without colour."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import click
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows below their headings, two spaces between columns.
+    """Render rows below their headings, two spaces between columns.
 
-    A row of fewer cells ends in a remark, which runs into the columns that follow.
+    The last cell of a shorter row is a note, which may span the columns that follow.
     """
     columns = range(len(headings))
     aligned = [headings, *(row if len(row) == len(headings) else row[:-1] for row in rows)]

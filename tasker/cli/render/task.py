@@ -1,4 +1,4 @@
-"""A task as text: with its steps, and its history."""
+"""Text output of a task with its steps, and of its history."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 def report_text(report: TaskReport, *, traceback: bool = False, every: bool = False, width: int | None = None) -> str:
-    """A task, finished or not; with the traceback of each step's last failure if wanted.
+    """Render a task, finished or not; with `traceback` also the traceback of each step's last failure.
 
-    The instances of a batch worker are told together unless `every` one is wanted; rows are cut to `width` columns.
+    Instances of a batch worker are folded unless `every`; rows are shortened to `width` columns.
     """
     steps = steps_text(list(report.steps.values()), every=every, width=width)
     waiting = [*_paused(report), *_unserved(report)]
@@ -41,7 +41,7 @@ def report_text(report: TaskReport, *, traceback: bool = False, every: bool = Fa
 
 
 def report_object(report: TaskReport) -> dict[str, Any]:
-    """What `tasker run --json` prints, and beyond that what a person may want to know about a task that exists."""
+    """Return the object that `tasker run --json` prints, with more fields about the task."""
     steps = [step.to_dict() | {"unserved": step.unserved, "paused": step.paused} for step in report.steps.values()]
     return report.to_dict() | {
         "steps": steps,
@@ -52,7 +52,7 @@ def report_object(report: TaskReport) -> dict[str, Any]:
 
 
 def history_text(rows: Sequence[TransitionDetail]) -> str:
-    """One line per transition, in order, with the time since the line before."""
+    """Render one line per transition, in order, with the time since the previous line."""
     lines = []
     for earlier, row in zip([None, *rows], rows, strict=False):
         delta = (row.at - earlier.at).total_seconds() * 1000 if earlier else None
@@ -94,7 +94,7 @@ def _results(report: TaskReport, every: bool) -> Iterator[str]:
 
 
 def _waiting(waiting: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """A line for each reason, with the steps that it holds."""
+    """Yield a line for each reason, with the steps that wait for it."""
     for reason in dict.fromkeys(reason for _, reason in waiting):
         names = [name for name, why in waiting if why == reason]
         verb = "waits" if len(names) == 1 else "wait"
@@ -102,7 +102,7 @@ def _waiting(waiting: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _attempt(row: TransitionDetail) -> str:
-    """Which attempt a transition belongs to; none on the way to it."""
+    """Return the number of the transition's attempt; '' for transitions before the attempt starts."""
     return "" if row.to_state in ("pending", "enqueued") else str(row.attempt or "")
 
 
@@ -111,7 +111,7 @@ def _took(row: TransitionDetail) -> str:
 
 
 def _remark(row: TransitionDetail) -> str:
-    """What the transition says beyond its states: who did it and why, as far as it is known."""
+    """Render the worker and the metadata of a transition, such as actor and reason."""
     notes = {key: value for key, value in (row.metadata or {}).items() if value not in (None, "", {}, [])}
     worker = [f"worker {row.worker[-8:]}"] if row.worker and row.to_state == "in_progress" else []
     return one_line(", ".join([*worker, *(f"{key}: {value}" for key, value in notes.items())]))

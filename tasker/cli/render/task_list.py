@@ -1,4 +1,4 @@
-"""A list of tasks as text: whole where there is room, else shortened to the screen."""
+"""Text output of a list of tasks, shortened if the screen is narrow."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from tasker.services.listings import TaskSummary
 
 SHORT_ID = 13
-"""Characters of an identifier that hold the time of its task."""
+"""Number of leading characters of an identifier that encode the time of its task."""
 MIN_TEMPLATE = 12
 AGES = {"d": 86_400, "h": 3_600, "m": 60}
 
 
 def list_text(rows: Sequence[TaskSummary], width: int | None = None, now: datetime | None = None) -> str:
-    """One line per task, whole where that fits in `width` columns; None: always.
+    """Render one line per task, in full if it fits in `width` columns or if `width` is None.
 
-    Else the beginnings of the identifiers, which every command takes, the age instead of the time, no versions; and
-    what holds a task on a line below it.
+    Otherwise identifiers are shortened (commands accept prefixes), ages replace times, versions are omitted, and the
+    reason why a task waits is on a line below it.
     """
     if not rows:
         return "no tasks"
@@ -50,7 +50,7 @@ def _whole(row: TaskSummary) -> tuple[str, ...]:
 
 
 def _short(rows: Sequence[TaskSummary], width: int, now: datetime) -> Iterator[str]:
-    """The lines of a table whose templates have what the other columns leave."""
+    """Yield the lines of a table whose template column gets the space that the other columns leave."""
     ids = short_ids([row.task_uuid for row in rows])
     others = [(state_text(row.status), _steps(row, " ✖{}"), _age(now, row.created_at)) for row in rows]
     headings = ("status", "steps", "age")
@@ -66,7 +66,7 @@ def _short(rows: Sequence[TaskSummary], width: int, now: datetime) -> Iterator[s
 
 
 def short_ids(ids: Sequence[str]) -> list[str]:
-    """Their beginnings, as long as no two of them are alike."""
+    """Return the shortest prefixes that keep the identifiers distinct, but at least `SHORT_ID` characters."""
     whole = max(map(len, ids))
     lengths = (length for length in range(SHORT_ID, whole) if len({each[:length] for each in ids}) == len({*ids}))
     length = next(lengths, whole)

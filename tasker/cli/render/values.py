@@ -1,4 +1,4 @@
-"""Values as people read them: durations, times, JSON, states with their colours."""
+"""Formatting of values for people: durations, times, JSON, coloured states."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COLOURS = {
 
 
 def reported_text(report: ReportedProgress | None, *, ago_seconds: float = 0.0) -> str:
-    """How far a handler says that it is: a percentage, numbers, what is left, its words."""
+    """Render the progress that a handler reported: percentage, counts, remaining time, message."""
     if report is None:
         return ""
     of = "" if report.total is None else f" of {number(report.total)}"
@@ -58,17 +58,17 @@ def reported_text(report: ReportedProgress | None, *, ago_seconds: float = 0.0) 
 
 
 def state_text(state: str) -> str:
-    """A state of a task or step in its colour, with its symbol."""
+    """Render a state of a task or step with its colour and symbol."""
     return click.style(f"{SYMBOLS.get(state, '▶')} {state}", fg=COLOURS.get(state))
 
 
 def nobody_serves(handler: str, namespace: str | None = None) -> str:
-    """Why a step waits that no live worker takes."""
+    """Return the reason why a step without a live worker for its handler waits."""
     return f"nobody serves {handler}" + (f" (namespace {namespace})" if namespace else "")
 
 
 def held_by_pause(pause: Mapping[str, Any]) -> str:
-    """Which pause holds a step back, since when, by whom and why."""
+    """Render the pause that stops a step: target, time, actor and reason."""
     kind, name = _paused_thing(pause)
     target = f"{kind} {name}" if kind in ("task", "queue") else name
     reason = f": {one_line(pause['reason'])}" if pause["reason"] else ""
@@ -76,13 +76,13 @@ def held_by_pause(pause: Mapping[str, Any]) -> str:
 
 
 def end_of_pause(pause: Mapping[str, Any]) -> str:
-    """The command that ends a pause."""
+    """Return the command that ends a pause."""
     kind, name = _paused_thing(pause)
     return f"tasker resume {name}" if kind == "namespace" else f"tasker resume --{kind} {name}"
 
 
 def _paused_thing(pause: Mapping[str, Any]) -> tuple[str, str]:
-    """What is paused: its kind, and its name as the command takes it."""
+    """Return the kind of the pause's target, and its name as the command takes it."""
     kind = next(each for each in ("queue", "task", "step", "template", "namespace") if pause.get(each))
     if kind in ("queue", "task"):
         return kind, str(pause[kind])
@@ -90,19 +90,19 @@ def _paused_thing(pause: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def echo(text: str = "", *, to: TextIO | None = None) -> None:
-    """Print, on standard output unless told otherwise; without colours where nobody sees them or NO_COLOR is set."""
+    """Print to standard output or to `to`; without colours if it is not a terminal or NO_COLOR is set."""
     click.echo(text, file=to, color=False if os.environ.get("NO_COLOR") else None)
 
 
 def attempt_text(state: str, attempts: int, limit: int) -> str:
-    """`attempt 2/3` of a step for which there is more to say than that its first attempt did it."""
+    """Return `attempt 2/3`, or '' for a step whose first attempt has not failed."""
     return (
         f"attempt {attempts}/{limit}" if attempts > 1 or (attempts and state in ("waiting_for_retry", "error")) else ""
     )
 
 
 def clock_time(moment: datetime | str | None) -> str:
-    """The time of day in the user's zone, with milliseconds."""
+    """Render the time of day in the user's time zone, with milliseconds."""
     if moment is None:
         return ""
     moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
@@ -110,7 +110,7 @@ def clock_time(moment: datetime | str | None) -> str:
 
 
 def date_time(moment: datetime | str | None) -> str:
-    """Date and time in the user's zone, to the second."""
+    """Render date and time in the user's time zone, to the second."""
     if moment is None:
         return ""
     moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
@@ -118,7 +118,7 @@ def date_time(moment: datetime | str | None) -> str:
 
 
 def pretty_json(value: Any, *, indent: int = 0, lines: int | None = RESULT_LINES) -> str:
-    """JSON on one line where it fits the screen, else indented; beyond `lines` lines it says how many are left out."""
+    """Render JSON on one line if it fits the screen, else indented; lines beyond `lines` are only counted."""
     margin = " " * indent
     short = json.dumps(value, ensure_ascii=False)
     if len(short) + indent <= min(shutil.get_terminal_size().columns, 120):
@@ -131,7 +131,7 @@ def pretty_json(value: Any, *, indent: int = 0, lines: int | None = RESULT_LINES
 
 
 def wrapped(text: str, indent: int, width: int | None) -> str:
-    """The text indented, its lines broken between words at `width` columns; None breaks none."""
+    """Return the text indented and wrapped at `width` columns; None does not wrap."""
     margin = " " * indent
     if width is None:
         return margin + text
@@ -142,7 +142,7 @@ def wrapped(text: str, indent: int, width: int | None) -> str:
 
 
 def middle_cut(text: str, width: int) -> str:
-    """The text, or its beginning and its end in `width` characters: names often differ at their end."""
+    """Shorten the text to `width` characters by cutting its middle, because names often differ at their end."""
     if len(text) <= width:
         return text
     end = (width - 1) // 2
@@ -150,11 +150,11 @@ def middle_cut(text: str, width: int) -> str:
 
 
 def screen_width() -> int | None:
-    """How many columns standard output has; None where it is no terminal and nothing needs to be shortened."""
+    """Return the width of standard output, or None if it is not a terminal and nothing needs to be shortened."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def names_text(names: Sequence[str], limit: int = 10) -> str:
-    """The names, or the first of them and how many more."""
+    """Join the names; beyond `limit` the others are only counted."""
     rest = f" and {len(names) - limit} more" if len(names) > limit else ""
     return f"{', '.join(names[:limit])}{rest}"

@@ -1,1 +1,1 @@
-"""`tasker run`: one workflow, one process, from nothing to its result."""
+"""`tasker run`: one workflow in one process, from submission to result."""

@@ -1,4 +1,4 @@
-"""`tasker run`: one workflow, one process, from nothing to its result."""
+"""`tasker run`: one workflow in one process, from submission to result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ FAILED, MISTAKE = 1, 2
 
 
 class RunCommand(click.Command):
-    """With `--format json`, a mistake in the command line itself is an object on standard output as well."""
+    """Command that prints a mistake in the command line as a JSON object on standard output if `--format json` is
+    given.
+    """
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> click.Context:
         """Parse the command line."""
@@ -49,12 +51,12 @@ class RunCommand(click.Command):
 
 
 def _complete_template(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The templates that PATH holds."""
+    """Complete the names of the templates in PATH."""
     from click.shell_completion import CompletionItem
 
     from tasker.services.authoring.templates import load_path
 
-    # click has not parsed a command line of which the last option lacks its value
+    # click does not parse a command line whose last option lacks its value
     words = [ctx.params.get("target"), *(word for word in ctx.args if not word.startswith("-"))]
     try:
         plans = load_path(next(word for word in words if word)).plans
@@ -108,30 +110,30 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
 )
 @click.option("--resume", metavar="TASK_UUID", help="Resume an interrupted task; no PATH needed.")
 def run(target: str | None, input_: str | None, as_json: bool, form: str, **options: Any) -> None:
-    """Run a workflow to its end and show its progress and its results.
+    """Run a workflow to its end, and show its progress and results.
 
     PATH is a template file, a folder with a workflow.yaml, or namespace/name[:version] of a registered template.
-    Without a server's URL a PostgreSQL of your own is started; its data stay in .tasker/postgres. Every run is a new
+    Without the URL of a server an embedded PostgreSQL is started; its data stay in .tasker/postgres. Every run is a new
     task. Nothing is submitted unless all handlers are found and the input fits the template.
 
-    --set takes a value as JSON if it can, else as text; dots in the key lead into objects: --set customer.id=C-7,
-    --set retries=2, --set 'tags=["a", "b"]', --set 'zip="01234"'.
+    --set takes a value as JSON if it can, else as text; dots in the key lead into objects: --set customer.id=C-7, --set
+    retries=2, --set 'tags=["a", "b"]', --set 'zip="01234"'.
 
     \b
     Examples:
-      tasker run workflows/order_fulfillment
-      tasker run workflows/linear_math --set value=3
-      tasker run hello --input '{"name": "world"}' --format json
-      generate | tasker run hello --input - --timeout 60
-      tasker run shop/checkout:1.2.0 --handlers my_shop.handlers
-      tasker run --resume 0199c1f4-8a52-7c3e-9b1d-5d3a52000000
+         tasker run workflows/order_fulfillment
+         tasker run workflows/linear_math --set value=3
+         tasker run hello --input '{"name": "world"}' --format json
+         generate | tasker run hello --input - --timeout 60
+         tasker run shop/checkout:1.2.0 --handlers my_shop.handlers
+         tasker run --resume 0199c1f4-8a52-7c3e-9b1d-5d3a52000000
 
     \b
     Exit codes:
-      0    complete
-      1    failed, cancelled, or not finished within --timeout
-      2    a mistake in the command, the template, the handlers or the input
-      130  interrupted (Ctrl-C); --resume goes on
+         0    complete
+         1    failed, cancelled, or not finished within --timeout
+         2    a mistake in the command, the template, the handlers or the input
+         130  interrupted (Ctrl-C); --resume goes on
     """
     order = RunRequest(target, input_, **options)
     _tolerate_any_encoding()
@@ -172,12 +174,12 @@ def _run_json(order: RunRequest) -> int:
 
 def _perform(order: RunRequest, progress: TextIO, on_end: Callable[[EndedRun], None]) -> EndedRun:
     check_order(order)
-    for shown in ("tasker.failures", "tasker.orchestration", "tasker.database"):  # the view shows what they tell
+    for shown in ("tasker.failures", "tasker.orchestration", "tasker.database"):  # the view shows what they report
         logging.getLogger(shown).addHandler(logging.NullHandler())
     logs = levels_named() is not None or bool(os.environ.get(FORMAT_VARIABLE))
     if logs:
         log_to_stderr(default=logging.WARNING)
-    prepared = prepare_order(order)  # behind that: plugins are loaded, and may want to hear what is logged
+    prepared = prepare_order(order)  # must come first: plugins are loaded, and may capture the log
     if logs:
         log_as_configured(prepared.configuration)
     else:
@@ -242,7 +244,7 @@ def _exit_code(ended: EndedRun) -> int:
 
 
 def _tolerate_any_encoding() -> None:
-    """A terminal that cannot show a symbol shows a question mark; it must not break the run."""
+    """Print a question mark for a character that the terminal cannot show, so that it does not break the run."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -1,4 +1,4 @@
-"""The input of a task, from `--input`, from the folder's `input.json`, and from `--set`."""
+"""Input of a task, from `--input`, from the folder's `input.json`, and from `--set`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ INPUT_FILE = "input.json"
 
 @dataclass(frozen=True, slots=True)
 class TaskInput:
-    """The input and, in words, where it is from. `parsed` are the `--set` options whose text was
-    read as JSON and is no text any more."""
+    """Input of a task and a description of its source.
+
+    `parsed` holds the `--set` options whose text was read as JSON and is not a string.
+    """
 
     values: dict[str, Any]
     source: str
@@ -28,10 +30,10 @@ class TaskInput:
 def read_input(
     given: str | None, settings: Sequence[str], *, folder: Path | None, read_stdin: Callable[[], str]
 ) -> TaskInput:
-    """The input for a task.
+    """Read the input of a task.
 
-    `given` is JSON, `@FILE` or `-` (standard input); without it the `input.json` of `folder` counts if there is one.
-    `settings` are KEY=VALUE pairs, applied in order. Raises `UsageError` that shows the place.
+    `given` is JSON, `@FILE` or `-` (standard input); without it the `input.json` of `folder` is used if it exists.
+    `settings` are KEY=VALUE pairs, applied in order. Raises `UsageError` with the position of the error.
     """
     values, source = _base(given, folder, read_stdin)
     parsed = put_settings(values, settings)
@@ -40,7 +42,7 @@ def read_input(
 
 
 def put_settings(values: dict[str, Any], settings: Sequence[str]) -> dict[str, str]:
-    """Put KEY=VALUE pairs into `values`, in order; those whose text was read as JSON and is no text any more.
+    """Apply KEY=VALUE pairs to `values`, in order; return those whose text was read as JSON and is not a string.
 
     Raises `UsageError`.
     """
@@ -67,7 +69,7 @@ def _base(given: str | None, folder: Path | None, read_stdin: Callable[[], str])
 
 
 def read_object(given: str, option: str, *, read_stdin: Callable[[], str]) -> dict[str, Any]:
-    """The object that an option gives as JSON, as `@FILE`, or as `-` for standard input. Raises `UsageError`."""
+    """Read the object of an option given as JSON, as `@FILE`, or as `-` for standard input. Raises `UsageError`."""
     if given == "-":
         return _object(read_stdin(), "standard input")
     if given.startswith("@"):
@@ -98,7 +100,7 @@ def _object(text: str, source: str, hint: str | None = None) -> dict[str, Any]:
 
 
 def _place(text: str, error: json.JSONDecodeError) -> str:
-    """`message at line:column`, the line and a caret below the column."""
+    """Render `message at line:column`, the line, and a caret below the column."""
     if not text.strip():
         return "it is empty"
     line = (text.splitlines() or [""])[min(error.lineno, len(text.splitlines())) - 1]

@@ -1,4 +1,4 @@
-"""`tasker run --json`: one object on standard output, and nothing else there, whatever handlers print."""
+"""Output of `tasker run --json`: one object on standard output and nothing else, whatever handlers print."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tasker.errors import TaskerError
 
 @contextlib.contextmanager
 def reserved_stdout() -> Iterator[TextIO]:
-    """Where the object goes. Meanwhile everything else that is written to standard output goes to standard error."""
+    """Yield the stream for the object; everything else written to standard output goes to standard error."""
     out, descriptor = sys.stdout, _descriptor(sys.stdout)
     copy = os.dup(descriptor) if descriptor == 1 else None
-    if copy is not None:  # processes that handlers start write to the descriptor
+    if copy is not None:  # child processes of handlers write to the descriptor directly
         out.flush()
         os.dup2(2, 1)
         out = os.fdopen(copy, "w", encoding="utf-8")
@@ -31,18 +31,18 @@ def reserved_stdout() -> Iterator[TextIO]:
         finally:
             if copy is not None:
                 os.dup2(copy, 1)
-                with contextlib.suppress(OSError):  # it has been told
+                with contextlib.suppress(OSError):  # the flush above has raised this error already
                     out.close()
 
 
 def write_json(out: TextIO, value: Any) -> None:
-    """The object on one line."""
+    """Write the object on one line."""
     out.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
     out.flush()
 
 
 def error_object(error: TaskerError) -> dict[str, Any]:
-    """What is printed when there is no task to report on."""
+    """Return the object that is printed if there is no task to report on."""
     known = error.to_dict()
     details = {
         key: known[key] for key in known.keys() - {"error_class", "error_type", "error_code", "metadata", "context"}

@@ -1,4 +1,4 @@
-"""What `tasker run` was asked for, and everything about it that can be checked before a database is needed."""
+"""Request of `tasker run`, and all checks that need no database."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from tasker.template.schema.check import SchemaMismatch
 
 PATH_TAG, HANDLERS_TAG = "path:", "handlers:"
-"""Tags of a task that say where its handlers are, for `--resume`."""
+"""Tags of a task that record the location of its handlers, for `--resume`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """The command line. `timeout` in seconds; `resume` is the identifier of a task, whole or its beginning."""
+    """Parsed command line. `timeout` in seconds; `resume` is a task's identifier or a prefix of it."""
 
     target: str | None = None
     input: str | None = None
@@ -48,7 +48,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What was found: handlers, input, tags, configuration, and the plan unless it lies in the database."""
+    """Result of the checks: handlers, input, tags, configuration, and the plan unless it is in the database."""
 
     registry: HandlerRegistry
     input: TaskInput
@@ -58,7 +58,7 @@ class Prepared:
 
 
 def check_order(order: RunRequest) -> None:
-    """Raise `UsageError` for options that do not go together."""
+    """Raise `UsageError` for options that exclude each other."""
     if order.resume is None and order.target is None:
         raise UsageError(
             "nothing to run",
@@ -93,7 +93,7 @@ def prepare_order(order: RunRequest) -> Prepared:
 
 
 def require_fitting(plan: Plan, given: TaskInput) -> None:
-    """Raise `InputInvalid` that names each place where the input does not fit the template's `input_schema`."""
+    """Raise `InputInvalid` with each position where the input does not match the template's `input_schema`."""
     from tasker.services.submitting.fitting import input_problems
 
     problems = input_problems(plan, given.values)
@@ -107,7 +107,7 @@ def require_fitting(plan: Plan, given: TaskInput) -> None:
 
 
 def existing_path(target: str | None) -> Path | None:
-    """The target as a path; None for the name of a registered template, and without a target.
+    """Return the target as a path; None for the name of a registered template, and without a target.
 
     Raises `UsageError` for a path that does not exist.
     """
@@ -125,23 +125,23 @@ def existing_path(target: str | None) -> Path | None:
 
 
 def resume_of(order: RunRequest, task_uuid: str) -> str:
-    """The command that goes on with the task of this order.
+    """Return the command that resumes the task of this request.
 
-    What the task keeps itself (template, folder, handlers) is not repeated; what was named to resume it is.
+    What the task itself records (template, folder, handlers) is not repeated, unless it was named to resume it.
     """
     named = (order.target, order.handlers) if order.resume is not None else (None, ())
     return resume_command(task_uuid, order.database.arguments(), *named)
 
 
 def resolve_sources(tags: Sequence[str]) -> tuple[Path | None, list[str]]:
-    """From a task's tags: the folder of the template's handlers, and the values of `--handlers`."""
+    """Return the folder of the template's handlers and the values of `--handlers`, from a task's tags."""
     paths = [Path(tag.removeprefix(PATH_TAG)) for tag in tags if tag.startswith(PATH_TAG)]
     handlers = [tag.removeprefix(HANDLERS_TAG) for tag in tags if tag.startswith(HANDLERS_TAG)]
     return (paths[0] if paths else None), handlers
 
 
 def _require_what_is_kept(order: RunRequest, configuration: Configured) -> None:
-    """A task to be resumed, and a template that is named, are in a database that was made before: none is made here."""
+    """Require an existing database: a task to be resumed and a registered template can only be in one."""
     from tasker.services.authoring.targets import unknown_target
 
     try:
@@ -167,7 +167,9 @@ def _compiled(path: Path, order: RunRequest, configuration: Configured) -> Workf
 
 
 def _input_folder(path: Path | None) -> Path | None:
-    """The folder whose `input.json` belongs to the workflow: not that of any template file, of `workflow.yaml` only."""
+    """Return the folder whose `input.json` applies: that of a folder or of `workflow.yaml`, not of other template
+    files.
+    """
     if path is None or path.is_dir():
         return path
     return path.parent if path.stem == "workflow" else None

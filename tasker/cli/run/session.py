@@ -1,4 +1,4 @@
-"""Running one task: start, submit or find it, watch it to its end, and stop in good order."""
+"""Execution of one task: start, submit or find it, watch it to its end, and shut down in order."""
 
 from __future__ import annotations
 
@@ -36,18 +36,20 @@ STOPPING = {
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """The task to be run, for the view."""
+    """Task that is about to run, for the view."""
 
     task_uuid: str
     plan: Plan
     resumed: bool = False
     beside: tuple[int, int] = (0, 0)
-    """Other unfinished tasks of a folder's own database: in the same namespace, where this run helps, and elsewhere."""
+    """Other unfinished tasks in a folder's own database: in the same namespace, which this run also works on, and
+    elsewhere.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
-    """How the session ended: `stopped` is None when the task did, else `interrupted` or `timeout`.
+    """End of the session: `stopped` is None if the task ended, else `interrupted` or `timeout`.
 
     `already`: the task to be resumed had ended before.
     """
@@ -59,16 +61,16 @@ class EndedRun:
 
 @dataclass(frozen=True, slots=True)
 class RunHooks:
-    """What the session tells: the task before it runs, its end before everything is closed."""
+    """Callbacks of a session: before the task runs, and at its end before connections are closed."""
 
     on_begin: Callable[[StartedRun], View]
     on_end: Callable[[EndedRun], None]
 
 
 async def run_session(order: RunRequest, prepared: Prepared, hooks: RunHooks) -> EndedRun:
-    """Run the task to its end, to `order.timeout` or to an interruption; then its steps are given back.
+    """Run the task to its end, to `order.timeout` or to an interruption; then its running steps are released.
 
-    Raises what `App.start`, `App.submit` and `find_task` raise: then there is no task.
+    Raises the errors of `App.start`, `App.submit` and `find_task`: in these cases there is no task.
     """
     with interruption() as interrupted:
         async with _app(order, prepared) as app:
@@ -84,7 +86,7 @@ async def run_session(order: RunRequest, prepared: Prepared, hooks: RunHooks) ->
 
 async def _with_others(app: App, begun: StartedRun, prepared: Prepared) -> StartedRun:
     if prepared.configuration.database_url is None:
-        with suppress(DatabaseError):  # whoever watches finds out, and says how to go on
+        with suppress(DatabaseError):  # the view will notice it and show how to continue
             return replace(begun, beside=await app.tasks.open_beside(begun.task_uuid))
     return begun
 
@@ -131,7 +133,7 @@ async def _find(app: App, order: RunRequest, resume: str) -> StartedRun | EndedR
 
 
 async def _resume(app: App, order: RunRequest, report: TaskReport) -> StartedRun:
-    """Handlers come from the command line; what is missing there, from where the task was submitted."""
+    """Resume a task with the handlers of the command line, or else those recorded at its submission."""
     from tasker.services.authoring.templates import folder_of
 
     path, kept_handlers = resolve_sources(report.tags)
@@ -165,7 +167,7 @@ async def _watch(
     try:
         view = hooks.on_begin(begun)
         return await _follow(app, begun, view, order.timeout, interrupted.asked)
-    except OSError as error:  # what it shows cannot be written
+    except OSError as error:  # the view could not be written
         error.add_note(f"To go on, or to see how it ended: {resume}")
         raise
     except DatabaseError as error:
@@ -175,7 +177,7 @@ async def _watch(
 
 
 async def _follow(app: App, begun: StartedRun, view: View, timeout: float | None, asked: asyncio.Event) -> EndedRun:
-    """Show the task until it ends or is to be stopped, and stop it then."""
+    """Show the task until it ends or is to be stopped; then stop the worker."""
     feed = Feed(app.tasks, begun.task_uuid)
     async with show_while_waiting(feed, view):
         found = await first_of(app.wait(begun.task_uuid), asked, timeout)

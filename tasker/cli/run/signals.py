@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a task runs: the first asks to stop, the second ends the process at once."""
+"""Ctrl-C and SIGTERM while a task runs: the first requests a stop, the second ends the process at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interruption:
-    """`asked` is set by the first signal; `last_words` are printed when the second one ends the process."""
+    """State of an interruption: `asked` is set by the first signal; `last_words` are printed when the second
+    one exits.
+    """
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
@@ -27,9 +29,9 @@ class Interruption:
 
 @contextlib.contextmanager
 def interruption() -> Iterator[Interruption]:
-    """Listen to both signals; their former handlers come back at the end.
+    """Handle both signals; restore the former handlers at the end.
 
-    Ordinary signal handlers, so that the second one works even while a step's handler blocks the event loop.
+    Ordinary signal handlers, so that the second signal works even while a step's handler blocks the event loop.
     """
     loop, found = asyncio.get_running_loop(), Interruption()
     received: list[int] = []
@@ -52,7 +54,7 @@ def interruption() -> Iterator[Interruption]:
 
 
 def leave_at_once(last_words: str) -> NoReturn:
-    """End the process without waiting for anything. What it was doing is found by its lease and done again."""
+    """Exit the process without waiting. Its claims expire with their leases, and the steps run again."""
     cursor = SHOW_CURSOR if os.isatty(1) or os.isatty(2) else ""
     with contextlib.suppress(OSError):
         os.write(2, f"{cursor}\n{last_words}\n".encode())

@@ -1,1 +1,1 @@
-"""`tasker task`: a module for each of its commands."""
+"""`tasker task`: one module per command."""

@@ -1,4 +1,4 @@
-"""`tasker task submit --batch`: many tasks from a file with a JSON object in each line, and an answer for each line."""
+"""`tasker task submit --batch`: tasks from a file with one JSON object per line, and one outcome per line."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from tasker.services.submitting.submission import OnDuplicate, SubmissionResult
 
 TOGETHER = 500
-"""So many tasks at most are asked for at once; and what so many bytes describe."""
+"""Maximum number of tasks per request; `TOGETHER_BYTES` limits its size."""
 TOGETHER_BYTES = 4_000_000
 NAMED = ("namespace", "name", "version")
 KINDS: Mapping[str, type] = {"context": dict, "priority": int, "tags": list}
-"""What a field of a line is, where it is no text."""
+"""Type of the fields that are not strings."""
 IN_WORDS = {dict: "an object", int: "a whole number", list: "a list of texts", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
-    """A line of the file, and what it asks for, or why that cannot be asked for."""
+    """Line of the file, with its submission or the error in it."""
 
     number: int
     size: int
@@ -42,13 +42,13 @@ class BatchLine:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What counts for a line that does not say it."""
+    """Values for lines that do not set them."""
 
     target: str | None
     options: Mapping[str, Any]
 
     def read(self, text: bytes) -> TemplateSubmission:
-        """The task that a line asks for. Raises `UsageError`."""
+        """Parse a line into a submission. Raises `UsageError`."""
         given = _object(text)
         known = {*NAMED, *(field.name for field in fields(Submission))}
         if unknown := sorted({*given} - known):
@@ -76,7 +76,7 @@ class Defaults:
 async def submit_all(
     app: Fleet, file: Iterable[bytes], defaults: Defaults, on_duplicate: OnDuplicate, form: str
 ) -> int:
-    """Submit the tasks of a file, print an answer for each line, and say how many were refused."""
+    """Submit the tasks of a file and print the outcome of each line; return the number of refused lines."""
     refused = total = 0
     for lines in _together(_lines(file, defaults)):
         answers = await _answers(app, lines, on_duplicate)

@@ -1,4 +1,4 @@
-"""`tasker task`: submit tasks, look at them, cancel them, and mend their steps."""
+"""`tasker task`: submit, inspect, cancel and repair tasks."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 @click.group(cls=GuessingGroup)
 def task() -> None:
-    """Submit, watch, list, show, explain, mend and cancel tasks.
+    """Submit, watch, list, show, explain, repair and cancel tasks.
 
-    A task is named by its UUID or by the beginning of it, at least eight characters.
+    A task is named by its UUID or by a prefix of it with at least eight characters.
     """
 
 
@@ -82,15 +82,15 @@ task.add_command(refused)
 @FORMAT
 @fleet_options
 def list_(form: str, place: FleetTarget, **which: Any) -> None:
-    """List tasks, the newest first. On a narrow screen identifiers are cut: their beginnings do as well.
+    """List tasks, newest first. On a narrow screen identifiers are shortened; every command accepts a prefix.
 
     \b
     Examples:
-      tasker task list
-      tasker task list --status error --since 2h
-      tasker task list --tag nightly --tag emea --format json
-      tasker task list --open --oldest-first
-      tasker task list --field 'order.id = 7'
+         tasker task list
+         tasker task list --status error --since 2h
+         tasker task list --tag nightly --tag emea --format json
+         tasker task list --open --oldest-first
+         tasker task list --field 'order.id = 7'
     """
     from tasker.cli.render.task_list import list_text
 
@@ -111,8 +111,8 @@ def list_(form: str, place: FleetTarget, **which: Any) -> None:
 def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Show a task: its state, its steps, its failures, its results.
 
-    Many instances of a batch worker are one line, followed by those that failed; --all shows each of them. On a
-    terminal rows are shortened to its width. JSON always has every step in full.
+    Many instances of a batch worker are one line, followed by the failed ones; --all shows each of them. On a terminal
+    rows are shortened to its width. JSON always has every step in full.
     """
     from tasker.cli.render.task import report_object, report_text
 
@@ -132,12 +132,12 @@ def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, for
 @FORMAT
 @fleet_options
 def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, place: FleetTarget) -> None:
-    """Show every transition of a task and of its steps, with the time since the one before.
+    """Show every transition of a task and its steps, with the time since the previous one.
 
     \b
     Examples:
-      tasker task history 0199c1f4-8a52
-      tasker task history 0199c1f4-8a52 --step process_payment
+         tasker task history 0199c1f4-8a52
+         tasker task history 0199c1f4-8a52 --step process_payment
     """
     from tasker.cli.render.task import history_text
 
@@ -159,7 +159,7 @@ def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
 @FORMAT
 @fleet_options
 def cancel(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
-    """Cancel a task and every step of it that has not ended. Handlers that run are told to stop."""
+    """Cancel a task and all its unfinished steps. Running handlers are asked to stop."""
 
     async def act(app: Fleet) -> dict[str, str]:
         found = await find_task(app.tasks, task_uuid)

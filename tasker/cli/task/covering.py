@@ -1,4 +1,4 @@
-"""What a schema marks as `x-sensitive` is shown where it is asked for. A server shows it to whom it permits that."""
+"""Redaction of values that a schema marks as `x-sensitive`; a server redacts by the caller's permissions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOW_SENSITIVE = click.option(
 
 
 async def covered(app: Fleet, task: str, answer: T, show_sensitive: bool) -> T:
-    """What is told about a task, without its sensitive values unless they are to be shown."""
+    """Return data about a task, with its sensitive values redacted unless they are to be shown."""
     veil = None if show_sensitive else await app.sensitive_values.veil(task, ())
     if veil is None:
         return answer

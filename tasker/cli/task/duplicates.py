@@ -1,4 +1,4 @@
-"""Telling which task exists already, to whoever may read the database."""
+"""Error about a duplicate that names the existing task."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tasker.errors import DuplicateTask, IdempotencyKeyReused
 
 @contextmanager
 def name_existing_task(arguments: str, advice: str = "") -> Iterator[None]:
-    """A duplicate's error with the task that exists, its state and the command that shows it; then the `advice`.
+    """Raise a duplicate's error with the existing task, its state, the command that shows it, and the `advice`.
 
-    `arguments` are the options that name the place of the tasks.
+    `arguments` are the options that name the fleet of the tasks.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""`tasker task explain`: why the steps of a task do not run."""
+"""`tasker task explain`: reasons why the steps of a task do not run."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 @FORMAT
 @fleet_options
 def explain(task_uuid: str, name: str | None, show_sensitive: bool, form: str, place: FleetTarget) -> None:
-    """Say why each step of a task that has not ended does not run now, and what would change it.
+    """Explain why each unfinished step of a task does not run now, and what would change that.
 
-    Steps with the same reason are told together, what needs somebody first.
+    Steps with the same reason are listed together; reasons that need an operator come first.
 
     \b
     Examples:
-      tasker task explain 0199c1f4-8a52
-      tasker task explain 0199c1f4-8a52 --step process_payment
+         tasker task explain 0199c1f4-8a52
+         tasker task explain 0199c1f4-8a52 --step process_payment
 
     \b
     Exit codes:
-      0  nothing is left to run, or it goes on by itself
-      1  something needs somebody: a pause, a worker that is missing, a failure;
-         or there is no such task, no database
-      2  a mistake in the command
+         0  nothing is left to run, or it goes on by itself
+         1  something needs somebody: a pause, a worker that is missing, a failure;
+            or there is no such task, no database
+         2  a mistake in the command
     """
     from tasker.cli.render.explanation import explanation_text
 

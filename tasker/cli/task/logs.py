@@ -1,4 +1,4 @@
-"""`tasker task logs`: what the handlers of a task have logged and printed."""
+"""`tasker task logs`: log lines and output of a task's handlers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEVELS = ("debug", "info", "warning", "error")
 COLOURS = {"warning": "yellow", "error": "red", "debug": "bright_black"}
 PAGE = 1000
 LATE = timedelta(seconds=30)
-"""So much later than others a line may be stored; what was shown already is left out."""
+"""Maximum delay with which a line may be stored after later ones; lines already shown are skipped."""
 LOOK_SECONDS = 1.0
 
 
@@ -41,16 +41,16 @@ LOOK_SECONDS = 1.0
 @FORMAT
 @fleet_options
 def logs(task_uuid: str, follow: bool, show_sensitive: bool, form: str, place: FleetTarget, **which: Any) -> None:
-    """Show what the handlers of a task have logged and printed, in the order of time.
+    """Show the log lines and the output of a task's handlers, in order of time.
 
-    Lines are kept with their step, as long as the task: `worker.execution.keep_logs` says from which level on. A line
+    Lines are stored with their step for as long as the task, from the level in `worker.execution.keep_logs` on. A line
     is stored about a second after it was written. With --format json each line is an object.
 
     \b
     Examples:
-      tasker task logs 0199c1f4-8a52
-      tasker task logs 0199c1f4-8a52 --step charge --level warning
-      tasker task logs 0199c1f4-8a52 -f
+         tasker task logs 0199c1f4-8a52
+         tasker task logs 0199c1f4-8a52 --step charge --level warning
+         tasker task logs 0199c1f4-8a52 -f
     """
 
     async def show(app: Fleet) -> None:
@@ -67,7 +67,7 @@ def logs(task_uuid: str, follow: bool, show_sensitive: bool, form: str, place: F
 
 
 async def _lines(app: Fleet, task: str, follow: bool, which: dict[str, Any]) -> AsyncIterator[Sequence[StepLogLine]]:
-    """The lines that are there, page by page; with `follow` what comes until the task has ended."""
+    """Yield the stored lines, page by page; with `follow` also new lines until the task has ended."""
     seen: set[str] = set()
     ended = not follow
     while True:
@@ -79,7 +79,8 @@ async def _lines(app: Fleet, task: str, follow: bool, which: dict[str, Any]) -> 
         if ended:
             return
         _, ended = await app.tasks.state(task)
-        await asyncio.sleep(LOOK_SECONDS if not ended else 2 * LOOK_SECONDS)  # the last words come behind the end
+        # The last lines are stored after the task's end.
+        await asyncio.sleep(LOOK_SECONDS if not ended else 2 * LOOK_SECONDS)
 
 
 async def _pages(app: Fleet, task: str, which: dict[str, Any]) -> AsyncIterator[Sequence[StepLogLine]]:
@@ -96,14 +97,14 @@ def _latest(page: Sequence[StepLogLine]) -> datetime:
 
 
 def plain_line(line: StepLogLine) -> dict[str, Any]:
-    """The line as plain data."""
+    """Return the line as plain data."""
     from dataclasses import asdict
 
     return asdict(line)
 
 
 def line_text(line: dict[str, Any]) -> str:
-    """Time, level, step and attempt, message, fields; further lines of the message below."""
+    """Render time, level, step and attempt, message and fields; further lines of the message below."""
     level = click.style(f"{line['level']:7}", fg=COLOURS.get(line["level"]))
     attempt = f" #{line['attempt']}" if line["attempt"] > 1 else ""
     fields = "".join(f" {key}={value}" for key, value in (line["fields"] or {}).items())

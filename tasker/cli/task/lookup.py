@@ -1,4 +1,4 @@
-"""Finding the task that a person means by its identifier or the beginning of it."""
+"""Lookup of a task by its identifier or a prefix of it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LENGTH = 32
 
 
 def looks_like_a_task(text: str) -> bool:
-    """Whether it may be the beginning of a task's identifier."""
+    """Return whether the text may be the prefix of a task's identifier."""
     digits = text.replace("-", "").lower()
     return SHORTEST <= len(digits) <= LENGTH and not set(digits) - set(string.hexdigits)
 
 
 async def find_task(tasks: TaskService, text: str) -> str:
-    """The whole identifier. Raises `UsageError` for a text that is none or means several, `TaskNotFound`."""
+    """Return the complete identifier. Raises `UsageError` for an invalid or ambiguous prefix, `TaskNotFound`."""
     digits = text.replace("-", "").lower()
     if not digits or set(digits) - set(string.hexdigits) or len(digits) > LENGTH:
         raise UsageError(f"{text!r} is not a task's identifier", hint="expected a UUID; see `tasker task list`")

@@ -1,4 +1,4 @@
-"""What the commands that ask for a task share: its input and how it counts."""
+"""Options of the commands that create a task: its input, priority and identity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasker.cli.options import PRIORITY, PRIORITY_HELP
 
 
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--input` (`given`), `--set` (`settings`), `--priority` and `--idempotency-key`."""
+    """Add `--input` (`given`), `--set` (`settings`), `--priority` and `--idempotency-key`."""
     options = (
         click.option("--input", "given", metavar="JSON|@FILE|-", help="Its input; - is standard input.  [default: {}]"),
         click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable."),
@@ -25,7 +25,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def task_input(given: str | None, settings: tuple[str, ...]) -> dict[str, Any]:
-    """The input that these options give. Raises `UsageError`."""
+    """Return the input that these options give. Raises `UsageError`."""
     from tasker.cli.run.input import read_input
 
     return read_input(given, settings, folder=None, read_stdin=sys.stdin.read).values

@@ -1,4 +1,4 @@
-"""`tasker task request` and `tasker task refused`: tasks asked for through the broker."""
+"""`tasker task request` and `tasker task refused`: tasks requested through the broker."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 def request(
     target: str, given: str | None, settings: tuple[str, ...], form: str, place: FleetTarget, **options: Any
 ) -> None:
-    """Ask an orchestrator for a task, through the broker alone, and print the identifier that it will have.
+    """Request a task from an orchestrator, through the broker alone, and print its future identifier.
 
-    For machines that reach the broker and not the database. The template must be registered. What the orchestrator
-    refuses is shown by `tasker task refused`. The broker is that of the configuration, or of --backend; with --url or
-    --profile the server's.
+    For machines that reach the broker but not the database. The template must be registered. Requests that the
+    orchestrator refuses are shown by `tasker task refused`. The broker is that of the configuration, or of --backend;
+    with --url or --profile it is the server's.
 
     \b
     Example:
-      RABBITMQ_URL=amqp://broker/ tasker task request shop/checkout --set order=7 --backend rabbitmq
+         RABBITMQ_URL=amqp://broker/ tasker task request shop/checkout --set order=7 --backend rabbitmq
     """
     values = task_input(given, settings)
     if isinstance(place, DatabaseTarget):
@@ -64,7 +64,7 @@ async def _ask(requester: TaskRequester, target: str, values: dict[str, Any], op
 @FORMAT
 @fleet_options
 def refused(form: str, place: FleetTarget, **which: Any) -> None:
-    """List messages that could not be used, the newest first: requests for tasks, hints to steps; and the reason."""
+    """List refused messages, newest first: task requests and wake-up messages, with the reason."""
     print_as(form, run_on_fleet(place, lambda app: app.tasks.refused(**which)), _refused_text)
 
 

@@ -1,4 +1,4 @@
-"""`tasker task rerun`: a new task that begins with what another one has done."""
+"""`tasker task rerun`: a new task that reuses the results of another one."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
 def rerun(
     task_uuid: str, step: str | None, settings: tuple[str, ...], reason: str, form: str, place: FleetTarget
 ) -> None:
-    """Run a task again from one of its steps, as a new task, and print the new one's identifier.
+    """Rerun a task from one of its steps, as a new task, and print the new one's identifier.
 
-    Without --from it is the first step that failed; where none has, the first of all.
+    Without --from it starts at the first failed step, or at the first step if none has failed.
 
-    That step runs again, with everything below it and everything that is not done; the results of all other steps
-    are reused. What decisions and batches below the step have made is decided anew. The former task stays as it is,
-    with its results and its history, in whatever state; `task retry` lets failed steps of the same task go on.
+    That step runs again, with everything below it and everything that is not done; the results of all other steps are
+    reused. Decisions and batches below the step are made anew. The old task is not changed, in whatever state it is;
+    `task retry` continues failed steps of the same task instead.
 
     With --set the new task has another input. Steps whose results are reused do not see it.
 
     \b
     Examples:
-      tasker task rerun 0199c1f4-8a52
-      tasker task rerun 0199c1f4-8a52 --from charge_card
-      tasker task rerun 0199c1f4-8a52 --from ship --set address.zip=10115 --reason "wrong address"
+         tasker task rerun 0199c1f4-8a52
+         tasker task rerun 0199c1f4-8a52 --from charge_card
+         tasker task rerun 0199c1f4-8a52 --from ship --set address.zip=10115 --reason "wrong address"
 
     \b
     Exit codes:
-      0  the new task has begun
-      1  it has not (no database, no such task)
-      2  a mistake in the command or the input, or no such step
+         0  the new task has begun
+         1  it has not (no database, no such task)
+         2  a mistake in the command or the input, or no such step
     """
 
     async def act(app: Fleet) -> dict[str, Any]:

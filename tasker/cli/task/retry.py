@@ -1,4 +1,4 @@
-"""`tasker task retry`: everything that failed runs again."""
+"""`tasker task retry`: reset of all failed steps of a task."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 @FORMAT
 @fleet_options
 def retry(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
-    """Let all failed steps of a task run again, their attempts counted from zero, so that the task goes on.
+    """Reset all failed steps of a task, with their full number of attempts, so that the task continues.
 
     All of them are reset in one transaction. A step that was running when its worker was lost and may run only once
-    (on_worker_lost: fail) is left alone: name it to `tasker task step reset` when it is known that it may run again.
+    (on_worker_lost: fail) is skipped: reset it with `tasker task step reset` once you know that it may run again.
 
     \b
     Example:
-      tasker task retry 0199c1f4-8a52 --reason "the provider is back"
+         tasker task retry 0199c1f4-8a52 --reason "the provider is back"
 
     \b
     Exit codes:
-      0  failed steps run again, or none had failed
-      1  nothing runs again: every failed step was left alone, or the task was cancelled
+         0  failed steps run again, or none had failed
+         1  nothing runs again: every failed step was left alone, or the task was cancelled
     """
 
     async def act(app: Fleet) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def retry(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
 
 
 def retry_summary(done: dict[str, Any], place: FleetTarget) -> list[str]:
-    """What became of the failed steps of a task, and what to do next."""
+    """Return lines about the failed steps of a task and the next commands."""
     task, reset, left = done["task_uuid"], done["reset"], done["left"]
     lines = [f"{counted(len(reset), 'step')} {'runs' if len(reset) == 1 else 'run'} again: {names_text(reset)}"]
     if not reset:

@@ -1,4 +1,4 @@
-"""`--since`: how long ago, or since when."""
+"""`--since`: a duration or a date."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ EXPECTED = "expected 90s, 15m, 2h, 7d or 2w, or a date such as 2026-01-31 or '20
 
 
 def since(text: str) -> datetime:
-    """The moment that an option's text means, from now."""
+    """Convert the option's text to a time, relative to now."""
     return moment(text, datetime.now(UTC))
 
 
 def moment(text: str, now: datetime) -> datetime:
-    """The moment that the text means. Raises `click.BadParameter` for one that is none or has not come."""
+    """Convert the text to a time. Raises `click.BadParameter` if it is invalid or in the future."""
     span = SPAN.fullmatch(text.strip())
     try:
         if span:

@@ -1,4 +1,4 @@
-"""`tasker task step`: mending single steps."""
+"""`tasker task step`: repair of single steps."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @click.group(cls=StepGroup)
 def step() -> None:
-    """Mend a step that failed or hangs, or show one: `tasker task step TASK_UUID STEP`.
+    """Repair a step that failed or hangs, or show one: `tasker task step TASK_UUID STEP`.
 
-    What was done, by whom and why is kept in the history.
+    The action, its actor and its reason are recorded in the history.
     """
 
 
@@ -31,7 +31,7 @@ step.add_command(show)
 
 
 def _step_command(command: Callable[..., Any]) -> Callable[..., Any]:
-    """TASK_UUID, STEP, --reason and --format, which every command here has."""
+    """Add TASK_UUID, STEP, --reason and --format, which every command here has."""
     with_reason = click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")(
         FORMAT(command)
     )
@@ -42,11 +42,11 @@ def _step_command(command: Callable[..., Any]) -> Callable[..., Any]:
 @step.command()
 @_step_command
 def reset(name: str, reason: str, **which: Any) -> None:
-    """Let a step in error run again, its attempts counted from zero.
+    """Reset a step in error, so that it runs again with its full number of attempts.
 
     \b
     Example:
-      tasker task step reset 0199c1f4-8a52 process_payment --reason "the provider is back"
+         tasker task step reset 0199c1f4-8a52 process_payment --reason "the provider is back"
     """
     _mend(name, lambda app, found: app.steps.reset(found, name, actor=actor(), reason=reason), **which)
 
@@ -54,7 +54,7 @@ def reset(name: str, reason: str, **which: Any) -> None:
 @step.command()
 @_step_command
 def resolve(name: str, reason: str, **which: Any) -> None:
-    """Take a step as done, without a result; what depends on it goes on."""
+    """Resolve a step without a result; the steps that depend on it can run."""
     _mend(name, lambda app, found: app.steps.resolve(found, name, actor=actor(), reason=reason), **which)
 
 
@@ -62,11 +62,11 @@ def resolve(name: str, reason: str, **which: Any) -> None:
 @_step_command
 @click.option("--result", required=True, metavar="JSON|@FILE|-", help="The result, an object; - is standard input.")
 def complete(name: str, result: str, reason: str, **which: Any) -> None:
-    """Take a step as done with a result of your own; what depends on it goes on with that.
+    """Complete a step with a given result; the steps that depend on it can run and receive that result.
 
     \b
     Example:
-      tasker task step complete 0199c1f4-8a52 process_payment --result '{"payment_id": "P-7"}'
+         tasker task step complete 0199c1f4-8a52 process_payment --result '{"payment_id": "P-7"}'
     """
     from tasker.cli.run.input import read_object
 

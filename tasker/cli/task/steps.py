@@ -1,4 +1,4 @@
-"""`tasker task steps` and its kin: single steps are shown, and mended under their published names."""
+"""`tasker task steps` and related commands: display of steps, and repairs under their published names."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ View = Mapping[str, Any]
 
 
 class StepGroup(GuessingGroup):
-    """`tasker task step TASK STEP` shows a step; with the name of a command first it is that command."""
+    """Group in which `tasker task step TASK STEP` shows a step, unless the first word is a command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As of any group; the beginning of a task's identifier in place of a command is that of `show`."""
+        """Find the command; the prefix of a task's identifier in its place selects `show`."""
         names_task = len(args) > 1 and looks_like_a_task(args[0]) and self.get_command(ctx, args[0]) is None
         return super().resolve_command(ctx, ["show", *args] if names_task else args)
 
@@ -40,7 +40,7 @@ class StepGroup(GuessingGroup):
 @FORMAT
 @fleet_options
 def steps(task_uuid: str, show_sensitive: bool, form: str, place: FleetTarget) -> None:
-    """Show where each step of a task stands, and whether it can run."""
+    """Show the state of each step of a task, and whether it can run."""
 
     async def read(app: Fleet) -> list[View]:
         task = await find_task(app.tasks, task_uuid)
@@ -72,7 +72,7 @@ def show(task_uuid: str, step: str, show_sensitive: bool, form: str, place: Flee
 @FORMAT
 @fleet_options
 def audit(task_uuid: str, step: str | None, show_sensitive: bool, form: str, place: FleetTarget) -> None:
-    """Show who stored which result or failure, and when, the newest first: of a whole task or of one step."""
+    """Show the audit records of stored results and failures, newest first: of a whole task or of one step."""
 
     async def read(app: Fleet) -> list[View]:
         task = await find_task(app.tasks, task_uuid)
@@ -83,7 +83,7 @@ def audit(task_uuid: str, step: str | None, show_sensitive: bool, form: str, pla
 
 
 def _repair(command: Callable[..., Any]) -> Callable[..., Any]:
-    """TASK_UUID, STEP, --reason and --format, which every repair has."""
+    """Add TASK_UUID, STEP, --reason and --format, which every repair has."""
     for decorate in (
         fleet_options,
         FORMAT,
@@ -101,7 +101,7 @@ def _repair(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @_repair
 def reset_step(reset_by: str, reason: str, **which: Any) -> None:
-    """Let a step in error run again, its attempts counted from zero (`tasker task step reset`)."""
+    """Reset a step in error, so that it runs again with its full number of attempts (`tasker task step reset`)."""
     said = ("Step reset successfully!", reason, "Reset by", reset_by)
     _mend(said, lambda app, task, step: app.steps.reset(task, step, actor=reset_by, reason=reason), **which)
 
@@ -112,7 +112,7 @@ def reset_step(reset_by: str, reason: str, **which: Any) -> None:
 )
 @_repair
 def resolve_step(resolved_by: str, reason: str, **which: Any) -> None:
-    """Take a step as done, without a result (`tasker task step resolve`)."""
+    """Resolve a step without a result (`tasker task step resolve`)."""
     said = ("Step resolved manually!", reason, "Resolved by", resolved_by)
     _mend(said, lambda app, task, step: app.steps.resolve(task, step, actor=resolved_by, reason=reason), **which)
 
@@ -125,7 +125,7 @@ def resolve_step(resolved_by: str, reason: str, **which: Any) -> None:
 )
 @_repair
 def complete_step(result: str, metadata: str | None, completed_by: str, reason: str, **which: Any) -> None:
-    """Take a step as done with a result of your own (`tasker task step complete`)."""
+    """Complete a step with a given result (`tasker task step complete`)."""
     from tasker.cli.run.input import read_object
 
     given = read_object(result, "--result", read_stdin=sys.stdin.read)
@@ -161,7 +161,7 @@ def _mend(
 
 
 async def _step(app: Fleet, task: str, step: str) -> View:
-    """The step by its name or UUID. Raises `StepNotFound`."""
+    """Return the step with this name or UUID. Raises `StepNotFound`."""
     found: Sequence[View] = await app.views.steps(task)
     for each in found:
         if step in (each["name"], each["step_uuid"]):

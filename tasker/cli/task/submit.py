@@ -1,4 +1,4 @@
-"""`tasker task submit`: a task for the workers of a fleet."""
+"""`tasker task submit`: submission of a task for the workers of a fleet."""
 
 from __future__ import annotations
 
@@ -54,30 +54,30 @@ def submit(
     on_duplicate: OnDuplicate,
     **options: Any,
 ) -> None:
-    """Create a task of a registered template, for the workers that serve its namespace, and print its identifier.
+    """Create a task from a registered template, for the workers that serve its namespace, and print its identifier.
 
-    Nothing runs in this process; `tasker run` is the command that does. `tasker template list` shows what is
-    registered: a worker registers the templates that it serves.
+    Nothing runs in this process; `tasker run` is the command that does. `tasker template list` shows the registered
+    templates: a worker registers the templates that it serves.
 
-    The template's identity strategy counts: with `strict`, the default, the same input is refused the second time
-    unless an --idempotency-key of its own tells it apart. The message names the task that exists; --on-duplicate return
-    takes it for the answer, so that a script may be run twice.
+    The template's identity strategy applies: with `strict`, the default, a second task with the same input is refused
+    unless it has an --idempotency-key of its own. The error names the existing task; --on-duplicate return prints it
+    instead, so that a script may be run twice.
 
     \b
     Examples:
-      tasker task submit shop/checkout --set order=7
-      tasker task submit shop/checkout:1.2.0 --input @order.json --wait --timeout 60
+         tasker task submit shop/checkout --set order=7
+         tasker task submit shop/checkout:1.2.0 --input @order.json --wait --timeout 60
 
-    With --batch each line of the file is a JSON object as the REST API takes it: namespace, name, version (or the
-    template of the command), context, priority, tags, idempotency_key ... Each line has an answer of its own, in its
-    order, and none holds up another.
+    With --batch each line of the file is a JSON object as in the REST API: namespace, name, version (or the template of
+    the command), context, priority, tags, idempotency_key ... Each line has its own outcome, in order; a failure does
+    not affect the others.
 
     \b
     Exit codes:
-      0  submitted; with --wait: complete; with --batch: every line
-      1  not submitted (no database, too much waits already); with --wait also:
-         failed, cancelled, or not ended within --timeout
-      2  a mistake in the command or the input
+         0  submitted; with --wait: complete; with --batch: every line
+         1  not submitted (no database, too much waits already); with --wait also:
+            failed, cancelled, or not ended within --timeout
+         2  a mistake in the command or the input
     """
     if batch is not None:
         raise SystemExit(_submit_batch(place, target, batch, on_duplicate, form, wait=wait, **options))
@@ -101,7 +101,7 @@ def submit(
 def _submit_batch(
     place: FleetTarget, target: str | None, file: IO[bytes], on_duplicate: OnDuplicate, form: str, **options: Any
 ) -> int:
-    """A task for each line; the exit code."""
+    """Submit a task for each line; return the exit code."""
     from tasker.cli.task.batch import Defaults, submit_all
 
     alone = {"given": "--input", "settings": "--set", "idempotency_key": "--idempotency-key", "wait": "--wait"}
@@ -138,7 +138,7 @@ async def _submit(
 
 
 def _wait(place: FleetTarget, task_uuid: str, timeout: float | None, form: str) -> int:
-    """Show the task as it ended; the exit code."""
+    """Wait for the task and show its end; return the exit code."""
     from tasker.cli.render.task import report_object, report_text
 
     async def ended(app: Fleet) -> TaskReport:

@@ -1,4 +1,4 @@
-"""`tasker task watch`: the live view of a task that others run."""
+"""`tasker task watch`: live view of a task that other processes run."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ ADVICE = "Ctrl-C ends the view, the task goes on"
 @FORMAT
 @fleet_options
 def watch(task_uuid: str, timeout: float | None, show_sensitive: bool, form: str, place: FleetTarget) -> None:
-    """Show how a task goes until it ends, whoever runs it; nothing runs in this process.
+    """Show the progress of a task until it ends, whichever process runs it; nothing runs in this process.
 
     On a terminal it is the tree of `tasker run`, elsewhere one line for each change; with --format json each line is an
-    object, and the last one is the task with "finished": true. Ctrl-C ends the view and leaves the task alone.
+    object, and the last one is the task with "finished": true. Ctrl-C ends the view; the task continues.
 
     \b
     Examples:
-      tasker task watch 0199c1f4-8a52
-      tasker task watch $(tasker task submit shop/checkout --set order=7)
+         tasker task watch 0199c1f4-8a52
+         tasker task watch $(tasker task submit shop/checkout --set order=7)
 
     \b
     Exit codes:
-      0    complete
-      1    failed, cancelled, or not ended within --timeout
-      130  interrupted (Ctrl-C); the task goes on
+         0    complete
+         1    failed, cancelled, or not ended within --timeout
+         130  interrupted (Ctrl-C); the task goes on
     """
     raise SystemExit(run_on_fleet(place, lambda app: _watch(app, task_uuid, timeout, show_sensitive, form, place)))
 

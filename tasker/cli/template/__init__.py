@@ -1,1 +1,1 @@
-"""`tasker template` and `tasker new`: what authors of workflows use."""
+"""`tasker template` and `tasker new`: commands for authors of workflows."""

@@ -73,7 +73,7 @@ def validate(paths: tuple[Path, ...], environment: str | None, handlers: tuple[s
 
 @template.command()
 def schema() -> None:
-    """Print the JSON Schema of templates, which editors use to complete and check them."""
+    """Print the JSON Schema of templates, which editors use for completion and validation."""
     click.echo(json.dumps(template_schema(), indent=2))
 
 
@@ -81,7 +81,7 @@ def schema() -> None:
 @click.argument("path", type=PATH)
 @format_option("text", "json", "mermaid", "dot")
 def graph(path: Path, form: str) -> None:
-    """Draw the steps of a template and what they wait for."""
+    """Draw the dependency graph of a template's steps."""
     plans = load_plans(path)
     print_as(form, [_with_graph(plan) for plan in plans], lambda _: "\n\n".join(FORMATS[form](each) for each in plans))
 

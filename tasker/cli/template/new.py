@@ -24,15 +24,15 @@ from tasker.version import DISTRIBUTION
 )
 @FORMAT
 def new(name: str, plugin: str | None, parent: Path, form: str) -> None:
-    """Start a workflow: a folder NAME with a commented template, handlers, an input and a test.
+    """Create a workflow: a folder NAME with a commented template, handlers, an input and a test.
 
-    It runs as it is. NAME is made of small letters, digits and underscores. Nothing is ever overwritten.
+    It runs as it is. NAME consists of lower-case letters, digits and underscores. Existing files are never overwritten.
 
     \b
     Examples:
-      tasker new hello
-      tasker new billing --dir workflows
-      tasker new plugin NAME
+         tasker new hello
+         tasker new billing --dir workflows
+         tasker new plugin NAME
     """
     done = _new_workflow(name, parent) if plugin is None else _new_plugin(name, plugin, parent)
     print_as(form, done, _text)
@@ -60,8 +60,10 @@ def _new_plugin(word: str, name: str, parent: Path) -> dict[str, Any]:
 
 
 def _testing(folder: Path) -> str:
-    """The command that runs its test. In a checkout of Tasker the settings of our own tests, which need more than
-    pytest, are left out."""
+    """Return the command that runs the test of the folder.
+
+    In a checkout of Tasker it excludes the settings of Tasker's own tests, which need more than pytest.
+    """
     files = (above / "pyproject.toml" for above in folder.resolve().parents)
     nearest = next((file for file in files if file.is_file()), None)
     ours = nearest is not None and f'name = "{DISTRIBUTION}"' in nearest.read_text("utf-8", errors="replace")

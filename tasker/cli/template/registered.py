@@ -1,4 +1,4 @@
-"""`tasker template list` and `register`: the templates that a database knows by name."""
+"""`tasker template list` and `register`: the templates registered in a database."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def list_templates(namespace: str | None, name: str | None, limit: int, form: st
 def register(paths: tuple[Path, ...], environment: str | None, force: bool, form: str, place: FleetTarget) -> None:
     """Register the templates of files and folders, so that they can be run by name.
 
-    Without a path: those of installed packages (entry points `tasker.templates`).
+    Without a path it registers those of installed packages (entry points `tasker.templates`).
 
     \b
     Examples:
-      tasker template register workflows/order_fulfillment
-      tasker run fulfillment/order_fulfillment --handlers workflows/order_fulfillment --input @order.json
+         tasker template register workflows/order_fulfillment
+         tasker run fulfillment/order_fulfillment --handlers workflows/order_fulfillment --input @order.json
     """
     from tasker.services.authoring.templates import load_plans
 
@@ -104,7 +104,7 @@ async def _store(app: App, *, plans: Sequence[Plan], force: bool) -> None:
 
 
 async def _send(app: Fleet, *, paths: Sequence[Path], environment: str | None, force: bool) -> None:
-    """As one text, of which all templates are registered or none."""
+    """Send all templates as one text, so that all of them are registered or none."""
     from tasker.services.authoring.templates import find_templates
 
     texts = [file.read_text(encoding="utf-8") for path in paths for file in find_templates(path)]

@@ -1,1 +1,1 @@
-"""The commands that start long-running processes: `tasker worker`, `tasker orchestrator`, `tasker dev`."""
+"""Commands that start long-running processes: `tasker worker`, `tasker orchestrator`, `tasker dev`."""

@@ -1,4 +1,4 @@
-"""Worker processes that a command starts, and that do not outlive it, however it ends."""
+"""Child processes of a command that never outlive it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ import click
 
 TASKER = (sys.executable, "-m", "tasker")
 TIED = "--end-with-parent"
-"""Option of `tasker worker`: a line of standard input, whose other end only the parent holds, is the database's URL;
-when the input ends, end gracefully."""
+"""Option of a child process: it reads the database's URL as a line of standard input, and ends gracefully when that
+input closes. Only the parent holds the other end.
+"""
 
 KILL_SECONDS = 2.0
-"""After its own limit for an orderly stop, a worker is killed."""
+"""Seconds after a worker's own limit for an orderly stop, after which it is killed."""
 
 RESTART_SECONDS = 1.0
-"""Before another one takes the place of a worker that ended by itself: one that ends at once is no endless loop."""
+"""Pause before a worker that ended by itself is replaced, so that one that ends at once causes no busy loop."""
 
 
 def start_child(
@@ -30,11 +31,11 @@ def start_child(
 ) -> subprocess.Popen[bytes]:
     """Start a command that stops by itself when this process is gone, even by `kill -9`. It inherits the `sockets`.
 
-    It is told the URL through its standard input: `ps` shows arguments to everybody, and in its environment the URL
-    would take the place of one that handlers read there.
+    The URL is passed through standard input: `ps` shows arguments to everybody, and an environment variable would
+    replace one of the same name that handlers read.
 
-    It has a session of its own: Ctrl-C reaches this process alone, which passes it on. Otherwise the child would get
-    two signals, and the second one ends it at once.
+    The child gets its own session, so that Ctrl-C reaches this process only, which passes it on. Otherwise the child
+    would get two signals, and the second one ends it at once.
     """
     child = subprocess.Popen(
         [*command, TIED],
@@ -51,10 +52,9 @@ def start_child(
 
 
 def wait_for_end(child: subprocess.Popen[bytes], until: float) -> None:
-    """Wait until it has ended; kill it when it has not at the time `until` of the monotonic clock.
+    """Wait until the child has ended; kill it at the time `until` of the monotonic clock.
 
-    It ends by itself before that unless nothing of Python's runs in it any more. What it held is taken over when its
-    lease is over.
+    It is only killed if its Python code no longer runs. Its claims are taken over when its lease expires.
     """
     try:
         child.wait(max(0.0, until - time.monotonic()))
@@ -65,19 +65,21 @@ def wait_for_end(child: subprocess.Popen[bytes], until: float) -> None:
 
 
 def code_of(child: subprocess.Popen[bytes]) -> int:
-    """The exit code of a child that has ended after it was told to; 0 also if it was still starting then, and could not
-    listen: it had nothing to give back."""
+    """Return the exit code of a child that was asked to stop.
+
+    It is 0 also for a child that was still starting and had no signal handler yet: it had no claims to release.
+    """
     return 0 if child.returncode == -signal.SIGTERM else abs(int(child.returncode or 0))
 
 
 def _outlive_hangups() -> None:
-    """Until the command listens to SIGHUP and SIGUSR1, which are passed on to every child, they must not end it."""
+    """Ignore SIGHUP and SIGUSR1, which are passed on to every child, until the child has its own handlers for them."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
 def end_with_parent() -> str | None:
-    """Send SIGTERM to this process as soon as its parent is gone; returns the database's URL that it was told."""
+    """Send SIGTERM to this process as soon as its parent is gone; return the database's URL from the parent."""
     url = b""
     while (byte := os.read(0, 1)) not in (b"", b"\n"):
         url += byte

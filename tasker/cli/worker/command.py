@@ -1,4 +1,4 @@
-"""`tasker worker` with what belongs to it: starting one, and seeing who is at work."""
+"""`tasker worker`: start a worker, or list the running processes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ LIST = "list"
 
 
 class WorkerGroup(GuessingGroup):
-    """A group that starts a worker when no other command is named, and imports the list of workers when that is."""
+    """Group that starts a worker unless another command is named, and imports `list` only when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands."""
         return sorted([*super().list_commands(ctx), LIST])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command; None when there is none of that name."""
+        """Return the command, or None if there is none of that name."""
         if cmd_name != LIST:
             return super().get_command(ctx, cmd_name)
         from tasker.cli.worker.listing import list_
@@ -29,7 +28,7 @@ class WorkerGroup(GuessingGroup):
         return list_
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`start` stands for whatever is no command; what is almost one, and no path, is refused."""
+        """Insert `start` if the first argument is not a command; refuse a misspelt command that is not a path."""
         commands = self.list_commands(ctx)
         if args and args[0] in commands:
             return super().parse_args(ctx, args)

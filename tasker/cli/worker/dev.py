@@ -1,4 +1,4 @@
-"""`tasker dev`: everything in one place, started again when a template or a handler changes."""
+"""`tasker dev`: a worker, and optionally a server, restarted when a template or a handler changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tasker.log_levels import levels_named
 
 SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
 INSTALLED = {"node_modules", "venv", "__pycache__"}
-"""Folders that are not looked into, beside hidden ones such as `.venv` and `.git`."""
+"""Folders that are not watched, besides hidden ones such as `.venv` and `.git`."""
 
 CONFIG_VARIABLES = ("TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT")
 
@@ -49,22 +49,22 @@ def dev(
     no_config: bool,
     database: DatabaseOption,
 ) -> None:
-    """Serve these workflows, else those below config/tasks, and start again whenever one of their files changes.
+    """Serve these workflows, else those below config/tasks, and restart whenever one of their files changes.
 
-    Tasks in flight keep the template they were submitted with; steps that run during a restart are given back without
-    using an attempt. Submit from another terminal with `tasker run NAMESPACE/NAME`, from your program, or with --port
-    over HTTP.
+    Running tasks keep the template they were submitted with; steps that run during a restart are released without using
+    an attempt. Submit from another terminal with `tasker run NAMESPACE/NAME`, from your program, or with --port over
+    HTTP.
 
-    The configuration file that TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT names counts as it does for `tasker worker`.
+    The configuration file named by TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT applies as it does for `tasker worker`.
 
     \b
     Example:
-      tasker dev workflows/order_fulfillment --port 8080
+         tasker dev workflows/order_fulfillment --port 8080
     """
-    levels_named()  # a worker that refuses it would be started again with each change
+    levels_named()  # an invalid level would otherwise fail at each restart of the worker
     files = [] if no_config else [Path(os.environ[name]) for name in CONFIG_VARIABLES if os.environ.get(name)]
     if files:
-        configured_for(database)  # a file that a worker would refuse is refused here
+        configured_for(database)  # an invalid file is refused here instead of at each restart
     watched = [*(workflows or _found()), *(Path(source) for source in handlers if Path(source).exists()), *files]
     command = [*TASKER, "worker", *map(str, workflows), "--force", "--shutdown-timeout", str(GRACE_SECONDS)]
     if concurrency is not None or not files:
@@ -87,7 +87,7 @@ def _database_arguments(database: DatabaseOption, files: Sequence[Path]) -> list
 
 @contextmanager
 def _answering(port: int | None, where: Sequence[str], database_url: str | None) -> Iterator[None]:
-    """A server beside the worker, which goes on while that is started again; none without a port."""
+    """Run a server beside the worker, which is not restarted with it; without a port there is none."""
     if port is None:
         yield
         return
@@ -108,7 +108,7 @@ def _answering(port: int | None, where: Sequence[str], database_url: str | None)
 
 
 def _found() -> list[Path]:
-    """The folders of the templates that a worker finds by itself."""
+    """Return the folders of the templates that a worker finds by default."""
     from tasker.services.authoring.template_search import search
 
     folders = sorted({file.parent for file in search(SEARCH_PATHS)})
@@ -118,15 +118,13 @@ def _found() -> list[Path]:
 
 
 class _Child:
-    """The worker's process."""
-
     def __init__(self, command: list[str], database_url: str | None = None) -> None:
         self._command, self._database_url = command, database_url
         self._process = start_child(command, database_url)
         self._told: subprocess.Popen[bytes] | None = None
 
     def stop(self) -> None:
-        """End it gracefully. It is told once, though Ctrl-C may come while it is being restarted."""
+        """Stop the worker gracefully. It gets one signal only, even if Ctrl-C arrives during a restart."""
         if self._told is not self._process:
             self._told = self._process
             self._process.send_signal(signal.SIGTERM)
@@ -135,18 +133,17 @@ class _Child:
             self._process.stdin.close()
 
     def was_killed(self) -> bool:
-        """True when it ended by a signal that it did not get from here: no change of a file will bring it back."""
+        """Return whether the worker was ended by a signal from elsewhere; then a file change would not restart it."""
         return (self._process.poll() or 0) < 0 and self._told is not self._process
 
     def has_given_up(self) -> bool:
-        """True once for a process that ended by itself, as with a mistake in a file: a change brings another one."""
+        """Return True once for a worker that ended by itself, e.g. for a mistake in a file: a change restarts it."""
         if (self._process.poll() or 0) <= 0 or self._told is self._process:
             return False
         self._told = self._process
         return True
 
     def restart(self) -> None:
-        """Another one."""
         self.stop()
         self._process = start_child(self._command, self._database_url)
 
@@ -170,16 +167,16 @@ def _watch(watched: Sequence[Path], child: _Child) -> None:
 
 
 def _stamps(watched: Sequence[Path]) -> dict[Path, int]:
-    """The time of each file's last change."""
+    """Return the modification time of each file."""
     found: dict[Path, int] = {}
     for file in (file for path in watched for file in _files(path)):
-        with suppress(FileNotFoundError):  # an editor puts another one in its place
+        with suppress(FileNotFoundError):  # an editor is replacing the file
             found[file] = file.stat().st_mtime_ns
     return found
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """What may change a workflow; not what is installed below it, which is large."""
+    """Yield the files that may change a workflow, without installed packages, which are many."""
     if path.is_file():
         yield path
     for folder, inner, names in os.walk(path):

@@ -1,4 +1,4 @@
-"""`tasker worker list`: who is at work."""
+"""`tasker worker list`: the running processes."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ COLOURS = {"live": "green", "draining": "yellow", "lost": "red", "stopped": None
 @FORMAT
 @fleet_options
 def list_(stopped: bool, callables: bool, form: str, place: FleetTarget) -> None:
-    """List the workers and orchestrators of this database: where they run, what they serve, how they are.
+    """List the workers and orchestrators of this database: where they run, what they serve, and their state.
 
-    A lost one went silent: its lease is over, for as long as is shown, and its steps run elsewhere. How many steps one
-    has in hand, of how many at most, is as old as its last beat.
+    A lost process has not renewed its lease; the column shows for how long the lease is over, and its steps run
+    elsewhere. The number of in-flight steps, and its maximum, are as of the last heartbeat.
 
     \b
     Examples:
-      tasker worker list
-      tasker worker list --callables
-      tasker worker list --format json
+         tasker worker list
+         tasker worker list --callables
+         tasker worker list --format json
     """
     rows = run_on_fleet(place, lambda app: app.workers.list(stopped=stopped))
     print_as(form, rows, lambda _: list_text(rows, callables=callables))
 
 
 def list_text(rows: Sequence[ProcessRow], *, callables: bool) -> str:
-    """One line per process; with `callables` its handlers below the table."""
+    """Render one line per process; with `callables` its handlers below the table."""
     from tasker.cli.render.table import table
 
     if not rows:

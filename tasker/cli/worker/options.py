@@ -1,4 +1,4 @@
-"""What `tasker worker` and `tasker orchestrator` share: configuration, options that override it, and the log."""
+"""Configuration, overriding options and log of `tasker worker` and `tasker orchestrator`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOG_FORMAT = click.option(
     callback=lambda ctx, param, value: _pass_on(value),
     help="How lines of the log are written: as text, or each as a JSON object.  [default: text]",
 )
-"""Adds `--log-format`, for this process and those that it starts."""
+"""Decorator that adds `--log-format`, for this process and its children."""
 _log = logging.getLogger("tasker.configuration")
 
 
@@ -39,17 +39,17 @@ def _pass_on(form: str | None) -> None:
 
 
 def no_config_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--no-config`."""
+    """Add `--no-config`."""
     return click.option(
         "--no-config", is_flag=True, help="Start without a configuration file: defaults, and the options given here."
     )(command)
 
 
 def configuration(context: str, database: DatabaseOption, no_config: bool, **given: Any) -> Configured:
-    """The configuration of a process of the fleet; options that were given (not None) count above it.
+    """Return the configuration of a process of the fleet; options that were given (not None) override it.
 
-    Raises `ConfigurationError` when there is no file and `--no-config` was not given, and
-    `ConfigurationInvalid` with every problem of the file.
+    Raises `ConfigurationError` if there is no file and `--no-config` was not given, and `ConfigurationInvalid` with
+    every problem of the file.
     """
     chosen = configured_for(database, context, no_config=no_config)
     worker = replace(chosen.worker, **{name: value for name, value in given.items() if value is not None})
@@ -57,9 +57,9 @@ def configuration(context: str, database: DatabaseOption, no_config: bool, **giv
 
 
 def log_to_stderr(environ: MutableMapping[str, str] = os.environ, *, default: int = logging.INFO) -> None:
-    """Lines of the process's own log from `TASKER_LOG_LEVEL` on, as `TASKER_LOG_FORMAT` says.
+    """Write the process's log to stderr from `TASKER_LOG_LEVEL` on, in the format of `TASKER_LOG_FORMAT`.
 
-    Child processes are told the same by the variables. Raises `UsageError` for a level that there is not.
+    The variables are set for child processes, too. Raises `UsageError` for an unknown level.
     """
     levels = levels_named(environ) or Levels(default)
     environ[LEVEL_VARIABLE] = str(levels)
@@ -67,9 +67,9 @@ def log_to_stderr(environ: MutableMapping[str, str] = os.environ, *, default: in
 
 
 def log_as_configured(chosen: Configured, environ: MutableMapping[str, str] = os.environ) -> None:
-    """In the form that the configuration says, where neither option nor variable does; child processes, too.
+    """Use the configured log format, also in child processes, unless an option or a variable sets one.
 
-    That there is a configuration is a line at DEBUG.
+    A line at DEBUG logs that a configuration was loaded.
     """
     form = environ[log_format.FORMAT_VARIABLE] = environ.get(log_format.FORMAT_VARIABLE) or chosen.log_format
     log_format.write_as(form)
@@ -77,15 +77,14 @@ def log_as_configured(chosen: Configured, environ: MutableMapping[str, str] = os
 
 
 class _Plain(logging.Handler):
-    """The message alone, on standard error as it is at that moment: a live view puts it above itself."""
+    """Handler that prints only the message, to the current standard error: a live view shows it above itself."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print it."""
         click.echo(record.getMessage(), err=True)
 
 
 def note_embedded_database() -> None:
-    """Show what the embedded server does where nothing else of the log is shown: its first start takes seconds."""
+    """Show the log of the embedded server where no other log is shown: its first start takes seconds."""
     log = logging.getLogger("tasker.embedded")
     log.setLevel(logging.INFO)
     if not log.handlers:

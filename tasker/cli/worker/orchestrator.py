@@ -1,4 +1,4 @@
-"""`tasker orchestrator`: a process that moves tasks on and runs no steps."""
+"""`tasker orchestrator`: a process that advances tasks but runs no steps."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tasker.cli.worker.options import LOG_FORMAT, configuration, log_as_configur
 @no_config_option
 @database_options
 def orchestrator(database: DatabaseOption, no_config: bool, port: int | None) -> None:
-    """End results that workers parked, promote retries, sweep, until stopped.
+    """Process parked results, promote retries and sweep until stopped; runs no steps.
 
-    Needed for workers with `--result-path queued`; harmless beside others: any number of orchestrators share the work.
-    Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`), which
-    SIGHUP makes it read again.
+    Needed for workers with `--result-path queued`, harmless otherwise: any number of orchestrators share the work. Its
+    settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`), which
+    SIGHUP reloads.
 
     \b
     Example:
-      TASKER_CONFIG_PATH=orchestration-production.toml tasker orchestrator
+         TASKER_CONFIG_PATH=orchestration-production.toml tasker orchestrator
     """
     with pause_gc():
         from tasker.app.serving import Service, run, serve_orchestrator

@@ -1,4 +1,4 @@
-"""`tasker worker`: processes that run steps."""
+"""`tasker worker start`: processes that run steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tasker.errors import TaskerError
 
 PORT = "Say there how this process does: /health, /metrics ... (default: worker.web.bind_address, else nowhere)."
 HANDLED_HERE = ("--processes", "--database-url")
-"""Options that the children of `--processes` do not get as they are."""
+"""Options that are not passed unchanged to the children of `--processes`."""
 
 
 @click.command()
@@ -61,20 +61,20 @@ HANDLED_HERE = ("--processes", "--database-url")
 @no_config_option
 @database_options
 def worker(processes: int, tied: bool, database: DatabaseOption, **options: Any) -> None:
-    """Run steps of the given workflows and namespaces until stopped. `tasker worker list` shows who is at work.
+    """Run steps of the given workflows and namespaces until stopped. `tasker worker list` shows the running processes.
 
     Its settings come from the configuration file (TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT, see `tasker config`);
-    options given here count above it. SIGHUP makes it read the file again, and take over what can change while it runs.
+    options given here override it. SIGHUP reloads the file, and applies the settings that can change at run time.
 
-    Without WORKFLOW it serves the templates that common.task_templates.search_paths finds.
+    Without WORKFLOW it serves the templates found by common.task_templates.search_paths.
 
-    Stops gracefully on SIGTERM or Ctrl-C: claims nothing more, lets running steps end, gives the rest back without
-    using an attempt. A second signal ends it at once, and so does the limit of --shutdown-timeout.
+    Stops gracefully on SIGTERM or Ctrl-C: claims nothing more, lets running steps end, and releases the rest without
+    using an attempt. A second signal, or the limit of --shutdown-timeout, ends it at once.
 
     \b
     Examples:
-      tasker worker --no-config workflows/order_fulfillment
-      tasker worker --namespace payments --handlers my_project.handlers --processes 4 --database-url URL
+         tasker worker --no-config workflows/order_fulfillment
+         tasker worker --namespace payments --handlers my_project.handlers --processes 4 --database-url URL
     """
     if tied and (url := end_with_parent()):
         database = replace(database, url=url, url_given=True)
@@ -86,7 +86,7 @@ def worker(processes: int, tied: bool, database: DatabaseOption, **options: Any)
 
 
 def _stop_limit(database: DatabaseOption, options: dict[str, Any]) -> float:
-    """Seconds that the workers have for an orderly stop. What is wrong with their configuration they say themselves."""
+    """Return the seconds that the workers have for an orderly stop; they report an invalid configuration themselves."""
     if options["shutdown_timeout"] is not None:
         return float(options["shutdown_timeout"])
     try:

@@ -1,4 +1,4 @@
-"""Processes side by side that serve the same: signals are passed on to them, and one that dies is started again."""
+"""Supervision of equal child processes: signals are passed on to them, and one that dies is restarted."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tasker.process.supervision.stopping import stopping_signals
 
 LOOK_SECONDS = 0.2
 MISTAKE = 2
-"""Exit code of a process that was given something it cannot work with."""
+"""Exit code of a process for a mistake in its input."""
 Start = Callable[[], subprocess.Popen[bytes]]
 
 
 def supervise(
     start: Start, processes: int, stop_limit: float, noun: str, on_stop: Callable[[], object] = lambda: None
 ) -> int:
-    """Run so many; pass signals on; start again what dies. The exit code.
+    """Run `processes` children, pass signals on to them, restart those that die, and return the exit code.
 
-    `stop_limit` is how many seconds they have for an orderly stop before they are killed; `noun` is what one is called.
-    `on_stop` is called when the stop begins.
+    `stop_limit` is the number of seconds for an orderly stop, after which they are killed; `noun` names a child in
+    messages. `on_stop` is called when the stop begins, and again at each check until it ends.
     """
-    os.environ["TASKER_PROCESSES"] = str(processes)  # each of them says what they need together
+    os.environ["TASKER_PROCESSES"] = str(processes)  # each process logs the connections that all of them need
     children = [start() for _ in range(processes)]
     arrived: list[int] = []
     for each in {*stopping_signals(), signal.SIGHUP, signal.SIGUSR1}:
@@ -40,10 +40,11 @@ def supervise(
             number = arrived.pop(0)
             ends = number in stopping_signals()
             stopping = stopping or ends
-            _pass_on(signal.SIGTERM if ends else number, children)  # a closed terminal is this process's, not theirs
+            # A closed terminal sends SIGHUP, which would only reload the settings of a child.
+            _pass_on(signal.SIGTERM if ends else number, children)
         elif not stopping and any(child.poll() == MISTAKE for child in children):
             stopping = mistaken = True
-            _pass_on(signal.SIGTERM, children)  # started again, each of them would end with the same
+            _pass_on(signal.SIGTERM, children)  # after a restart each of them would fail in the same way
         elif not stopping:
             _replace_the_ended(children, start, arrived, noun)
         if stopping:
@@ -58,13 +59,13 @@ def supervise(
 
 def _pass_on(number: int, children: Sequence[subprocess.Popen[bytes]]) -> None:
     for child in children:
-        child.send_signal(number)  # nothing happens to one that has ended
+        child.send_signal(number)  # has no effect on a child that has ended
 
 
 def _replace_the_ended(
     children: list[subprocess.Popen[bytes]], start: Start, arrived: Sequence[int], noun: str
 ) -> None:
-    """Start each of them again after a pause, unless a signal arrives."""
+    """Replace each ended child after a pause, unless a signal arrives."""
     for place, child in enumerate(children):
         if child.poll() is not None:
             click.echo(f"a {noun} ended with {child.returncode}; starting another", err=True)
@@ -75,7 +76,7 @@ def _replace_the_ended(
 
 
 def without(arguments: Sequence[str], options: Sequence[str]) -> list[str]:
-    """The arguments of a command line without these options and their values."""
+    """Return the arguments of a command line without these options and their values."""
     kept: list[str] = []
     skip = False
     for argument in arguments:

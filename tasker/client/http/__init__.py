@@ -1,1 +1,1 @@
-"""The client of Tasker's HTTP interface."""
+"""Client of Tasker's HTTP API."""

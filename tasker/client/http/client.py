@@ -1,4 +1,4 @@
-"""A Tasker server's tasks and fleet, for programs that run on an event loop."""
+"""Asynchronous client of a Tasker server."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from tasker.contracts.defaults.http import CLIENT_TIMEOUT_MS
 
 
 class HttpClient(TaskCalls, StepCalls, TemplateCalls, FleetCalls, DeadLetterCalls, DomainEventCalls, OperatorCalls):
-    """Asks a Tasker server. Use it as `async with HttpClient("http://localhost:8080") as client:`.
+    """Asynchronous client of a Tasker server: `async with HttpClient("http://localhost:8080") as client:`.
 
-    `url` names the server, with the path below which a proxy offers it; `token` or `api_key` say who asks; `ca_file`
-    has the certificates to trust in place of the system's. An answer may take `timeout` seconds. What only reads, and
-    creating a task with an idempotency key, is repeated as `retries` say. Raises what `tasker.App` raises, and
-    `ServerUnreachable`, `RequestTimeout`, `NotTasker`, `NotAuthenticated`, `NotPermitted`, `TooManyRequests`.
+    `url` is the address of the server, including the path prefix of a proxy. `token` or `api_key` are the credentials.
+    `ca_file` has the CA certificates to trust instead of the system's. `timeout` is the limit for a response in
+    seconds. Read requests, and the creation of a task with an idempotency key, are retried according to `retries`.
+    Methods raise the exceptions of `tasker.App`, and `ServerUnreachable`, `RequestTimeout`, `NotTasker`,
+    `NotAuthenticated`, `NotPermitted`, `TooManyRequests`.
     """
 
     def __init__(
@@ -48,15 +49,13 @@ class HttpClient(TaskCalls, StepCalls, TemplateCalls, FleetCalls, DeadLetterCall
         self.initiator, self.source_system = initiator, source_system
 
     async def __aenter__(self) -> Self:
-        """Nothing is asked yet: the first request connects."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the connections."""
         await self.close()
 
     async def close(self) -> None:
-        """End the connections. May be called twice."""
+        """Close the connections. Calling it twice is allowed."""
         await self.connection.close()

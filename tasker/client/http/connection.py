@@ -1,4 +1,4 @@
-"""Sending requests to one server: answers as data, errors as exceptions, repeated where that is safe."""
+"""HTTP connection to one server: JSON responses, errors as exceptions, retries where they are safe."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tasker.lifecycle.storable import encode
 from tasker.version import __version__
 
 AGAIN = frozenset({429, 502, 503, 504})
-"""Statuses after which the same request may succeed."""
+"""Response statuses after which the same request may succeed."""
 CONNECT_SECONDS = 5.0
 KEPT = 8
-"""Connections that are kept open while nothing is asked."""
+"""Maximum number of idle connections that stay open."""
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 ABSENT = "see whether the server runs (tasker server), and whether the URL is right"
 CUT = "the server was stopped, or something between cut the connection: try again"
@@ -35,10 +35,10 @@ UNKNOWN = "it is not known whether it was carried out: look before you repeat it
 
 
 class HttpConnection:
-    """Requests to one server, over connections that stay open between them.
+    """Connection pool to one server.
 
-    `timeout` is how many seconds an answer may take; time that a request asks the server to wait is added. The
-    connection is made by the first request; `close` ends it. `transport` replaces the network.
+    `timeout` is the limit for a response in seconds; the time for which a request asks the server to wait is added to
+    it. The first request connects; `close` closes the connections. `transport` replaces the network, for tests.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class HttpConnection:
         )
 
     async def close(self) -> None:
-        """End the connections. May be called twice."""
+        """Close the connections. Calling it twice is allowed."""
         await self._client.aclose()
 
     async def get(self, path: str, params: Mapping[str, Any] | None = None, *, waits: float = 0.0) -> Any:
-        """What is read there; asked for again where that may help. The server may wait for `waits` seconds."""
+        """Send a GET request, with retries, and return the response. The server may wait for up to `waits` seconds."""
         return await self.send("GET", path, params=params, waits=waits, repeatable=True)
 
     async def send(
@@ -77,10 +77,12 @@ class HttpConnection:
         waits: float = 0.0,
         repeatable: bool = False,
     ) -> Any:
-        """The answer as data, text where it is none. Sent once, unless it is `repeatable`; a request that never left
-        is always sent again. `again` is the body of a repetition.
+        """Send a request and return the response as parsed JSON, or as text if it is plain text.
 
-        Raises what the server answers, as `tasker.App` raises it; `ServerUnreachable`, `RequestTimeout`, `NotTasker`.
+        The request is sent once unless it is `repeatable`; a request that never reached the server is always retried. A
+        retry sends the body `again` if there is one.
+
+        Raises the error of the server, as `tasker.App` raises it; `ServerUnreachable`, `RequestTimeout`, `NotTasker`.
         """
         failures = 0
         while True:
@@ -96,9 +98,9 @@ class HttpConnection:
 
     @asynccontextmanager
     async def stream(self, path: str, headers: Mapping[str, str], quiet: float) -> AsyncIterator[httpx.Response]:
-        """An answer that goes on; nothing for `quiet` seconds is the same as an end.
+        """Open a streaming response; `quiet` seconds without data count as a lost connection.
 
-        Raises as `send`, also while it is read.
+        Raises the errors of `send`, also while the stream is read.
         """
         timeout = httpx.Timeout(self._timeout, connect=CONNECT_SECONDS, read=quiet)
         try:
@@ -132,7 +134,7 @@ class HttpConnection:
         return self._content(answer)
 
     def _content(self, answer: httpx.Response) -> Any:
-        """The answer as data. Raises `_Failed`."""
+        """Return the response as parsed JSON or text. Raises `_Failed`."""
         kind = answer.headers.get("content-type", "")
         data = _json(answer) if "json" in kind else None
         wait = _retry_after(answer.headers.get("retry-after"))
@@ -147,12 +149,12 @@ class HttpConnection:
         raise _Failed(error, passing=answer.status_code in AGAIN)
 
     def _unanswered(self, error: httpx.HTTPError) -> _Failed:
-        """The error for an answer that did not come, or not whole."""
+        """Return the error for a missing or incomplete response."""
         url, never_sent = self.server.url, isinstance(error, NEVER_SENT)
         if never_sent and "SSL" in _reason(error):
             untrusted = ServerUnreachable(f"{url} cannot be trusted: {_reason(error)}", hint=TRUST)
             return _Failed(untrusted, passing=False, never_sent=True)
-        if isinstance(error, httpx.TimeoutException) and not never_sent:  # it has had all its time
+        if isinstance(error, httpx.TimeoutException) and not never_sent:  # no retry: the request used all of its time
             seconds = error.request.extensions["timeout"]["read"]
             late = RequestTimeout(f"{url} did not answer within {seconds:g} seconds", hint=SLOW)
             return _Failed(late, passing=False)
@@ -168,7 +170,7 @@ class HttpConnection:
 
 
 class _Failed(Exception):
-    """An attempt that failed. `passing`: the next one may not; `never_sent`: the server has not seen it."""
+    """Failure of one request. `passing`: a retry may succeed; `never_sent`: the request did not reach the server."""
 
     def __init__(self, error: TaskerError, *, passing: bool, never_sent: bool = False) -> None:
         super().__init__(error.message)
@@ -176,7 +178,7 @@ class _Failed(Exception):
 
 
 def _told(failed: _Failed, *, changes: bool) -> TaskerError:
-    """The error; of a change that may have been made it says so."""
+    """Return the error; for a change whose outcome is unknown the hint says so."""
     error = failed.error
     if changes and not failed.never_sent and isinstance(failed.__cause__, httpx.TransportError):
         error.hint = UNKNOWN
@@ -184,7 +186,6 @@ def _told(failed: _Failed, *, changes: bool) -> TaskerError:
 
 
 def _json(answer: httpx.Response) -> Any:
-    """Whole numbers of any size stay what they are."""
     try:
         return json.loads(answer.content)
     except ValueError:
@@ -192,7 +193,7 @@ def _json(answer: httpx.Response) -> Any:
 
 
 def _retry_after(header: str | None) -> float | None:
-    """Seconds, from a number or a date; None where it says nothing that can be understood."""
+    """Parse a `Retry-After` header into seconds; None if it is neither a number nor a date."""
     if header is None:
         return None
     if header.strip().isdecimal():
@@ -204,5 +205,5 @@ def _retry_after(header: str | None) -> float | None:
 
 
 def _reason(error: Exception) -> str:
-    """In a few words, without what a library calls its errors where it says more."""
+    """Return the first line of the error's message, or the name of its class if it has none."""
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -17,12 +17,12 @@ from tasker.errors import RequestTimeout, ServerUnreachable
 EVENTS = "/v1/events"
 SUBSCRIBERS = "/v1/events/subscribers"
 QUIET_SECONDS = 45.0
-"""A stream that says nothing for so long was cut: servers say each 15 seconds that nothing is new."""
+"""Timeout of a silent stream: servers send a keep-alive every 15 seconds, so the connection is lost."""
 AGAIN_SECONDS = 1.0
 
 
 class DomainEventCalls:
-    """What a client asks of what steps have published; answers are plain data, as the interface describes them."""
+    """Calls of the domain event API. Results are plain data as described by the OpenAPI document."""
 
     connection: HttpConnection
 
@@ -39,7 +39,7 @@ class DomainEventCalls:
         newest: bool = False,
         withheld: bool = False,
     ) -> dict[str, Any]:
-        """A page of events: `events`, and `last`, behind which the next page begins."""
+        """Return a page of events: `events`, and the position `last` after which the next page begins."""
         which = _params(names, namespace, task, correlation_id, since)
         params = {**which, "after": after, "limit": limit, "newest": newest, "withheld": withheld}
         return dict(await self.connection.get(EVENTS, params))
@@ -54,8 +54,10 @@ class DomainEventCalls:
         since: datetime | None = None,
         after: int | None = None,
     ) -> AsyncGenerator[dict[str, Any]]:
-        """Every event behind the position `after`, or from now on. A stream that was cut is taken up again for ever,
-        once it has begun."""
+        """Yield every event after the position `after`, or from now on.
+
+        Once the stream has delivered something, a lost connection is reopened without limit at the last position.
+        """
         params = _params(names, namespace, task, correlation_id, since)
         place, begun = after, False
         if place is None:
@@ -73,13 +75,13 @@ class DomainEventCalls:
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def list_event_subscribers(self) -> list[dict[str, Any]]:
-        """How far each subscriber has come."""
+        """Return the position of each subscriber."""
         return list(await self.connection.get(SUBSCRIBERS))
 
     async def replay_events(
         self, subscriber: str, *, after: int | None = None, since: datetime | None = None
     ) -> dict[str, Any]:
-        """Let a subscriber read again what is behind a position, or from a time on."""
+        """Move a subscriber back so that it reads again the events after a position, or since a time."""
         body = {"after": after, "since": since.isoformat() if since else None}
         return dict(await self.connection.send("POST", path(SUBSCRIBERS, subscriber, "replay"), body=body))
 

@@ -1,4 +1,4 @@
-"""Server-sent events: read line by line, and taken up again where they were cut."""
+"""Parser of the server-sent events of a task."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ Kind = Literal["transition", "progress", "end"]
 
 @dataclass(frozen=True, slots=True)
 class TaskEvent:
-    """Something that happened to a task: a `transition` of it (`step` is None) or of a step, the `progress` of a step
-    (`items_processed`), or the `end` with the task's state as `to_state`.
+    """Event of a task.
 
-    `place` is where a reader goes on that has seen this one; only transitions have it.
+    It is a `transition` of the task (`step` is None) or of a step, the `progress` of a step (`items_processed`), or the
+    `end` with the final state of the task as `to_state`.
+
+    `place` is the position at which a reader resumes after this event; only transitions have one.
     """
 
     kind: Kind
@@ -33,12 +35,12 @@ class TaskEvent:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells a transition from every other one of its task."""
+        """Return the key that is unique among the transitions of a task."""
         return self.step_uuid, self.to_state, self.at, self.attempt
 
 
 async def read_events(lines: AsyncIterator[str]) -> AsyncGenerator[TaskEvent, None]:
-    """The events in the lines of a stream; one that was cut is left out, so is a kind that is not known."""
+    """Parse the lines of a stream and yield its events; an incomplete event and an unknown kind are skipped."""
     fields: dict[str, str] = {}
     async for line in lines:
         if line:

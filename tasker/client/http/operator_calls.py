@@ -1,4 +1,4 @@
-"""What operators look at, over HTTP: tasks as lists and reports have them, how the fleet does, and running again."""
+"""Operator calls over HTTP: task lists, reports, logs, audit, retry and rerun."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIST_PAGE = 1000
 
 
 class MoreFilters(TypedDict, total=False):
-    """Of a list of tasks, what is seldom asked for; `until` (ISO 8601) is when they were created before."""
+    """Less common filters of a list of tasks; `until` (ISO 8601) is the exclusive end of the creation time."""
 
     version: str | None
     initiator: str | None
@@ -31,7 +31,10 @@ class MoreFilters(TypedDict, total=False):
 
 
 class OperatorCalls:
-    """Answers are plain data, as the interface describes them; those of one task raise `TaskNotFound`."""
+    """Calls for operators. Results are plain data as described by the OpenAPI document.
+
+    Calls on one task raise `TaskNotFound`.
+    """
 
     connection: HttpConnection
     initiator: str
@@ -64,7 +67,7 @@ class OperatorCalls:
         return tasks
 
     async def list_identifiers(self, beginning: str, *, limit: int = 10) -> list[str]:
-        """The identifiers of tasks that begin so (hexadecimal digits), the newest first."""
+        """Return the identifiers of tasks that start with these hexadecimal digits, newest first."""
         params = {"beginning": beginning, "limit": limit}
         return list(await self.connection.get("/v1/listings/identifiers", params))
 
@@ -75,7 +78,7 @@ class OperatorCalls:
     async def list_operator_actions(
         self, *, actor: str | None = None, since: str | None = None, limit: int = 50
     ) -> list[dict[str, Any]]:
-        """Who did what by hand, the newest first; at `since` (ISO 8601) or later."""
+        """Return the operator actions of the audit log at `since` (ISO 8601) or later, newest first."""
         params = {"actor": actor, "since": since, "limit": limit}
         return list((await self.connection.get("/v1/operator_actions", params))["actions"])
 
@@ -93,7 +96,7 @@ class OperatorCalls:
                 return {**page, "steps": steps}
 
     async def get_task_history(self, task_uuid: str) -> list[dict[str, Any]]:
-        """Every transition of a task and its steps in order, with who made it and why; read page by page."""
+        """Return every transition of a task and its steps in order, with actor and reason; reads all pages."""
         history: list[dict[str, Any]] = []
         while len(history) % HISTORY_PAGE == 0:
             params = {"limit": HISTORY_PAGE, "offset": len(history)}
@@ -104,7 +107,7 @@ class OperatorCalls:
         return history
 
     async def get_task_progress(self, task_uuid: str, since: str | None = None) -> dict[str, Any]:
-        """How far a task is, with the steps that changed `since` then or run."""
+        """Return the progress of a task, with the steps that run or have changed since `since`."""
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "progress"), {"since": since}))
 
     async def get_task_logs(
@@ -118,23 +121,24 @@ class OperatorCalls:
         after: str | None = None,
         limit: int | None = None,
     ) -> list[dict[str, Any]]:
-        """What the handlers of a task have logged and printed; `after` is the `place` of a line."""
+        """Return the lines that the handlers of a task logged or printed; `after` is the `place` of a line."""
         which = {"step": step, "attempt": attempt, "level": level, "since": since, "after": after, "limit": limit}
         return list(await self.connection.get(path("/v1/tasks", task_uuid, "logs"), which))
 
     async def get_task_template(self, task_uuid: str) -> dict[str, Any]:
-        """The template that a task is pinned to, as it was compiled."""
+        """Return the compiled template that a task is pinned to."""
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "template")))
 
     async def get_task_audit(self, task_uuid: str, step_uuid: str | None = None) -> list[dict[str, Any]]:
-        """Who stored which result of a step, or of every step of a task, the newest first."""
+        """Return the audit records of stored results, of one step or of every step of a task, newest first."""
         parts = ["audit"] if step_uuid is None else ["workflow_steps", step_uuid, "audit"]
         return list(await self.connection.get(path("/v1/tasks", task_uuid, *parts)))
 
     async def retry_task(self, task_uuid: str, *, reason: str = "", by: str | None = None) -> dict[str, Any]:
-        """Let every failed step of a task run again: the names in `reset`, and in `left` those that may run only once.
+        """Reset every failed step of a task. The result has the names in `reset`, and in `left` those that may run only
+        once.
 
-        Raises `StateMachineError` for a task that was cancelled.
+        Raises `StateMachineError` for a cancelled task.
         """
         body = {"reason": reason, "actor": by or self.initiator}
         return dict(await self.connection.send("POST", path("/v1/tasks", task_uuid, "retry"), body=body))
@@ -149,12 +153,12 @@ class OperatorCalls:
         reason: str = "",
         by: str | None = None,
     ) -> dict[str, Any]:
-        """Run a task again from `step`, as a new task that reuses what is done above it.
+        """Rerun a task from `step` as a new task that reuses the results of the steps before it.
 
-        Without a step it begins with the first that failed, or with the first of all. `context` is another input,
-        `changes` are values for single fields of the input, by their paths (`address.zip`).
+        Without a step it starts at the first failed step, or at the beginning if none has failed. `context` replaces
+        the input; `changes` sets single fields of the input by their paths (`address.zip`).
 
-        Answers `task_uuid` of the new one, and how many of its `steps` are `reused`.
+        The result has the `task_uuid` of the new task, and how many of its `steps` are `reused`.
         """
         body = {
             "from_step": step,
@@ -166,9 +170,9 @@ class OperatorCalls:
         return dict(await self.connection.send("POST", path("/v1/tasks", task_uuid, "rerun"), body=body))
 
     async def overview(self) -> dict[str, Any]:
-        """Queues, processes, open breakers and templates at this moment."""
+        """Return the current queues, processes, open circuit breakers and templates."""
         return dict(await self.connection.get("/v1/overview"))
 
     async def doctor(self) -> dict[str, Any]:
-        """What is wrong with the fleet and its database, with what to do."""
+        """Return the problems of the fleet and its database, each with a remedy."""
         return dict(await self.connection.get("/v1/doctor"))

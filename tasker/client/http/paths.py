@@ -1,4 +1,4 @@
-"""Paths of the interface from names and identifiers."""
+"""URL paths of the API, built from names and identifiers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tasker.errors import UsageError
 
 
 def path(beginning: str, *parts: str) -> str:
-    """The path with these parts, each of which stays one whatever is in it. Raises `UsageError` for an empty one."""
+    """Join the parts, each quoted as one path segment. Raises `UsageError` for an empty or invalid part."""
     for part in parts:
         if not part or part in (".", "..") or any("\ud800" <= each <= "\udfff" for each in part):
             raise UsageError(f"{part!r} is no name and no identifier")

@@ -1,4 +1,4 @@
-"""Errors of a server as the exceptions that `tasker.App` raises, by the stable code of the problem details."""
+"""Mapping of a server's problem details to the exceptions of `tasker.App`, by their stable code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HINTS = {
     "not_found": "the server has no such path: it may be of another release (tasker profile check) or lack a plugin"
 }
 OF_HANDLERS = (errors.PermanentError, RetryableError)
-"""What handlers raise; a server never answers it."""
+"""Errors raised by handlers; a server never returns them."""
 
 
 def _engine_errors(root: type[TaskerError]) -> Iterator[type[TaskerError]]:
@@ -51,7 +51,7 @@ BY_CODE: dict[str, type[TaskerError]] = {
     "not_ready": ServerUnreachable,
 }
 for _each in _engine_errors(TaskerError):
-    BY_CODE.setdefault(_each.error_type, _each)  # a class that has its parent's code comes behind it
+    BY_CODE.setdefault(_each.error_type, _each)  # a class that inherits its parent's code comes later and loses
 
 BY_STATUS: dict[int, type[TaskerError]] = {
     401: NotAuthenticated,
@@ -62,7 +62,9 @@ BY_STATUS: dict[int, type[TaskerError]] = {
 
 
 def error_of(status: int, problem: Problem, retry_after: float | None) -> TaskerError:
-    """The error that a Tasker server had. `retry_after` is what its header says, in seconds."""
+    """Return the exception for a problem that a Tasker server reported. `retry_after` is the header's value in
+    seconds.
+    """
     found = BY_CODE.get(
         str(problem.get("code")), BY_STATUS.get(status) or (ServerError if status >= 500 else UsageError)
     )
@@ -109,7 +111,7 @@ STRANGER = "see whether the URL is that of a Tasker server, with the path below 
 
 
 def stranger(url: str, status: int, content_type: str, location: str | None, retry_after: float | None) -> TaskerError:
-    """The error for an answer that Tasker did not make: something else listens there, or a proxy answers for it."""
+    """Return the error for a response that does not come from Tasker: from another service, or from a proxy."""
     if location is not None and 300 <= status < 400:
         return NotTasker(f"{url} leads to {location}", hint="use that URL, if it is your Tasker server")
     what = f"{url} answered {status} with {content_type.partition(';')[0] or 'nothing'}, which is no answer of Tasker"

@@ -1,4 +1,4 @@
-"""What the client of the published names asks of a server, over connections that the clients of a process share."""
+"""HTTP calls behind `TaskerClient`, over connections shared by all clients of the process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Calls(TaskCalls, StepCalls, FleetCalls):
 
 
 class ServerCalls(SyncWrapper[_Calls]):
-    """As `tasker.client.local.DatabaseCalls`, asked of a server. Raises as `HttpClient`."""
+    """Calls of `tasker.client.local.DatabaseCalls`, sent to a server. They raise the errors of `HttpClient`."""
 
     def __init__(self, server: ServerAddress, initiator: str, source_system: str) -> None:
         loop, connection = _connected(server)
@@ -37,7 +37,7 @@ class ServerCalls(SyncWrapper[_Calls]):
 
 
 def disconnect() -> None:
-    """Close these connections; the next call opens one again."""
+    """Close the shared connections; the next call opens one again."""
     with _shared.lock:
         found = list(_shared.value.values())
         _shared.value.clear()

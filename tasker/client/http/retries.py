@@ -1,4 +1,4 @@
-"""When a request is sent again."""
+"""Retry policy of HTTP requests."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ SPREAD = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """A request that may be repeated is sent up to `attempts` times, with pauses in seconds that double.
+    """Retry policy: a repeatable request is sent up to `attempts` times, with a pause in seconds that doubles.
 
-    A server that says when to come back is obeyed, unless that is longer than `patience_seconds`: then the error is
-    raised at once.
+    A `Retry-After` of the server is respected, unless it is longer than `patience_seconds`: then the error is raised at
+    once.
     """
 
     attempts: int = 4
@@ -22,9 +22,9 @@ class Retries:
     patience_seconds: float = 30.0
 
     def pause(self, failures: int, asked_for: float | None, chance: float) -> float | None:
-        """Seconds until the next attempt after so many failures; None: there is none. `chance` from 0 to 1 spreads it.
+        """Return the seconds until the next attempt after `failures` failures, or None to stop.
 
-        `asked_for` is what the server said.
+        `chance` from 0 to 1 is the jitter; `asked_for` is the server's `Retry-After` in seconds.
         """
         if failures >= self.attempts or (asked_for or 0.0) > self.patience_seconds:
             return None

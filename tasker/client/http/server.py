@@ -1,4 +1,4 @@
-"""Which server is asked, and how its client says who it is."""
+"""Address of a server and the client's credentials."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ EXAMPLE = "for example http://localhost:8080 or https://tasker.example.com"
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """The URL of a server, without a slash at its end; a path is that below which a proxy offers it.
+    """URL of a server, without a trailing slash; a path is the prefix under which a proxy serves it.
 
-    `token` is sent as a bearer token, `api_key` in the header `api_key_header`; `ca_file` has the certificates that are
-    trusted in place of the system's. Raises `UsageError` for a URL that is none, and for two kinds of credentials.
+    `token` is sent as a bearer token, `api_key` in the header `api_key_header`. `ca_file` has the CA certificates to
+    trust instead of the system's. Raises `UsageError` for an invalid URL, and if both a token and an API key are given.
     """
 
     url: str
@@ -34,7 +34,7 @@ class ServerAddress:
             raise UsageError("a token and an API key are given", hint="give one of them")
 
     def headers(self) -> dict[str, str]:
-        """What is sent with every request to say who asks. Raises `UsageError` for what cannot be sent."""
+        """Return the headers with the credentials. Raises `UsageError` for characters that a header cannot have."""
         found = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         found |= {self.api_key_header: self.api_key} if self.api_key else {}
         if not all(value.isascii() and value.isprintable() for value in found.values()):
@@ -42,14 +42,14 @@ class ServerAddress:
         return found
 
     def keeps_secrets(self) -> bool:
-        """Whether what is sent is encrypted, or stays on this machine."""
+        """Return whether the connection is encrypted or stays on this machine."""
         parts = urlsplit(self.url)
         return parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")
 
     def trust(self) -> ssl.SSLContext:
-        """The certificates that are trusted. Raises `UsageError` for a file that has none.
+        """Return the TLS context with the trusted certificates. Raises `UsageError` for a file without certificates.
 
-        Where nothing is encrypted and no file is named it trusts nobody: reading the system's takes 20 ms of CPU.
+        For plain HTTP without a CA file the context is empty: loading the system's certificates takes 20 ms of CPU.
         """
         if self.ca_file is None and urlsplit(self.url).scheme == "http":
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -63,7 +63,7 @@ class ServerAddress:
 
 
 def checked_url(url: str) -> str:
-    """The URL without a slash at its end. Raises `UsageError` for one that no server can have."""
+    """Return the URL without a trailing slash. Raises `UsageError` for an invalid server URL."""
     parts = _parts(url)
     if parts.scheme not in ("http", "https"):
         raise UsageError(f"{_shown(url, parts)!r} is no URL of a Tasker server: expected http or https", hint=EXAMPLE)
@@ -78,7 +78,7 @@ def checked_url(url: str) -> str:
 def _parts(url: str) -> SplitResult:
     try:
         found = urlsplit(url.strip())
-        _ = found.port  # one that is no number is an error here
+        _ = found.port  # raises ValueError for an invalid port
     except ValueError as error:
         raise UsageError(f"{url!r} is no URL: {error}", hint=EXAMPLE) from None
     if not url.strip().isprintable():
@@ -87,5 +87,5 @@ def _parts(url: str) -> SplitResult:
 
 
 def _shown(url: str, parts: SplitResult) -> str:
-    """Without what may be secret."""
+    """Return the URL with its user name and password masked."""
     return url.replace(f"{parts.netloc.rpartition('@')[0]}@", "***@") if "@" in parts.netloc else url

@@ -1,4 +1,4 @@
-"""Steps over HTTP: reading and mending them."""
+"""Steps over HTTP: reading and manual changes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ STEPS_PAGE = 1000
 
 
 class StepCalls:
-    """What a client asks of steps, which are named by their UUIDs. All raise `TaskNotFound` and `StepNotFound`.
+    """Calls on steps, which are identified by their UUIDs. All raise `TaskNotFound` and `StepNotFound`.
 
-    Whoever mends one is `by`, else the client's `initiator`. Mending raises `StateMachineError` where the step's state,
-    or its task's, does not allow it.
+    Changes record `by`, or the client's `initiator`, as the actor. They raise `StateMachineError` if the state of the
+    step or its task does not allow them.
     """
 
     connection: HttpConnection
     initiator: str
 
     async def list_task_steps(self, task_uuid: str) -> list[StepResponse]:
-        """The task's steps in topological order."""
+        """Return the task's steps in topological order."""
         return [StepResponse.from_dict(step) for step in await self.list_step_data(task_uuid)]
 
     async def list_step_data(self, task_uuid: str) -> list[dict[str, Any]]:
@@ -37,29 +37,29 @@ class StepCalls:
                 return steps
 
     async def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse:
-        """One step."""
+        """Return one step."""
         return StepResponse.from_dict(await self.get_step_data(task_uuid, step_uuid))
 
     async def get_step_data(self, task_uuid: str, step_uuid: str) -> dict[str, Any]:
-        """As `get_step`, everything that the server says of it."""
+        """Return one step as plain data with every field of the API."""
         return dict(await self.connection.get(_steps(task_uuid, step_uuid)))
 
     async def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
-        """Who stored which result of a step, the newest first."""
+        """Return the audit records of the stored results of a step, newest first."""
         rows = await self.connection.get(_steps(task_uuid, step_uuid, "audit"))
         return [StepAuditResponse.from_dict(row) for row in rows]
 
     async def reset_step(
         self, task_uuid: str, step_uuid: str, *, reason: str = "", by: str | None = None
     ) -> StepResponse:
-        """Let a step in `error` run again, its attempts counted from zero."""
+        """Reset a step in `error` for another run with its full number of attempts."""
         body = {"action_type": "reset_for_retry", "reason": reason, "reset_by": by or self.initiator}
         return await self._mend(task_uuid, step_uuid, body)
 
     async def resolve_step(
         self, task_uuid: str, step_uuid: str, *, reason: str = "", by: str | None = None
     ) -> StepResponse:
-        """Take a step as done, without a result; what depends on it goes on."""
+        """Resolve a step without a result; the steps that depend on it can run."""
         body = {"action_type": "resolve_manually", "reason": reason, "resolved_by": by or self.initiator}
         return await self._mend(task_uuid, step_uuid, body)
 
@@ -73,7 +73,7 @@ class StepCalls:
         reason: str = "",
         by: str | None = None,
     ) -> StepResponse:
-        """Take a step as done with this result; `metadata` is kept with it. Raises `NotStorable` as well."""
+        """Complete a step with this result; `metadata` is stored with it. Also raises `NotStorable`."""
         given = {"result": result, "metadata": metadata}
         who = {"reason": reason, "completed_by": by or self.initiator}
         body = {"action_type": "complete_manually", "completion_data": given, **who}

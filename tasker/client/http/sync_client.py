@@ -1,4 +1,4 @@
-"""`HttpClient` for programs that are not asynchronous: the same methods, each of which waits."""
+"""Blocking version of `HttpClient`, with the same methods."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ T = TypeVar("T")
 
 
 class SyncHttpClient(SyncWrapper[HttpClient]):
-    """Asks a Tasker server. Use it as `with SyncHttpClient("http://localhost:8080") as client:`; parameters as
-    `HttpClient`. It works in a notebook as well, where a loop runs already."""
+    """Blocking client of a Tasker server: `with SyncHttpClient("http://localhost:8080") as client:`.
+
+    It takes the parameters of `HttpClient`. It also works in a notebook, where an event loop already runs.
+    """
 
     @with_parameters_of(HttpClient)
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -24,31 +26,29 @@ class SyncHttpClient(SyncWrapper[HttpClient]):
         self._loop.start()
 
     def __enter__(self) -> Self:
-        """Nothing is asked yet: the first request connects."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the connections."""
         self.close()
 
     def close(self) -> None:
-        """End the connections. May be called twice."""
+        """Close the connections. Calling it twice is allowed."""
         if self._loop.running:
             self._loop.wait(self._original.close())
             self._loop.stop()
 
     def stream(self, task_uuid: str, after: str | None = None) -> Iterator[TaskEvent]:
-        """As `HttpClient.stream`."""
+        """Iterate over the events of a task; see `HttpClient.stream`."""
         return self._each(self._original.stream(task_uuid, after))
 
     def stream_events(self, **which: Any) -> Iterator[dict[str, Any]]:
-        """As `HttpClient.stream_events`."""
+        """Iterate over domain events; see `HttpClient.stream_events`."""
         return self._each(self._original.stream_events(**which))
 
     def _each(self, events: AsyncGenerator[T]) -> Iterator[T]:
-        """What a stream has, waited for; it is closed with this one, or with the client."""
+        """Iterate over a stream; it is closed with this iterator or with the client."""
         try:
             while (event := self._loop.wait(_next(events))) is not None:
                 yield event
@@ -130,7 +130,6 @@ class SyncHttpClient(SyncWrapper[HttpClient]):
 
 
 async def _next(events: AsyncGenerator[T, None]) -> T | None:
-    """The next event; None at the end."""
     async for event in events:
         return event
     return None

@@ -1,4 +1,4 @@
-"""Tasks over HTTP: creating, reading, waiting for them, following and cancelling them."""
+"""Tasks over HTTP: create, read, wait, stream and cancel."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ OnDuplicate = Literal["refuse", "return_existing"]
 STEPS_PAGE = 1000
 """Steps of one answer."""
 SLICE_SECONDS = 20.0
-"""A wait is asked for in such parts: shorter than proxies let a request be silent."""
+"""Longest wait of one request: shorter than the time after which proxies close a silent connection."""
 QUIET_SECONDS = 45.0
-"""A stream that says nothing for so long was cut: servers say each 15 seconds that nothing is new."""
+"""Timeout of a silent stream: servers send a keep-alive every 15 seconds, so the connection is lost."""
 TAKEN_UP = BackoffPolicy(0.2, 5.0)
 TIMES = 8
-"""So often in a row a wait or a stream is taken up again without an answer."""
+"""Maximum number of consecutive attempts to resume a wait or a stream."""
 AWAY = (ServerUnreachable, RequestTimeout, TooManyRequests)
 
 
 class TaskOptions(TypedDict, total=False):
-    """What else is kept with a task; tasks of one template and idempotency key are one task."""
+    """Optional attributes of a task. Tasks with the same template and idempotency key are one task."""
 
     priority: int
     tags: Sequence[str]
@@ -40,7 +40,7 @@ class TaskOptions(TypedDict, total=False):
 
 
 class TaskFilters(TypedDict, total=False):
-    """Which tasks are listed: all that is given is true of them. Times are ISO 8601, `name` is the template's."""
+    """Filters of a list of tasks, combined with AND. Times are ISO 8601, `name` is the template's."""
 
     name: str
     version: str
@@ -54,7 +54,7 @@ class TaskFilters(TypedDict, total=False):
 
 
 class TaskCalls:
-    """What a client asks of tasks. `initiator` and `source_system` are kept with every task that it creates."""
+    """Calls on tasks. `initiator` and `source_system` are stored with every task that the client creates."""
 
     connection: HttpConnection
     initiator: str
@@ -72,12 +72,11 @@ class TaskCalls:
         wait: float = 0.0,
         **options: Unpack[TaskOptions],
     ) -> TaskResponse:
-        """Create a task of a registered template; without a version of the one that was registered last.
+        """Create a task from a registered template; without `version` from the version registered last.
 
-        With `wait` the answer comes
-        when the task has ended, after so many seconds at the latest. With an idempotency key the request is repeated
-        when its answer is lost, and creates one task. Raises `TemplateNotFound`, `InputInvalid`, `DuplicateTask`,
-        `Overloaded`.
+        With `wait` the call returns when the task has ended, or after `wait` seconds. With an idempotency key the
+        request is retried if its response is lost, and still creates one task. Raises `TemplateNotFound`,
+        `InputInvalid`, `DuplicateTask`, `Overloaded`.
         """
         body = {
             "name": name,
@@ -93,7 +92,7 @@ class TaskCalls:
         return TaskResponse.from_dict(await self.submit(body, wait=wait))
 
     async def submit(self, body: Mapping[str, Any], *, wait: float = 0.0) -> dict[str, Any]:
-        """Create the task that the request describes, as `create_task`; the whole answer."""
+        """Create the task described by a request body, as `create_task`; return the whole response."""
         params = {"wait": f"{wait:.3f}s"} if wait else {}
         if body.get("idempotency_key") is None:
             answer = await self.connection.send("POST", "/v1/tasks", params=params, body=body, waits=wait)
@@ -101,7 +100,7 @@ class TaskCalls:
         return await self._submit_surely(body, params, wait)
 
     async def _submit_surely(self, body: Mapping[str, Any], params: Mapping[str, Any], wait: float) -> dict[str, Any]:
-        """Repeated when no answer comes: the task that is there then is this one where its correlation id says so."""
+        """Submit with retries; after a lost response the correlation id shows whether an existing task is this one."""
         correlation = body.get("correlation_id") or str(uuid4())
         own = {**body, "correlation_id": correlation}
         again = {**own, "on_duplicate": "return_existing"}
@@ -126,10 +125,10 @@ class TaskCalls:
         reason: str = "Task requested",
         **options: Unpack[TaskOptions],
     ) -> str:
-        """Ask an orchestrator for a task, through the server's broker: the identifier that it will have.
+        """Request a task from an orchestrator through the server's broker, and return its future identifier.
 
-        With a `task_uuid`, as of a request whose answer was lost, it is repeated, and is one task. What the
-        orchestrator refuses is in `list_refused_messages`.
+        With a `task_uuid`, for example of a request whose response was lost, the request is retried and creates one
+        task. Requests that the orchestrator refuses are in `list_refused_messages`.
         """
         body = {
             "name": name,
@@ -149,7 +148,7 @@ class TaskCalls:
     async def create_tasks(
         self, tasks: Sequence[Mapping[str, Any]], *, on_duplicate: OnDuplicate = "refuse"
     ) -> dict[str, Any]:
-        """Create up to 1,000 tasks, each with an answer of its own in `results`: no one holds up another."""
+        """Create up to 1,000 tasks, each with its own outcome in `results`: a failure does not affect the others."""
         common = {"initiator": self.initiator, "source_system": self.source_system}
         body = {"tasks": [{**common, **each} for each in tasks], "on_duplicate": on_duplicate}
         return dict(await self.connection.send("POST", "/v1/tasks/batch", body=body))
@@ -169,10 +168,11 @@ class TaskCalls:
         return TaskResponse.from_dict({**task, "steps": steps})
 
     async def wait(self, task_uuid: str, timeout: float | None = None) -> TaskResponse:
-        """The task once it has ended. Raises `TaskNotFound`, and after `timeout` seconds `TimeoutError`.
+        """Wait until the task has ended and return it. Raises `TaskNotFound`, and `TimeoutError` after `timeout`
+        seconds.
 
-        The server is asked to answer then: nothing is polled. A server that is started again meanwhile is waited for;
-        one that stays away is `ServerUnreachable`.
+        The server holds the request until then, so the client does not poll. A server restart in between is tolerated;
+        if the server stays away, raises `ServerUnreachable`.
         """
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
@@ -193,7 +193,7 @@ class TaskCalls:
                 return await self._whole(answer)
             if end is not None and loop.time() >= end:
                 raise TimeoutError(f"task {task_uuid} has not ended after {timeout:g} s; it is {answer['status']}")
-            if loop.time() - began < asked_for / 2:  # taken up again in that moment, or a server that does not wait
+            if loop.time() - began < asked_for / 2:  # the request was just resumed, or the server does not wait
                 await asyncio.sleep(min(1.0, asked_for))
 
     async def _answer(self, task_uuid: str, seconds: float) -> dict[str, Any]:
@@ -203,10 +203,10 @@ class TaskCalls:
         return dict(answer)
 
     async def stream(self, task_uuid: str, after: str | None = None) -> AsyncGenerator[TaskEvent, None]:
-        """What happens to a task, from its beginning or behind the `place` of an event, until it has ended.
+        """Yield the events of a task, from its beginning or after the `place` of an event, until it has ended.
 
-        A connection that is cut is taken up again where it was: nothing is left out and nothing comes twice. The last
-        event is the `end`. Raises `TaskNotFound`, and `ServerUnreachable` when the server stays away.
+        A lost connection is resumed where it was: no event is missed or repeated. The last event is the `end`. Raises
+        `TaskNotFound`, and `ServerUnreachable` if the server stays away.
         """
         seen: set[tuple[object, ...]] = set()
         failures = 0
@@ -228,7 +228,9 @@ class TaskCalls:
             await asyncio.sleep(TAKEN_UP.pause(failures - 1))
 
     async def _events(self, task_uuid: str, after: str | None) -> AsyncGenerator[TaskEvent, None]:
-        """The events of one connection. Where all of them were seen the `end` is made from the task's state."""
+        """Yield the events of one connection. If there are no further events, the `end` is made from the task's
+        state.
+        """
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": after} if after else {})
         async with self.connection.stream(path("/v1/tasks", task_uuid, "events"), headers, QUIET_SECONDS) as answer:
             if answer.status_code == 204:
@@ -247,39 +249,43 @@ class TaskCalls:
         status: str | None = None,
         **filters: Unpack[TaskFilters],
     ) -> TaskListResponse:
-        """A page of tasks, the newest first, at most 500. `status` is a task state, e.g. `complete`."""
+        """Return a page of at most 500 tasks, newest first. `status` is a task state, e.g. `complete`."""
         first, cut = divmod(offset, limit)
         which = {"namespace": namespace, "status": status, "per_page": limit, **filters}
         pages = [await self.connection.get("/v1/tasks", {**which, "page": first})]
-        if cut and pages[0]["pagination"]["has_next"]:  # pages begin at multiples of their length
+        if cut and pages[0]["pagination"]["has_next"]:  # an offset inside a page needs two pages
             pages.append(await self.connection.get("/v1/tasks", {**which, "page": first + 1}))
         tasks = [TaskResponse.from_dict(each) for page in pages for each in page["tasks"]]
         found = PaginationInfo.from_dict(pages[0]["pagination"])
         return TaskListResponse(tasks[cut : cut + limit], found)
 
     async def cancel_task(self, task_uuid: str, *, reason: str = "") -> dict[str, Any]:
-        """Cancel a task: `task_uuid`, `status`, `previous_status`. Raises `TaskNotFound`, and `StateMachineError` when
-        it is final already."""
+        """Cancel a task and return its `task_uuid`, `status` and `previous_status`.
+
+        Raises `TaskNotFound`, and `StateMachineError` if it has already ended.
+        """
         params = {"reason": reason, "actor": self.initiator}
         answer = await self.connection.send("DELETE", path("/v1/tasks", task_uuid), params=params)
         return {name: answer.get(name) for name in ("task_uuid", "status", "previous_status")}
 
     async def get_task_context(self, task_uuid: str) -> dict[str, Any]:
-        """What a task was given, and how its execution stands. Raises `TaskNotFound`."""
+        """Return the input of a task and the state of its execution. Raises `TaskNotFound`."""
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "context")))
 
     async def get_task_details(self, task_uuid: str) -> dict[str, Any]:
-        """A task with the results of its steps and its whole history. Raises `TaskNotFound`."""
+        """Return a task with the results of its steps and its whole history. Raises `TaskNotFound`."""
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "details")))
 
     async def explain_task(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> dict[str, Any]:
-        """For each step that has not ended why it does not run now, and what would change it. Raises `TaskNotFound`,
-        `StepNotFound`."""
+        """Explain for each unfinished step why it does not run now and what would change that.
+
+        Raises `TaskNotFound`, `StepNotFound`.
+        """
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "explain"), {"step": step, "names": names}))
 
 
 def _input(context: Any) -> Any:
-    """None is an empty one; what is no mapping the server refuses."""
+    """Return an empty input for None; a value that is not a mapping is left for the server to reject."""
     if context is None:
         return {}
     return dict(context) if isinstance(context, Mapping) else context

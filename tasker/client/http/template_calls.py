@@ -11,7 +11,7 @@ TEMPLATES = "/v1/templates"
 
 
 class TemplateCalls:
-    """What a client asks of templates; those of one of them raise `TemplateNotFound`."""
+    """Calls on templates. Those on one template raise `TemplateNotFound`."""
 
     connection: HttpConnection
 
@@ -33,21 +33,21 @@ class TemplateCalls:
         return dict(await self.connection.get(TEMPLATES, params))
 
     async def get_template(self, namespace: str, name: str, version: str) -> dict[str, Any]:
-        """One template with its steps, and all of it as it was compiled."""
+        """Return one template with its steps and its compiled form."""
         return dict(await self.connection.get(path(TEMPLATES, namespace, name, version)))
 
     async def get_template_graph(self, namespace: str, name: str, version: str, format: str = "json") -> Any:
-        """Who waits for whom: as data, or drawn as `mermaid`, `dot` or `text`."""
+        """Return the dependency graph as data (`json`), or drawn as `mermaid`, `dot` or `text`."""
         return await self.connection.get(path(TEMPLATES, namespace, name, version, "graph"), {"format": format})
 
     async def validate_template(self, namespace: str, name: str, version: str) -> dict[str, Any]:
-        """Whether live workers have all its handlers."""
+        """Check that live workers have all handlers of the template."""
         where = path(TEMPLATES, namespace, name, version, "validate")
         return dict(await self.connection.send("POST", where, repeatable=True))
 
     async def register_templates(
         self, yaml: str, *, environment: str | None = None, force: bool = False, validate_only: bool = False
     ) -> dict[str, Any]:
-        """Register templates from their text, all or none. Raises `TemplateError` with every problem of the text."""
+        """Register templates from YAML, all or none. Raises `TemplateError` with every problem of the text."""
         body = {"yaml": yaml, "environment": environment, "force": force, "validate_only": validate_only}
         return dict(await self.connection.send("POST", TEMPLATES, body=body, repeatable=validate_only))
