@@ -114,7 +114,7 @@ def no_such_command(ctx: click.Context, args: Sequence[str]) -> str:
 
 def _meant(ctx: click.Context, args: Sequence[str]) -> Iterator[str]:
     """Yield suggestions, the likeliest first: help, similar names here, synonyms, the same name in another group."""
-    from difflib import get_close_matches  # for mistakes alone
+    from difflib import get_close_matches  # imported only after a mistake
 
     name, here = args[0].lower(), ctx.command_path
     group = ctx.command

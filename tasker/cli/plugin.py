@@ -34,8 +34,8 @@ def list_plugins(form: str) -> None:
 
     \b
     Examples:
-         tasker plugin list
-         TASKER_PLUGINS_ENABLED=logs tasker plugin list --format json
+      tasker plugin list
+      TASKER_PLUGINS_ENABLED=logs tasker plugin list --format json
     """
     from tasker.services.configuration.plugins import plugin_reports
 
@@ -57,7 +57,7 @@ def show(name: str, form: str) -> None:
 
     \b
     Examples:
-         tasker plugin show logs
+      tasker plugin show logs
     """
     from tasker.services.configuration.plugins import plugin_report
 

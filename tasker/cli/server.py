@@ -80,8 +80,8 @@ def server(
 
     \b
     Example:
-         tasker server --port 8080
-         curl localhost:8080/health
+      tasker server --port 8080
+      curl localhost:8080/health
     """
     require_libraries()
     with pause_gc():

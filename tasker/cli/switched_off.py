@@ -20,7 +20,10 @@ COMMANDS = "tasker_commands"
 
 
 def describe_disabled_command(command: str) -> str | None:
-    """Return a message about the plugin that has this command and why it is missing; None if no plugin has it."""
+    """Return a message with the plugin that has this command and why it is off.
+
+    None if no plugin has it, as far as plugins can be imported.
+    """
     try:
         chosen = from_environment().plugins
     except TaskerError:  # a warning about it was printed already

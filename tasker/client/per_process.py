@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class PerProcess(Generic[T]):
-    """Lazily made `value`, to be used under its `lock`. A forked process starts with a new one from `make`.
+    """`value` made by `make`, to be used under its `lock`. A forked process starts with a new one.
 
     The fork has none of the threads that serve the parent's value, and may inherit a locked lock. The parent's value is
     kept referenced but unused: closing its sockets could disturb the parent.

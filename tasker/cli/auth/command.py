@@ -65,7 +65,7 @@ def validate_token(token: str, public_key: Path | None, form: str) -> None:
 
     \b
     Example:
-         tasker auth validate-token --token "$TOKEN" --public-key jwt-public-key.pem
+      tasker auth validate-token --token "$TOKEN" --public-key jwt-public-key.pem
     """
     given = sys.stdin.read().strip() if token == "-" else token
     print_as(form, asyncio.run(_told(given, auth_settings(), public_key)), _token_text)

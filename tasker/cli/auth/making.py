@@ -87,7 +87,7 @@ def generate_token(
 
     \b
     Example:
-         tasker auth generate-token --private-key jwt-private-key.pem --subject ada --permissions "tasks:*,steps:read"
+      tasker auth generate-token --private-key jwt-private-key.pem --subject ada --permissions "tasks:*,steps:read"
     """
     require_permissions(permissions)
     settings = auth_settings()

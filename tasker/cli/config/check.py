@@ -42,7 +42,7 @@ NOT_GENERATED = (
     "for each context and environment: tasker config generate --context worker --environment production"
 )
 Target = tuple[str, Path | None]
-"""A context and the merged file to read for it; None to read the source folders."""
+"""Context, and the merged file to read for it; None to read the source folders."""
 
 
 @click.command()

@@ -32,7 +32,7 @@ def import_file(file: Path, context: str, environment: str, output: Path | None,
 
     \b
     Example:
-         tasker config import old/orchestration-production.toml --output config/orchestration-production.toml
+      tasker config import old/orchestration-production.toml --output config/orchestration-production.toml
     """
     if output and output.exists():
         raise UsageError(f"{output} exists", hint="choose another --output: nothing is overwritten")

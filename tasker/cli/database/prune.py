@@ -40,8 +40,10 @@ def prune(database: DatabaseOption, form: str, dry_run: bool, **limits: float | 
     """Delete finished tasks with their data: steps, results, history, closed dead letters.
 
     Tasks that ended within the last hour are kept, and so are tasks with a pending dead letter (see --pending-days) or
-    in a replay. Templates are kept. Without a limit and a name the limits of [common.retention] apply. Tasks are
-    deleted in small transactions: after an interruption, run the command again.
+    in a replay. Templates are kept.
+
+    Without any limit, --namespace or --template those of [common.retention] apply. Tasks are deleted in small
+    transactions: after an interruption, run the command again.
     """
     rules, named = _rules(database, limits), cast("dict[str, str | None]", limits).get
 

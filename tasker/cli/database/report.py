@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def report(database: DatabaseOption, form: str) -> None:
     """Show the space used (each table, its dead rows, the size of a task), and the statements that take most time.
 
-    Reads the server's statistics, which are slightly delayed, and no rows. Statements need the extension
-    pg_stat_statements.
+    Reads the server's statistics, which are slightly delayed, and no rows. Statements are listed only if the extension
+    pg_stat_statements is installed.
     """
 
     async def read(app: App) -> tuple[Sizes, CostlyStatements]:

@@ -70,8 +70,8 @@ def list_(form: str, place: FleetTarget, **which: Any) -> None:
 
     \b
     Examples:
-         tasker dlq list --status pending
-         tasker dlq list --namespace payments --format json
+      tasker dlq list --status pending
+      tasker dlq list --namespace payments --format json
     """
 
     async def read(app: Fleet) -> Sequence[DeadLetter]:
@@ -178,8 +178,8 @@ def update(
 
     \b
     Examples:
-         tasker dlq update ENTRY --notes "waiting for the provider"
-         tasker dlq update ENTRY --status manually_resolved --notes "order corrected, step reset"
+      tasker dlq update ENTRY --notes "waiting for the provider"
+      tasker dlq update ENTRY --status manually_resolved --notes "order corrected, step reset"
     """
     who = by or (actor() if status not in (None, "pending") else None)
     more = {"status": status, "notes": notes, "by": who, "metadata": _object(metadata)}

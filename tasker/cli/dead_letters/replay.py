@@ -71,9 +71,9 @@ def replay(
 
     \b
     Examples:
-         tasker dlq groups
-         tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --dry-run
-         tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --rate 5/s --note "the provider is back"
+      tasker dlq groups
+      tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --dry-run
+      tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --rate 5/s --note "the provider is back"
     """
     from tasker.services.dead_letters.replays import FailureSelection
 

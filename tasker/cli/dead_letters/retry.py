@@ -29,12 +29,12 @@ def retry(entry: str, reason: str, form: str, place: FleetTarget) -> None:
 
     \b
     Example:
-         tasker dlq retry 0199c1f4-8a52 --reason "the provider is back"
+      tasker dlq retry 0199c1f4-8a52 --reason "the provider is back"
 
     \b
     Exit codes:
-         0  failed steps run again, or none had failed
-         1  nothing runs again: every failed step was left alone, or the task was cancelled
+      0  failed steps run again, or none had failed
+      1  nothing runs again: every failed step was skipped, or the task was cancelled
     """
 
     async def act(app: Fleet) -> dict[str, Any]:

@@ -65,8 +65,8 @@ def list_(form: str, place: FleetTarget, after: int | None, withheld: bool, limi
 
     \b
     Examples:
-         tasker events list --name 'payment.*' --since 1h
-         tasker events list --withheld
+      tasker events list --name 'payment.*' --since 1h
+      tasker events list --withheld
     """
 
     async def read(app: Fleet) -> Any:
@@ -95,8 +95,8 @@ def tail(
 
     \b
     Examples:
-         tasker events tail --name 'payment.*'
-         tasker events tail --subscriber billing --format json | ./book-payments
+      tasker events tail --name 'payment.*'
+      tasker events tail --subscriber billing --format json | ./book-payments
     """
     from tasker.errors import UsageError
 
@@ -138,8 +138,8 @@ def replay(subscriber: str, after: int | None, since: datetime | None, form: str
 
     \b
     Examples:
-         tasker events replay billing --since 2h
-         tasker events replay billing --after 1200
+      tasker events replay billing --since 2h
+      tasker events replay billing --after 1200
     """
 
     async def act(app: Fleet) -> Any:

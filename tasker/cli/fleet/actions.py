@@ -35,8 +35,8 @@ def actions(actor: str | None, since: datetime | None, limit: int, form: str, pl
 
     \b
     Examples:
-         tasker actions --since 2h
-         tasker actions --actor ada --format json
+      tasker actions --since 2h
+      tasker actions --actor ada --format json
     """
     found = run_on_fleet(place, lambda app: app.operator_log.list(actor=actor, since=since, limit=limit))
     print_as(form, found, _text)

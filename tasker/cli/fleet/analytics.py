@@ -54,11 +54,11 @@ def bottlenecks(form: str, place: FleetTarget, **which: int) -> None:
 @FORMAT
 @fleet_options
 def versions(template: str, form: str, place: FleetTarget) -> None:
-    """Compare the versions of a template, by up to 1,000 of its newest completed tasks and as many others each.
+    """Compare the versions of a template, by up to 1,000 of the newest completed and 1,000 other ended tasks of each.
 
     \b
     Example:
-         tasker analytics versions shop/checkout
+      tasker analytics versions shop/checkout
     """
     from tasker.services.authoring.targets import registered_name
 
@@ -112,7 +112,7 @@ def recommend(form: str, place: FleetTarget, **settings: Any) -> None:
 
     \b
     Example:
-         tasker analytics scaling --max-workers 20
+      tasker analytics scaling --max-workers 20
     """
     found = run_on_fleet(place, lambda app: app.analytics.scaling(ScalingSettings(**settings)))
     print_as(form, found, _scaling)

@@ -70,8 +70,8 @@ def status(place: FleetTarget, no_config: bool, form: str, watch: bool) -> None:
 
     \b
     Examples:
-         tasker broker status
-         tasker broker status --backend rabbitmq --format json
+      tasker broker status
+      tasker broker status --backend rabbitmq --format json
     """
     asyncio.run(_follow(_reports(place, no_config), form, watch))
 
@@ -172,8 +172,8 @@ def migrate(
 
     \b
     Example:
-         tasker broker migrate --to rabbitmq
-         tasker broker migrate --to rabbitmq --drain
+      tasker broker migrate --to rabbitmq
+      tasker broker migrate --to rabbitmq --drain
     """
     if drain and dry_run:
         raise UsageError("--drain removes queues, and --dry-run removes nothing", hint="leave one of them out")

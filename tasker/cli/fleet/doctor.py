@@ -36,8 +36,8 @@ def doctor(form: str, place: FleetTarget) -> None:
 
     \b
     Exit codes:
-         0  nothing is wrong
-         1  something is, or the database cannot be reached
+      0  nothing is wrong
+      1  something is, or the database cannot be reached
     """
     from tasker.services.fleet.doctor import to_dict
 

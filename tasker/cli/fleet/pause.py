@@ -49,10 +49,10 @@ def pause(namespace: str | None, reason: str, form: str, place: FleetTarget, **t
 
     \b
     Examples:
-         tasker pause payments --reason "the provider is down"
-         tasker pause --template shop/order --reason "wrong price list"
-         tasker pause --queue orchestration_task_requests
-         tasker pause list
+      tasker pause payments --reason "the provider is down"
+      tasker pause --template shop/order --reason "wrong price list"
+      tasker pause --queue orchestration_task_requests
+      tasker pause list
     """
     if namespace == LIST and not any(target.values()):
         print_as(form, run_on_fleet(place, lambda app: app.pauses.list()), _list_text)
@@ -79,8 +79,8 @@ def resume(namespace: str | None, reason: str, form: str, place: FleetTarget, **
 
     \b
     Examples:
-         tasker resume payments
-         tasker resume --template shop/order
+      tasker resume payments
+      tasker resume --template shop/order
     """
 
     async def act(app: Fleet) -> dict[str, Any]:

@@ -38,8 +38,8 @@ def top(interval: float, once: bool, form: str, place: FleetTarget) -> None:
 
     \b
     Examples:
-         tasker top
-         tasker top --once --format json
+      tasker top
+      tasker top --once --format json
     """
     run_on_fleet(place, lambda app: _follow(app, interval, once, form))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tasker.cli.place.fleet import TaskService
 
 OVERLAP = timedelta(seconds=5)
-"""A transaction may commit after others that began later, so recent changes are polled twice."""
+"""Overlap of two polls, because a transaction may commit after others that began later."""
 
 
 class Feed:

@@ -1,4 +1,4 @@
-"""The two kinds of target fleet, database and server, and their common interface."""
+"""Database and server as target fleets of a command, and their common interface."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FleetTarget(Protocol):
 
     @property
     def runs_here(self) -> bool:
-        """Whether `tasker run --resume` can continue a task in this shell."""
+        """True if `tasker run --resume` can continue a task in this shell."""
         ...
 
     def arguments(self) -> str:

@@ -51,8 +51,8 @@ def add(
 
     \b
     Examples:
-         tasker profile add local --url http://localhost:8080 --use
-         tasker profile add prod --url https://tasker.example.com --token-file token.txt
+      tasker profile add local --url http://localhost:8080 --use
+      tasker profile add prod --url https://tasker.example.com --token-file token.txt
     """
     server = ServerAddress(url, _secret(token_file), _secret(api_key_file), ca_file and ca_file.absolute())
     server.headers()
@@ -101,9 +101,9 @@ def check(name: str | None, form: str) -> None:
 
     \b
     Exit codes:
-         0  it answers, and lets these credentials read
-         1  it cannot be reached, is no Tasker server, refuses the credentials, or is ill
-         2  there is no such profile
+      0  it responds, and the credentials may read
+      1  it cannot be reached, is not a Tasker server, refuses the credentials, or is unhealthy
+      2  there is no such profile
     """
     profiles = read_profiles(profiles_file())
     chosen = name or profiles.active

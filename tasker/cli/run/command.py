@@ -121,19 +121,19 @@ def run(target: str | None, input_: str | None, as_json: bool, form: str, **opti
 
     \b
     Examples:
-         tasker run workflows/order_fulfillment
-         tasker run workflows/linear_math --set value=3
-         tasker run hello --input '{"name": "world"}' --format json
-         generate | tasker run hello --input - --timeout 60
-         tasker run shop/checkout:1.2.0 --handlers my_shop.handlers
-         tasker run --resume 0199c1f4-8a52-7c3e-9b1d-5d3a52000000
+      tasker run workflows/order_fulfillment
+      tasker run workflows/linear_math --set value=3
+      tasker run hello --input '{"name": "world"}' --format json
+      generate | tasker run hello --input - --timeout 60
+      tasker run shop/checkout:1.2.0 --handlers my_shop.handlers
+      tasker run --resume 0199c1f4-8a52-7c3e-9b1d-5d3a52000000
 
     \b
     Exit codes:
-         0    complete
-         1    failed, cancelled, or not finished within --timeout
-         2    a mistake in the command, the template, the handlers or the input
-         130  interrupted (Ctrl-C); --resume goes on
+      0    complete
+      1    failed, cancelled, or not finished within --timeout
+      2    a mistake in the command, the template, the handlers or the input
+      130  interrupted (Ctrl-C); continue with --resume
     """
     order = RunRequest(target, input_, **options)
     _tolerate_any_encoding()
@@ -179,7 +179,7 @@ def _perform(order: RunRequest, progress: TextIO, on_end: Callable[[EndedRun], N
     logs = levels_named() is not None or bool(os.environ.get(FORMAT_VARIABLE))
     if logs:
         log_to_stderr(default=logging.WARNING)
-    prepared = prepare_order(order)  # must come first: plugins are loaded, and may capture the log
+    prepared = prepare_order(order)  # loads the plugins, which may capture the log from here on
     if logs:
         log_as_configured(prepared.configuration)
     else:

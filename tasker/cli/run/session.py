@@ -93,7 +93,7 @@ async def _with_others(app: App, begun: StartedRun, prepared: Prepared) -> Start
 
 def _app(order: RunRequest, prepared: Prepared) -> App:
     with pause_gc():
-        from tasker.app.assembly import worker as _worker  # noqa: F401  # which the app will import when it starts
+        from tasker.app.assembly import worker as _worker  # noqa: F401  # the app imports it at its start
         from tasker.app.embedded.short import OneTaskApp
 
     worker = prepared.configuration.worker

@@ -86,11 +86,11 @@ def list_(form: str, place: FleetTarget, **which: Any) -> None:
 
     \b
     Examples:
-         tasker task list
-         tasker task list --status error --since 2h
-         tasker task list --tag nightly --tag emea --format json
-         tasker task list --open --oldest-first
-         tasker task list --field 'order.id = 7'
+      tasker task list
+      tasker task list --status error --since 2h
+      tasker task list --tag nightly --tag emea --format json
+      tasker task list --open --oldest-first
+      tasker task list --field 'order.id = 7'
     """
     from tasker.cli.render.task_list import list_text
 
@@ -136,8 +136,8 @@ def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
 
     \b
     Examples:
-         tasker task history 0199c1f4-8a52
-         tasker task history 0199c1f4-8a52 --step process_payment
+      tasker task history 0199c1f4-8a52
+      tasker task history 0199c1f4-8a52 --step process_payment
     """
     from tasker.cli.render.task import history_text
 

@@ -31,15 +31,15 @@ def explain(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
 
     \b
     Examples:
-         tasker task explain 0199c1f4-8a52
-         tasker task explain 0199c1f4-8a52 --step process_payment
+      tasker task explain 0199c1f4-8a52
+      tasker task explain 0199c1f4-8a52 --step process_payment
 
     \b
     Exit codes:
-         0  nothing is left to run, or it goes on by itself
-         1  something needs somebody: a pause, a worker that is missing, a failure;
-            or there is no such task, no database
-         2  a mistake in the command
+      0  nothing is left to run, or the task continues without intervention
+      1  something needs an operator: a pause, a missing worker, a failure;
+         or there is no such task or no database
+      2  a mistake in the command
     """
     from tasker.cli.render.explanation import explanation_text
 

@@ -48,9 +48,9 @@ def logs(task_uuid: str, follow: bool, show_sensitive: bool, form: str, place: F
 
     \b
     Examples:
-         tasker task logs 0199c1f4-8a52
-         tasker task logs 0199c1f4-8a52 --step charge --level warning
-         tasker task logs 0199c1f4-8a52 -f
+      tasker task logs 0199c1f4-8a52
+      tasker task logs 0199c1f4-8a52 --step charge --level warning
+      tasker task logs 0199c1f4-8a52 -f
     """
 
     async def show(app: Fleet) -> None:

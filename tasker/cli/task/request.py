@@ -37,7 +37,7 @@ def request(
 
     \b
     Example:
-         RABBITMQ_URL=amqp://broker/ tasker task request shop/checkout --set order=7 --backend rabbitmq
+      RABBITMQ_URL=amqp://broker/ tasker task request shop/checkout --set order=7 --backend rabbitmq
     """
     values = task_input(given, settings)
     if isinstance(place, DatabaseTarget):

@@ -41,15 +41,15 @@ def rerun(
 
     \b
     Examples:
-         tasker task rerun 0199c1f4-8a52
-         tasker task rerun 0199c1f4-8a52 --from charge_card
-         tasker task rerun 0199c1f4-8a52 --from ship --set address.zip=10115 --reason "wrong address"
+      tasker task rerun 0199c1f4-8a52
+      tasker task rerun 0199c1f4-8a52 --from charge_card
+      tasker task rerun 0199c1f4-8a52 --from ship --set address.zip=10115 --reason "wrong address"
 
     \b
     Exit codes:
-         0  the new task has begun
-         1  it has not (no database, no such task)
-         2  a mistake in the command or the input, or no such step
+      0  the new task has begun
+      1  it has not (no database, no such task)
+      2  a mistake in the command or the input, or no such step
     """
 
     async def act(app: Fleet) -> dict[str, Any]:

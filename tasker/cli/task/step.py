@@ -46,7 +46,7 @@ def reset(name: str, reason: str, **which: Any) -> None:
 
     \b
     Example:
-         tasker task step reset 0199c1f4-8a52 process_payment --reason "the provider is back"
+      tasker task step reset 0199c1f4-8a52 process_payment --reason "the provider is back"
     """
     _mend(name, lambda app, found: app.steps.reset(found, name, actor=actor(), reason=reason), **which)
 
@@ -66,7 +66,7 @@ def complete(name: str, result: str, reason: str, **which: Any) -> None:
 
     \b
     Example:
-         tasker task step complete 0199c1f4-8a52 process_payment --result '{"payment_id": "P-7"}'
+      tasker task step complete 0199c1f4-8a52 process_payment --result '{"payment_id": "P-7"}'
     """
     from tasker.cli.run.input import read_object
 

@@ -65,8 +65,8 @@ def submit(
 
     \b
     Examples:
-         tasker task submit shop/checkout --set order=7
-         tasker task submit shop/checkout:1.2.0 --input @order.json --wait --timeout 60
+      tasker task submit shop/checkout --set order=7
+      tasker task submit shop/checkout:1.2.0 --input @order.json --wait --timeout 60
 
     With --batch each line of the file is a JSON object as in the REST API: namespace, name, version (or the template of
     the command), context, priority, tags, idempotency_key ... Each line has its own outcome, in order; a failure does
@@ -74,10 +74,10 @@ def submit(
 
     \b
     Exit codes:
-         0  submitted; with --wait: complete; with --batch: every line
-         1  not submitted (no database, too much waits already); with --wait also:
-            failed, cancelled, or not ended within --timeout
-         2  a mistake in the command or the input
+      0  submitted; with --wait: complete; with --batch: every line
+      1  not submitted (no database, backlog too large); with --wait also:
+         failed, cancelled, or not ended within --timeout
+      2  a mistake in the command or the input
     """
     if batch is not None:
         raise SystemExit(_submit_batch(place, target, batch, on_duplicate, form, wait=wait, **options))

@@ -41,14 +41,14 @@ def watch(task_uuid: str, timeout: float | None, show_sensitive: bool, form: str
 
     \b
     Examples:
-         tasker task watch 0199c1f4-8a52
-         tasker task watch $(tasker task submit shop/checkout --set order=7)
+      tasker task watch 0199c1f4-8a52
+      tasker task watch $(tasker task submit shop/checkout --set order=7)
 
     \b
     Exit codes:
-         0    complete
-         1    failed, cancelled, or not ended within --timeout
-         130  interrupted (Ctrl-C); the task goes on
+      0    complete
+      1    failed, cancelled, or not ended within --timeout
+      130  interrupted (Ctrl-C); the task continues
     """
     raise SystemExit(run_on_fleet(place, lambda app: _watch(app, task_uuid, timeout, show_sensitive, form, place)))
 

@@ -30,9 +30,9 @@ def new(name: str, plugin: str | None, parent: Path, form: str) -> None:
 
     \b
     Examples:
-         tasker new hello
-         tasker new billing --dir workflows
-         tasker new plugin NAME
+      tasker new hello
+      tasker new billing --dir workflows
+      tasker new plugin NAME
     """
     done = _new_workflow(name, parent) if plugin is None else _new_plugin(name, plugin, parent)
     print_as(form, done, _text)

@@ -70,8 +70,8 @@ def register(paths: tuple[Path, ...], environment: str | None, force: bool, form
 
     \b
     Examples:
-         tasker template register workflows/order_fulfillment
-         tasker run fulfillment/order_fulfillment --handlers workflows/order_fulfillment --input @order.json
+      tasker template register workflows/order_fulfillment
+      tasker run fulfillment/order_fulfillment --handlers workflows/order_fulfillment --input @order.json
     """
     from tasker.services.authoring.templates import load_plans
 

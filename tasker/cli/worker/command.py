@@ -40,7 +40,7 @@ class WorkerGroup(GuessingGroup):
 def _is_nearly(word: str, commands: Sequence[str]) -> bool:
     if word.startswith("-") or Path(word).exists():
         return False
-    from difflib import get_close_matches  # for mistakes alone
+    from difflib import get_close_matches  # imported only after a mistake
 
     return bool(get_close_matches(word, commands, 1))
 

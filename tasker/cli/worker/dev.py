@@ -59,7 +59,7 @@ def dev(
 
     \b
     Example:
-         tasker dev workflows/order_fulfillment --port 8080
+      tasker dev workflows/order_fulfillment --port 8080
     """
     levels_named()  # an invalid level would otherwise fail at each restart of the worker
     files = [] if no_config else [Path(os.environ[name]) for name in CONFIG_VARIABLES if os.environ.get(name)]

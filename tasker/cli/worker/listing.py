@@ -31,9 +31,9 @@ def list_(stopped: bool, callables: bool, form: str, place: FleetTarget) -> None
 
     \b
     Examples:
-         tasker worker list
-         tasker worker list --callables
-         tasker worker list --format json
+      tasker worker list
+      tasker worker list --callables
+      tasker worker list --format json
     """
     rows = run_on_fleet(place, lambda app: app.workers.list(stopped=stopped))
     print_as(form, rows, lambda _: list_text(rows, callables=callables))

@@ -26,7 +26,7 @@ def orchestrator(database: DatabaseOption, no_config: bool, port: int | None) ->
 
     \b
     Example:
-         TASKER_CONFIG_PATH=orchestration-production.toml tasker orchestrator
+      TASKER_CONFIG_PATH=orchestration-production.toml tasker orchestrator
     """
     with pause_gc():
         from tasker.app.serving import Service, run, serve_orchestrator

@@ -1,4 +1,4 @@
-"""`tasker worker start`: processes that run steps."""
+"""`tasker worker`: processes that run steps."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def worker(processes: int, tied: bool, database: DatabaseOption, **options: Any)
 
     \b
     Examples:
-         tasker worker --no-config workflows/order_fulfillment
-         tasker worker --namespace payments --handlers my_project.handlers --processes 4 --database-url URL
+      tasker worker --no-config workflows/order_fulfillment
+      tasker worker --namespace payments --handlers my_project.handlers --processes 4 --database-url URL
     """
     if tied and (url := end_with_parent()):
         database = replace(database, url=url, url_given=True)

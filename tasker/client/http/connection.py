@@ -38,7 +38,7 @@ class HttpConnection:
     """Connection pool to one server.
 
     `timeout` is the limit for a response in seconds; the time for which a request asks the server to wait is added to
-    it. The first request connects; `close` closes the connections. `transport` replaces the network, for tests.
+    it. The first request connects; `close` closes the connections. `transport` replaces the network.
     """
 
     def __init__(

@@ -71,7 +71,10 @@ class DeadLetterCalls:
         by: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Store notes and a resolution and close the entry; its task is not changed. Raises `DeadLetterNotFound`."""
+        """Add notes and metadata to an entry, or close it by its `status`; its task is not changed.
+
+        Raises `DeadLetterNotFound`.
+        """
         given = {"resolution_status": status, "resolution_notes": notes, "resolved_by": by, "metadata": metadata}
         await self.connection.send("PATCH", path(ENTRIES, "entry", entry_uuid), body=given)
 

@@ -63,7 +63,10 @@ class FleetCalls:
         return bool((await self.connection.send("POST", PAUSES, body=body))["paused"])
 
     async def resume(self, *, reason: str = "", actor: str | None = None, **target: Unpack[Target]) -> int | None:
-        """Resume a target, named as in `pause`. Return how many steps the pause stopped, None if it was not paused."""
+        """Resume a target, named as in `pause`.
+
+        Return how many ready steps (for a queue: messages) were waiting, or None if the target was not paused.
+        """
         params = {**target, "reason": reason, "actor": actor or self.initiator}
         held: int | None = (await self.connection.send("DELETE", PAUSES, params=params))["held"]
         return held

@@ -51,7 +51,7 @@ BY_CODE: dict[str, type[TaskerError]] = {
     "not_ready": ServerUnreachable,
 }
 for _each in _engine_errors(TaskerError):
-    BY_CODE.setdefault(_each.error_type, _each)  # a class that inherits its parent's code comes later and loses
+    BY_CODE.setdefault(_each.error_type, _each)  # a parent precedes subclasses that inherit its code
 
 BY_STATUS: dict[int, type[TaskerError]] = {
     401: NotAuthenticated,
