@@ -38,9 +38,7 @@ FEW = 3
 
 
 class WorkflowPath(click.Path):
-    """Parameter type for an existing template file or folder of workflows; suggests a similar path for a
-    missing one.
-    """
+    """Parameter type for an existing template file or workflow folder; suggests a path for a missing one."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, path_type=Path)

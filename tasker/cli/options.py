@@ -38,9 +38,7 @@ class DatabaseOption:
     backend_given: bool = False
 
     def arguments(self) -> str:
-        """Return the options that name the same database in another command, each with a leading space; without
-        password.
-        """
+        """Return the options that name the same database in another command, each after a space; no password."""
         url = without_password(self.url) if self.url and self.url_given else None
         backend = self.backend if self.backend != DEFAULT_BACKEND else None
         parts = {"--data-dir": self.data_dir, "--database-url": url, "--backend": backend}

@@ -27,8 +27,9 @@ def server_at(url: str) -> ServerAddress:
 
 
 def server_of_environment() -> ServerAddress | None:
-    """Return the server of `TASKER_URL`, else of the profile `TASKER_PROFILE`. Raises `UsageError` for an unknown
-    profile.
+    """Return the server of `TASKER_URL`, else of the profile `TASKER_PROFILE`.
+
+    None if neither is set. Raises `UsageError` for an unknown profile.
     """
     if url := os.environ.get(URL):
         return server_at(url)

@@ -87,8 +87,9 @@ class TaskerClient:
     def list_tasks(
         self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
     ) -> TaskListResponse:
-        """Return a page of tasks, newest first; a server returns at most 500. `status` is a task state, e.g.
-        `complete`.
+        """Return a page of tasks, newest first.
+
+        A server returns at most 500. `status` is a task state, e.g. `complete`.
         """
         return self._calls().list_tasks(limit=limit, offset=offset, namespace=namespace, status=status)
 
@@ -105,8 +106,9 @@ class TaskerClient:
         return self._calls().get_step(task_uuid, step_uuid)
 
     def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
-        """Return the audit records of the stored results of a step, newest first. Raises `TaskNotFound`,
-        `StepNotFound`.
+        """Return the audit records of the stored results of a step, newest first.
+
+        Raises `TaskNotFound`, `StepNotFound`.
         """
         return self._calls().get_step_audit_history(task_uuid, step_uuid)
 

@@ -10,9 +10,7 @@ from tasker.contracts.dataclasses import dataclass
 
 
 def _known(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of `data` that are fields of the dataclass; null entries are dropped, so the default
-    applies.
-    """
+    """Return the entries of `data` that are fields of the dataclass; null entries are dropped for the default."""
     names = {item.name for item in fields(cls)}
     return {key: value for key, value in data.items() if key in names and value is not None}
 

@@ -28,8 +28,7 @@ PRIVATE_MODE, PUBLIC_MODE = 0o600, 0o644
 )
 @FORMAT
 def generate_keys(output_dir: Path, key_size: int, form: str) -> None:
-    """Generate a key pair: a private key that signs tokens, readable by its owner only, and a public key that checks
-    them.
+    """Generate a key pair: a private key that signs tokens, readable by its owner only, and a public key.
 
     Existing files are never overwritten.
     """

@@ -84,8 +84,7 @@ def elsewhere(context: str | None, found: Configuration) -> dict[str, Any]:
 
 
 def chosen(context: str | None, environment: str | None, source_dir: Path | None, file: Path | None) -> Configuration:
-    """Return the selected configuration; else the one a process would read; else the source folder's; else the
-    defaults.
+    """Return the selected configuration, else that of a process here, else the source folder's, else the defaults.
 
     If `context` is None, the context in the header of a generated file applies, else `complete`.
     """

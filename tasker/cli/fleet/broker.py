@@ -94,9 +94,7 @@ async def _reports(place: FleetTarget, no_config: bool) -> AsyncIterator[Callabl
 
 
 async def _follow(reports: Reports, form: str, watch: bool) -> None:
-    """Show the report once, or repeatedly over one connection until interrupted; then errors are printed and
-    retried.
-    """
+    """Show the report once, or repeatedly until interrupted; in that case errors are printed and retried."""
     async with reports as report:
         while True:
             try:

@@ -61,8 +61,8 @@ class WaitChanges:
         self._told: dict[str, str] = {}
 
     def among(self, reasons: Sequence[Explained]) -> list[Explained]:
-        """Return the reasons that are new for one of their steps; a reason that has disappeared may be reported
-        again.
+        """Return the reasons that are new for one of their steps; a reason counts as new again after it has
+        disappeared.
         """
         now = {name: each.reason for each in reversed(reasons) for name in each.of}
         found = [each for each in reasons if any(self._told.get(name) != each.reason == now[name] for name in each.of)]

@@ -35,7 +35,7 @@ class HttpDomainEvents:
             yield decoded(PublishedEvent, event)
 
     def subscribe(self, name: str, which: EventFilter = EVERY, *, from_now: bool = False) -> Never:
-        """Raise `UsageError`: the position of a subscriber is stored by a reader with access to the database."""
+        """Raise `UsageError`: a subscriber needs access to the database, which stores its position."""
         raise UsageError(
             "a server keeps no place for a subscriber who reads through it",
             hint="run the command where the database can be reached; or leave out --subscriber and go on by --after",

@@ -79,9 +79,7 @@ class HttpTemplateTexts:
 
 
 class CoveredByTheServer:
-    """`tasker.services.server.sensitive_values.SensitiveValues` through a server, which has already redacted its
-    responses.
-    """
+    """`tasker.services.server.sensitive_values.SensitiveValues` through a server, which redacts its responses."""
 
     async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> None:
         """Return None: nothing is left to redact."""

@@ -25,8 +25,7 @@ class HasPlans(Protocol):
 async def require_known_filter(
     app: HasPlans, found: Found, namespace: str | None, template: str | None = None
 ) -> Found:
-    """Return the result of a filtered query. Raises `UsageError` if it is empty and a name in the filter does not
-    exist.
+    """Return the result of a query; raise `UsageError` if it is empty and a name in its filter does not exist.
 
     A caller who may not list templates gets no such error.
     """

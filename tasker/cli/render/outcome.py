@@ -100,9 +100,7 @@ def _failure(step: StepReport, width: int | None) -> Iterator[str]:
 
 
 def _tries(step: StepReport) -> str:
-    """Render how often a step has failed, and the attempt that runs or waits; that attempt is not counted as a
-    failure.
-    """
+    """Render how often a step has failed, and which attempt runs or waits; that one has not failed."""
     if step.state == "error" or not step.failures:
         tries = f"{counted(step.attempts, 'attempt')} of {step.max_attempts}"
         return click.style(f"{step.name} failed", fg="red", bold=True) + f" after {tries}"

@@ -25,8 +25,7 @@ Rows = list[tuple[str, ...]]
 
 
 def overview_text(found: Overview, before: Overview | None, width: int | None, height: int | None) -> str:
-    """Render the fleet in at most `height` lines, if set; `before` is an earlier overview, from which rates are
-    computed.
+    """Render the fleet in at most `height` lines, if set; rates are computed from the earlier overview `before`.
 
     If space is short each table shows only its first rows.
     """

@@ -34,9 +34,7 @@ FAILED, MISTAKE = 1, 2
 
 
 class RunCommand(click.Command):
-    """Command that prints a mistake in the command line as a JSON object on standard output if `--format json` is
-    given.
-    """
+    """Command whose usage errors are JSON objects on standard output if `--format json` is given."""
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> click.Context:
         """Parse the command line."""

@@ -167,9 +167,7 @@ def _compiled(path: Path, order: RunRequest, configuration: Configured) -> Workf
 
 
 def _input_folder(path: Path | None) -> Path | None:
-    """Return the folder whose `input.json` applies: that of a folder or of `workflow.yaml`, not of other template
-    files.
-    """
+    """Return the folder whose `input.json` applies: a target folder, or that of a `workflow.yaml`, else None."""
     if path is None or path.is_dir():
         return path
     return path.parent if path.stem == "workflow" else None

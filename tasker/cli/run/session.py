@@ -42,9 +42,7 @@ class StartedRun:
     plan: Plan
     resumed: bool = False
     beside: tuple[int, int] = (0, 0)
-    """Other unfinished tasks in a folder's own database: in the same namespace, which this run also works on, and
-    elsewhere.
-    """
+    """Other unfinished tasks in a folder's own database: in the namespace that this run serves, and elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interruption:
-    """State of an interruption: `asked` is set by the first signal; `last_words` are printed when the second
-    one exits.
-    """
+    """State of an interruption: the first signal sets `asked`; the second one prints `last_words` and exits."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()

@@ -17,7 +17,7 @@ from tasker.errors import RequestTimeout, ServerUnreachable
 EVENTS = "/v1/events"
 SUBSCRIBERS = "/v1/events/subscribers"
 QUIET_SECONDS = 45.0
-"""Timeout of a silent stream: servers send a keep-alive every 15 seconds, so the connection is lost."""
+"""Seconds of silence after which a stream counts as lost: servers send a keep-alive every 15 seconds."""
 AGAIN_SECONDS = 1.0
 
 
@@ -56,7 +56,7 @@ class DomainEventCalls:
     ) -> AsyncGenerator[dict[str, Any]]:
         """Yield every event after the position `after`, or from now on.
 
-        Once the stream has delivered something, a lost connection is reopened without limit at the last position.
+        Once the stream has begun, a lost connection is reopened without limit at the last position.
         """
         params = _params(names, namespace, task, correlation_id, since)
         place, begun = after, False

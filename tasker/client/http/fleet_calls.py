@@ -102,9 +102,7 @@ class FleetCalls:
         return True
 
     async def is_ready(self) -> bool:
-        """Return True if the server accepts requests. Raises as any call if the server or its database is
-        unavailable.
-        """
+        """Return True if the server accepts requests. Raises as any call if it or its database is unavailable."""
         await self.connection.get("/ready")
         return True
 

@@ -62,9 +62,7 @@ BY_STATUS: dict[int, type[TaskerError]] = {
 
 
 def error_of(status: int, problem: Problem, retry_after: float | None) -> TaskerError:
-    """Return the exception for a problem that a Tasker server reported. `retry_after` is the header's value in
-    seconds.
-    """
+    """Return the exception for a problem reported by a Tasker server. `retry_after` is in seconds."""
     found = BY_CODE.get(
         str(problem.get("code")), BY_STATUS.get(status) or (ServerError if status >= 500 else UsageError)
     )

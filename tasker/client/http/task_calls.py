@@ -22,7 +22,7 @@ STEPS_PAGE = 1000
 SLICE_SECONDS = 20.0
 """Longest wait of one request: shorter than the time after which proxies close a silent connection."""
 QUIET_SECONDS = 45.0
-"""Timeout of a silent stream: servers send a keep-alive every 15 seconds, so the connection is lost."""
+"""Seconds of silence after which a stream counts as lost: servers send a keep-alive every 15 seconds."""
 TAKEN_UP = BackoffPolicy(0.2, 5.0)
 TIMES = 8
 """Maximum number of consecutive attempts to resume a wait or a stream."""
@@ -168,11 +168,11 @@ class TaskCalls:
         return TaskResponse.from_dict({**task, "steps": steps})
 
     async def wait(self, task_uuid: str, timeout: float | None = None) -> TaskResponse:
-        """Wait until the task has ended and return it. Raises `TaskNotFound`, and `TimeoutError` after `timeout`
-        seconds.
+        """Wait until the task has ended and return it.
 
-        The server holds the request until then, so the client does not poll. A server restart in between is tolerated;
-        if the server stays away, raises `ServerUnreachable`.
+        Raises `TaskNotFound`, and `TimeoutError` after `timeout` seconds. The server holds the request until then, so
+        the client does not poll. A server restart in between is tolerated; if the server stays away, raises
+        `ServerUnreachable`.
         """
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
@@ -193,7 +193,7 @@ class TaskCalls:
                 return await self._whole(answer)
             if end is not None and loop.time() >= end:
                 raise TimeoutError(f"task {task_uuid} has not ended after {timeout:g} s; it is {answer['status']}")
-            if loop.time() - began < asked_for / 2:  # the request was just resumed, or the server does not wait
+            if loop.time() - began < asked_for / 2:  # the task was reset as it ended, or the server does not wait
                 await asyncio.sleep(min(1.0, asked_for))
 
     async def _answer(self, task_uuid: str, seconds: float) -> dict[str, Any]:
@@ -228,9 +228,7 @@ class TaskCalls:
             await asyncio.sleep(TAKEN_UP.pause(failures - 1))
 
     async def _events(self, task_uuid: str, after: str | None) -> AsyncGenerator[TaskEvent, None]:
-        """Yield the events of one connection. If there are no further events, the `end` is made from the task's
-        state.
-        """
+        """Yield the events of one connection; without further events the `end` is made from the task's state."""
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": after} if after else {})
         async with self.connection.stream(path("/v1/tasks", task_uuid, "events"), headers, QUIET_SECONDS) as answer:
             if answer.status_code == 204:
