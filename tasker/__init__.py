@@ -1,12 +1,14 @@
 """Tasker: durable workflows, declared in YAML and run on PostgreSQL.
 
-Here are the names that most handlers and programs need, each imported from its own module when it is first asked for,
-so that `import tasker` costs nothing (rule 25). All other names are imported from their modules: `tasker.types`,
+This package exports the names that most handlers and programs need. Each is imported from its own module at its first
+use, so that `import tasker` stays cheap (rule 25). All other names are imported from their modules: `tasker.types`,
 `tasker.step_handler`, `tasker.errors`, `tasker.registry`, `tasker.client` ...
 """
 
 TYPE_CHECKING = False
-"""Not imported: `typing` would take longer than all else until Ctrl-C is in our hands (see `tasker.__main__`)."""
+"""Local stand-in for `typing.TYPE_CHECKING`: importing `typing` would take longer than everything else that runs before
+`tasker.__main__` handles Ctrl-C.
+"""
 
 if TYPE_CHECKING:
     from tasker.app import App as App
@@ -68,18 +70,18 @@ _NAMES_ELSEWHERE = {
     "tasker.types": "BootstrapConfig DecisionPointOutcome FfiStepEvent LogContext",
     "tasker.worker": "Worker",
 }
-"""Names that programs may look for here, by the module that has them."""
+"""Names that programs may expect in this package, by the module that defines them; used for the error message."""
 
-if not TYPE_CHECKING:  # a type checker that saw this would take every name for one that exists
+if not TYPE_CHECKING:  # with these definitions a type checker would accept every name
 
     def __dir__() -> list[str]:
-        """Every published name, imported or not, for completion in a shell."""
         return sorted({*globals(), *_HOMES})
 
     def __getattr__(name: str) -> object:
-        """Import a name from its home on first use (PEP 562).
+        """Import a name from its module on first use (PEP 562).
 
-        A name that is elsewhere is an ImportError: of an AttributeError `from tasker import ...` would drop the text.
+        Raises `ImportError`, not `AttributeError`, for a name that another module defines: `from tasker import ...`
+        would replace the message of an `AttributeError`.
         """
         if name not in _HOMES:
             raise _missing(name)

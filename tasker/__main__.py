@@ -1,15 +1,17 @@
-"""The commands `tasker` and `tasker-ctl`, and `python -m tasker`: the way in, before anything is imported.
+"""Entry point of the commands `tasker`, `tasker-ctl` and `python -m tasker`; runs before anything else is imported.
 
-What Ctrl-C finds before this is Python's own: its start, `site`, and the few lines of the script that pip writes.
+Before this module, Ctrl-C can only interrupt Python's own start, `site`, and the few lines of the script that pip
+installs.
 """
 
-import _signal as signal  # type: ignore[import-not-found]  # what `signal` wraps, without the time to import `enum`
+import _signal as signal  # type: ignore[import-not-found]  # the C module behind `signal`, which would import `enum`
 import os
 
 INTERRUPTED = 130
 YOUNG = 2000
-"""So many objects may be made before those that refer to each other in circles are looked for. Python's own 700 have it
-look through what is imported a dozen times, a tenth of what starting costs."""
+"""Number of allocated container objects after which the garbage collector runs. With Python's default of 700 it would
+scan the imported modules a dozen times, which takes a tenth of the start time.
+"""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C ends it with 130 and without a traceback, also while it is being imported."""
+    """Run the command line. Ctrl-C ends it with exit code 130 and without a traceback, also during imports."""
     former = _leave_at_once()
     try:
         _collect_rarely()
@@ -27,7 +29,7 @@ def main() -> None:
             command(lambda: signal.signal(signal.SIGINT, former))
         finally:
             _leave_at_once()
-    except KeyboardInterrupt:  # just before or just after what deals with it
+    except KeyboardInterrupt:  # Ctrl-C just before or just after the command line's own handler was active
         os._exit(INTERRUPTED)
 
 
@@ -35,12 +37,12 @@ def _collect_rarely() -> None:
     import gc
 
     young, *older = gc.get_threshold()
-    if 0 < young < YOUNG:  # else somebody has chosen
+    if 0 < young < YOUNG:  # otherwise the threshold was set deliberately
         gc.set_threshold(YOUNG, *older)
 
 
 def _leave_at_once() -> "Any":
-    """From here on Ctrl-C ends the process at once, unless it is ignored, as in the background; what it did before."""
+    """Make Ctrl-C end the process at once unless SIGINT is ignored (as in background jobs); return the old handler."""
     former = signal.getsignal(signal.SIGINT)
     if former is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))

@@ -1,4 +1,4 @@
-"""Events inside a worker's process: who wants to know subscribes."""
+"""Events inside a worker process and the bridge that delivers them to subscribers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Listener = Callable[..., Any]
 
 
 class EventNames:
-    """The events there are, with what a listener receives in `EventBridge.event_schema`."""
+    """Names of the events; `EventBridge.event_schema` lists the arguments of their listeners."""
 
     STEP_EXECUTION_RECEIVED = "step.execution.received"
     STEP_COMPLETION_SENT = "step.completion.sent"
@@ -40,13 +40,13 @@ SCHEMA = {
 
 
 class AnnouncedStep(FfiStepEvent):
-    """A step that this process's worker runs itself: there to be looked at, not to be run."""
+    """A step that the worker of this process runs itself: listeners may observe it but must not run it."""
 
 
 class EventBridge(SharedInstance):
     """Delivers events to listeners, in order, in the thread that publishes.
 
-    Delivers nothing before `start` and after `stop`. A listener that raises is logged and does not stop the others.
+    Nothing is delivered before `start` and after `stop`. A listener that raises is logged and does not stop the others.
     """
 
     def __init__(self) -> None:
@@ -56,18 +56,18 @@ class EventBridge(SharedInstance):
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Stop and forget the shared bridge."""
+        """Stop and discard the shared bridge."""
         if (bridge := cls._forget_shared()) is not None:
             bridge.stop()
 
     def start(self) -> None:
-        """Begin to deliver; from now on registrations of handlers are published too."""
+        """Start to deliver events; registrations of handlers are published too from then on."""
         if not self._active:
             self._active = True
             HandlerRegistry.listeners.append(self._handler_registered)
 
     def stop(self) -> None:
-        """Stop delivering and forget every listener."""
+        """Stop delivering and remove every listener."""
         if self._active:
             self._active = False
             HandlerRegistry.listeners.remove(self._handler_registered)
@@ -75,21 +75,21 @@ class EventBridge(SharedInstance):
         self._once.clear()
 
     def subscribe(self, event: str, handler: Listener) -> None:
-        """Call `handler` at every such event."""
+        """Call `handler` for every event of this name."""
         self._listeners[event].append(handler)
 
     def subscribe_once(self, event: str, handler: Listener) -> None:
-        """Call `handler` at the next such event only."""
+        """Call `handler` for the next event of this name only."""
         self._once[event].append(handler)
 
     def unsubscribe(self, event: str, handler: Listener) -> None:
-        """Forget a listener; nothing happens when it is unknown."""
+        """Remove a listener; an unknown one is ignored."""
         for group in (self._listeners[event], self._once[event]):
             if handler in group:
                 group.remove(handler)
 
     def publish(self, event: str, *args: Any, **kwargs: Any) -> None:
-        """Deliver an event. Never raises."""
+        """Deliver an event to its listeners. Never raises."""
         if not self._active:
             return
         listeners = [*self._listeners[event], *self._once.pop(event, [])]
@@ -100,11 +100,11 @@ class EventBridge(SharedInstance):
                 log.exception("a listener of %s failed", event)
 
     def listeners(self, event: str) -> list[Listener]:
-        """Who would be called at such an event."""
+        """Return the listeners of an event, those for one delivery included."""
         return [*self._listeners[event], *self._once[event]]
 
     def listener_count(self, event: str) -> int:
-        """How many would be called."""
+        """Return the number of listeners of an event."""
         return len(self.listeners(event))
 
     @property
@@ -114,7 +114,7 @@ class EventBridge(SharedInstance):
 
     @property
     def event_schema(self) -> dict[str, str]:
-        """Every event with what its listeners receive."""
+        """Every event name with the arguments of its listeners."""
         return dict(SCHEMA)
 
     def _handler_registered(self, name: str, handler: Any) -> None:

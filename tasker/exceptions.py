@@ -1,4 +1,4 @@
-"""The errors of the worker under their published place; the same classes as in `tasker.errors`."""
+"""Errors of the worker under their public import path; the same classes as in `tasker.errors`."""
 
 from __future__ import annotations
 

@@ -43,13 +43,13 @@ RegistrationListener: TypeAlias = Callable[[str, Any], None]
 
 
 class HandlerRegistry(SharedInstance):
-    """Names and the handlers behind them. Classes are registered, instances are made when a handler is resolved.
+    """Registry of handlers by name. Classes are registered; an instance is made when a handler is resolved.
 
-    A program may use several; `instance()` is the one that a program shares.
+    A program may use several registries; `instance()` returns the one that it shares.
     """
 
     listeners: ClassVar[list[RegistrationListener]] = []
-    """Called with name and handler after each registration."""
+    """Callbacks that get the name and the handler after each registration."""
 
     def __init__(self) -> None:
         self._explicit = ExplicitMappingResolver()
@@ -63,7 +63,7 @@ class HandlerRegistry(SharedInstance):
 
     @classmethod
     def instance(cls, skip_bootstrap: bool = False) -> Self:
-        """The shared registry; at its making it loads `PYTHON_HANDLER_PATH` unless told not to."""
+        """Return the shared registry; its creation loads `PYTHON_HANDLER_PATH` unless `skip_bootstrap` is true."""
         return cls._shared(partial(cls._loaded, skip_bootstrap))
 
     @classmethod
@@ -75,11 +75,11 @@ class HandlerRegistry(SharedInstance):
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Forget the shared registry; the next `instance()` makes a new one."""
+        """Discard the shared registry; the next `instance()` creates a new one."""
         cls._forget_shared()
 
     def register(self, name: str, handler_class: type[StepHandler] | Any) -> None:
-        """Register a handler class or a decorated function; an earlier one of the name is replaced with a warning."""
+        """Register a handler class or a decorated function; replacing an earlier one of the name logs a warning."""
         known = self._explicit.get(name)
         if known is not None and known is not handler_class:
             log.warning("handler %r is replaced by %r", name, handler_class)
@@ -89,7 +89,7 @@ class HandlerRegistry(SharedInstance):
             listener(name, handler_class)
 
     def unregister(self, name: str) -> bool:
-        """Forget a name; False when it was not registered."""
+        """Remove a name; return False if it was not registered."""
         self._places.pop(name, None)
         known = self._explicit.unregister(name)
         self._used.discard(name)
@@ -97,27 +97,31 @@ class HandlerRegistry(SharedInstance):
         return known
 
     def resolve(self, handler_spec: HandlerSpec) -> Any | None:
-        """A handler for a name, a definition or its mapping; None when nobody knows it."""
+        """Return the handler for a name, a definition or a definition's mapping; None if no resolver knows it."""
         return self._chain.resolve(to_definition(handler_spec))
 
     def of_step(self, step: StepPlan, template: TemplateId | None = None) -> ResolvedHandler:
-        """The handler of a step as the worker calls it; asked before every attempt. Raises as `resolved`."""
+        """Return the handler of a step as the worker calls it; called before every attempt. Raises the errors of
+        `resolved`.
+        """
         return self._known.of_step(
             step, template, lambda: self.resolved(HandlerDefinition.from_plan(step.handler), step.name, template)
         )
 
     @property
     def checked(self) -> set[str]:
-        """Hashes of plans whose handlers are all there and fit; another set when a handler comes or goes."""
+        """Hashes of plans whose handlers all exist and fit; replaced by an empty set when a handler is added or
+        removed.
+        """
         return self._known.checked
 
     def resolved(
         self, definition: HandlerDefinition, step: str = "", template: TemplateId | None = None
     ) -> ResolvedHandler:
-        """The handler as the worker calls it, made once per callable, method, resolver and initialization.
+        """Return the handler as the worker calls it, made once per callable, method, resolver and initialization.
 
-        Handlers beside the workflow of `template` come first, then those that are registered for all. Raises
-        `HandlerNotFound` with suggestions; `step` names the step in it.
+        Handlers beside the workflow of `template` take precedence over those registered for all templates. Raises
+        `HandlerNotFound` with suggestions; `step` is the name of the step in its message.
         """
         known, beside = self._known, self._workflows.of(template) if template else ()
         find = partial(self._resolve_anew, definition, step, template, beside)
@@ -130,7 +134,7 @@ class HandlerRegistry(SharedInstance):
             refuse_unclear(definition.callable, step, template, beside)
         first = beside[0].resolvers if len(beside) == 1 else ()
         if (shared := HandlerRegistry._instance) is not None and shared._chain is not self._chain:
-            self._chain.adopt(shared._chain)  # what a module of handlers added when it was loaded
+            self._chain.adopt(shared._chain)  # resolvers that a handler module added while it was loaded
         fresh = partial(self._chain.resolve, definition, definition.initialization, first=first)
         found = self._chain.find(definition, definition.initialization, [*first, *self._chain.resolvers])
         if found is None:
@@ -139,7 +143,7 @@ class HandlerRegistry(SharedInstance):
         return resolved(self._chain.made(found, definition), definition, fresh, made_here=is_made_here(found))
 
     def not_found(self, callable_name: str, step: str = "", template: TemplateId | None = None) -> HandlerNotFound:
-        """The error for a callable that nobody knows, with names that look like it."""
+        """Return the error for a callable that no resolver knows, with similar names as suggestions."""
         near = self.suggestions(callable_name, template)
         where = f" (step {step!r})" if step else ""
         refused = f"; {template or 'a template'} may not import it" if self.import_hint([callable_name]) else ""
@@ -151,7 +155,7 @@ class HandlerRegistry(SharedInstance):
         )
 
     def import_hint(self, callables: Iterable[str]) -> list[str]:
-        """What to write where these callables are to be imported by their paths; empty when they may be."""
+        """Return the setting that allows these callables to be imported by path; empty if they are allowed already."""
         lookups = [known for known in self._chain.resolvers if isinstance(known, ClassLookupResolver)]
         refused = [each for each in callables if not all(known.allows(each) for known in lookups)]
         if not refused:
@@ -160,13 +164,13 @@ class HandlerRegistry(SharedInstance):
         return [f"to import {' and '.join(refused)} by path, write [worker.handlers] allow = [{patterns}]"]
 
     def allow_imports(self, allow: Sequence[str]) -> None:
-        """Let templates import these paths alone, beside the handlers that are registered or found."""
+        """Restrict templates to these import paths, in addition to registered and discovered handlers."""
         self._chain.add_resolver(ClassLookupResolver(allow))
         self._changed()
 
     def suggestions(self, callable_name: str, template: TemplateId | None = None) -> tuple[str, ...]:
-        """Known names that look like this one, at most three; second names of handlers only if no first one does."""
-        from difflib import get_close_matches  # for mistakes alone
+        """Return at most three known names that are similar to this one; aliases only if no primary name is similar."""
+        from difflib import get_close_matches  # needed only for errors
 
         for names in (self.names_for(template), self._chain.registered_callables()):
             near = get_close_matches(callable_name, names, n=3)
@@ -175,41 +179,46 @@ class HandlerRegistry(SharedInstance):
         return ()
 
     def known_hint(self, template: TemplateId | None = None) -> str:
-        """What a template may name, for an error."""
+        """Return the names that a template may use, for an error's hint."""
         known = self.names_for(template)
         return f"registered are: {', '.join(known)}" if known else NOT_ONE
 
     def names_for(self, template: TemplateId | None) -> list[str]:
-        """The names of the handlers beside the template's workflow, and of those that are registered, sorted."""
+        """Return the sorted names of registered handlers and of those beside the template's workflow."""
         beside = self._workflows.of(template) if template else ()
         return sorted({*self.list_handlers(), *(name for neighbours in beside for name in neighbours.names)})
 
     @property
     def resolver_chain(self) -> ResolverChain:
-        """The resolvers; add your own here. Those of `instance()` are asked by every registry of the process."""
+        """The chain of resolvers; add your own here. Every registry of the process also asks the resolvers of
+        `instance()`.
+        """
         return self._chain
 
     def get_handler_class(self, name: str) -> type[StepHandler] | None:
-        """The class registered under the name."""
+        """Return the class registered under the name, or None."""
         found = self._explicit.get(name)
         cls: type[StepHandler] | None = getattr(found, "_handler_class", found)
         return cls
 
     def is_registered(self, name: str) -> bool:
-        """True when the name is registered."""
+        """Return True if the name is registered."""
         return self._explicit.get(name) is not None
 
     def list_handlers(self) -> list[str]:
-        """The registered names, sorted."""
+        """Return the registered names, sorted."""
         return sorted(self._explicit.registered_callables())
 
     def bare_folders(self, template: TemplateId) -> list[Path]:
-        """The folders of the template's workflow that have no `handlers.py`."""
+        """Return the folders of the template's workflow that have no `handlers.py`."""
         return [neighbours.folder for neighbours in self._workflows.of(template) if neighbours.stamp is None]
 
     def served_handlers(self) -> list[str]:
-        """Every name by which steps get a handler here, sorted: registered, beside any workflow, of installed packages
-        (see `load_installed`), of other resolvers; second names and import paths once a step has used them."""
+        """Return every name for which steps get a handler here, sorted.
+
+        These are the registered names, those beside any workflow, those of installed packages (see `load_installed`)
+        and of other resolvers. Aliases and import paths are included once a step has used them.
+        """
         names = {*self.list_handlers(), *self._workflows.names, *self._used}
         for resolver in self._chain.resolvers:
             if isinstance(resolver, EntryPointResolver):
@@ -219,7 +228,8 @@ class HandlerRegistry(SharedInstance):
         return sorted(names)
 
     def load_installed(self) -> None:
-        """Import the handlers of installed packages, to list them; a package that does not import is logged.
+        """Import the handlers of installed packages so that they can be listed; a package that fails to import is
+        logged.
 
         Raises `ConfigurationError` for an installed error classifier that cannot be used.
         """
@@ -238,15 +248,15 @@ class HandlerRegistry(SharedInstance):
 
     @property
     def revision(self) -> int:
-        """Grows whenever a handler comes or goes, or is listed for the first time."""
+        """Counter that increases when a handler is added, removed, or listed for the first time."""
         return self._revision
 
     def handler_count(self) -> int:
-        """How many names are registered."""
+        """Return the number of registered names."""
         return len(self._explicit.registered_callables())
 
     def clear(self) -> None:
-        """Forget every registration; resolvers stay."""
+        """Remove every registration; the resolvers stay."""
         self._explicit.clear()
         self._aliases.clear()
         self._workflows.clear()
@@ -255,27 +265,29 @@ class HandlerRegistry(SharedInstance):
         self._changed()
 
     def discover_handlers(self, package_name: str, base_class: type[StepHandler] | None = None) -> int:
-        """Register every handler in a package and below; how many there were.
+        """Register every handler of a package and its subpackages; return their number.
 
-        Raises `HandlerLoadError` for a module that does not import, and for a name that two handlers claim.
+        Raises `HandlerLoadError` for a module that fails to import, and for a name that two handlers use.
         """
         return self.add(handlers_in_package(package_name, base_class or StepHandler))
 
     def discover_path(self, path: Path) -> int:
-        """The same for a Python file or a folder."""
+        """Register every handler of a Python file or a folder; return their number."""
         return self.add(handlers_in_path(path))
 
     def add(self, handlers: list[FoundHandler]) -> int:
-        """Register what was found; how many there were. Two places for one name in this list are an error."""
+        """Register discovered handlers; return their number. Raises `HandlerLoadError` if two of them have the same
+        name.
+        """
         refuse_shared_names(handlers)
         for handler in handlers:
             self._add(handler)
         return len(handlers)
 
     def add_beside(self, folder: Path, templates: Collection[TemplateId]) -> None:
-        """Load the `handlers.py` of a folder, if it is new or has changed, for these templates alone.
+        """Load the `handlers.py` of a folder, if it is new or has changed, for these templates only.
 
-        Raises `HandlerLoadError`, also for two handlers of one name, and for a template that lies in two folders.
+        Raises `HandlerLoadError`, also for two handlers of one name and for a template that exists in two folders.
         """
         if self._workflows.add(folder, templates):
             self._changed()
@@ -293,11 +305,11 @@ class HandlerRegistry(SharedInstance):
             self._aliases.offer(alias, handler.target, handler.place)
 
     def bootstrap_handlers(self) -> int:
-        """Load the files and folders of `PYTHON_HANDLER_PATH`; how many handlers there were."""
+        """Load the files and folders of `PYTHON_HANDLER_PATH`; return the number of handlers."""
         return self.add([handler for path in handler_path() for handler in handlers_in_path(path)])
 
     def template_discovery_info(self) -> dict[str, Any]:
-        """Where templates lie, which handlers they name, and which of those are known."""
+        """Return the folder of templates, the handlers that they name, and which of those are registered."""
         from tasker.template_discovery import HandlerDiscovery, TemplatePath
 
         folder = TemplatePath.find_template_config_directory()
@@ -311,7 +323,7 @@ class HandlerRegistry(SharedInstance):
 
 
 def handler_path() -> list[Path]:
-    """The entries of `PYTHON_HANDLER_PATH`. Raises `HandlerLoadError` for one that does not exist."""
+    """Return the entries of `PYTHON_HANDLER_PATH`. Raises `HandlerLoadError` for one that does not exist."""
     entries = [Path(item) for item in os.environ.get("PYTHON_HANDLER_PATH", "").split(os.pathsep) if item]
     for entry in entries:
         if not entry.exists():
@@ -320,7 +332,6 @@ def handler_path() -> list[Path]:
 
 
 def to_definition(spec: HandlerSpec) -> HandlerDefinition:
-    """A definition from any of its forms."""
     if isinstance(spec, HandlerDefinition):
         return spec
     return HandlerDefinition.from_callable(spec) if isinstance(spec, str) else HandlerDefinition.from_dict(spec)

@@ -1,12 +1,13 @@
-"""The hooks of a process: what plugins hear of, and may add (see `docs/writing-plugins.md`).
+"""Hooks of a process: the calls that a plugin can receive and the extensions that it can provide.
 
-A plugin is a module or an object in the entry-point group `tasker.plugins` (on as soon as it is installed) or
-`tasker.optional_plugins` (on where the configuration names it); its functions are marked with `hookimpl` and named like
-those of `Hooks`. They are plain functions. Those that hear of something are called one by one in a thread that the
-plugin has to itself, behind a bounded queue: no step waits for them. Those whose answer counts are called at once, by
-whoever needs the answer. What one raises is logged once, counted, and changes nothing; a plugin that keeps failing, or
-does not return, is switched off in that process for a while. Arguments are frozen. What a hook tells is what this
-process did: the rows of the database stay the truth.
+See `docs/writing-plugins.md`. A plugin is a module or an object in the entry-point group `tasker.plugins` (active as
+soon as it is installed) or `tasker.optional_plugins` (active if the configuration names it). Its functions are marked
+with `hookimpl` and named like the methods of `Hooks`. They are plain functions.
+
+Notification hooks are called one by one in a thread of the plugin's own, behind a bounded queue, so that no step waits
+for them. Hooks that return something are called directly by the component that needs the value. An exception is logged
+once, counted, and changes nothing else; a plugin that keeps failing, or does not return, is disabled in that process
+for a while. Arguments are frozen. A hook reports what this process did; the database remains the source of truth.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ AttemptTrace: TypeAlias = Callable[[str, str, int, str | None], str | None]
 """(task, step, token, traceparent of the submission) -> traceparent of the attempt."""
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Marks a function of a plugin as one that Tasker calls."""
+"""Marks a function of a plugin as a hook implementation."""
 ASKED = (
     "tasker_settings",
     "tasker_configured",
@@ -88,158 +89,181 @@ ASKED = (
     "tasker_routers",
     "tasker_template_rules",
 )
-"""The hooks that are called at once by who needs their answer; all others hear, each plugin in a thread of its own."""
+"""Hooks that are called directly because the caller needs the return value; all others are notifications, which each
+plugin gets in a thread of its own.
+"""
 
 
 class Hooks:
-    """What Tasker calls, by name. A function of a plugin may leave arguments out."""
+    """Hooks that Tasker calls, by name. A plugin's function may omit arguments."""
 
     @hookspec
     def tasker_attempt_started(self, attempt: AttemptStarted) -> None:
-        """A claimed step is about to run here. One `tasker_attempt_ended` follows, unless the process ends before."""
+        """Observe that a claimed step is about to run here.
+
+        One `tasker_attempt_ended` follows unless the process ends first.
+        """
 
     @hookspec
     def tasker_attempt_ended(self, ended: AttemptEnded) -> None:
-        """An attempt is over in this process; what came of it is stored next."""
+        """Observe that an attempt ended in this process; its outcome is stored next."""
 
     @hookspec
     def tasker_transitions(self, transitions: Sequence[StateTransition]) -> None:
-        """What one write of this process has changed, after its commit. Not called where its answer was lost."""
+        """Observe the state transitions of one write of this process, after its commit.
+
+        Not called if the database's answer was lost.
+        """
 
     @hookspec
     def tasker_attempts_stored(self, attempts: Sequence[StoredAttempt]) -> None:
-        """The attempts of one write of this worker, behind its answer. Those that are brought again come later."""
+        """Observe the attempts stored by one write of this worker, after the database's answer.
+
+        Attempts whose write is retried are reported later.
+        """
 
     @hookspec
     def tasker_tasks_submitted(self, submitted: TasksSubmitted) -> None:
-        """This process created tasks. Not called where the answer of the database was lost."""
+        """Observe that this process created tasks. Not called if the database's answer was lost."""
 
     @hookspec
     def tasker_write_committed(self, written: WriteCommitted) -> None:
-        """A write of the engine was answered: what it came to, in numbers, and how long it took."""
+        """Observe that the database answered a write of the engine: its results as counts, and its duration."""
 
     @hookspec
     def tasker_queue_polled(self, looked: QueuePolled) -> None:
-        """This process has looked at a queue. Not called where `performance_monitoring_enabled` is false."""
+        """Observe that this process polled a queue. Not called if `performance_monitoring_enabled` is false."""
 
     @hookspec
     def tasker_event_published(self, event: EventPublished) -> None:
-        """A domain event of a step that this worker ran was told, behind its accepted result; or it failed."""
+        """Observe that a domain event of a step of this worker was published after its result was accepted, or that
+        publishing failed.
+        """
 
     @hookspec
     def tasker_request_answered(self, request: RequestAnswered) -> None:
-        """This server answers a request."""
+        """Observe that this server answered a request."""
 
     @hookspec
     def tasker_batch_delivered(self, heard: BatchDelivered) -> None:
-        """The plugin has heard all that happened so far: it may write together what it has gathered."""
+        """Observe that every notification so far was delivered: the plugin may now write what it collected as one
+        batch.
+        """
 
     @hookspec
     def tasker_task_finished(self, task: TaskFinished) -> None:
-        """A write of this process ended a task. Not called where the answer of the database was lost."""
+        """Observe that a write of this process ended a task. Not called if the database's answer was lost."""
 
     @hookspec
     def tasker_tasks_closed(self, tasks: Sequence[TaskClosed]) -> None:
-        """Those tasks of one write that ended without a result that this process had run.
+        """Observe tasks of one write that ended without a result from this process.
 
-        They were cancelled, mended by hand or swept, or others ran the attempt. Told before `tasker_task_finished`,
-        with what the database says of them, which is asked once for each such write. Not called where it does not
-        answer.
+        They were cancelled, repaired by an operator or swept, or another process ran the attempt. Called before
+        `tasker_task_finished`, with data that is read from the database once per write. Not called if the database does
+        not answer.
         """
 
     @hookspec
     def tasker_breaker_changed(self, breaker: BreakerChanged) -> None:
-        """A circuit breaker of this process has changed its state."""
+        """Observe that a circuit breaker of this process changed its state."""
 
     @hookspec
     def tasker_claims_throttled(self, claims: ClaimsThrottled) -> None:
-        """This process stops claiming (or claims less), or goes on, for one reason; there may be several at a time."""
+        """Observe that this process stops claiming, claims less, or resumes, for one reason; several may apply at a
+        time.
+        """
 
     @hookspec
     def tasker_sweep_repaired(self, repaired: SweepRepaired) -> None:
-        """A sweep of this process repaired something."""
+        """Observe that a sweep of this process repaired something."""
 
     @hookspec
     def tasker_process_started(self, process: ProcessInfo) -> None:
-        """A worker or an orchestrator has begun to work in this process."""
+        """Observe that a worker or an orchestrator started in this process."""
 
     @hookspec
     def tasker_process_stopping(self, process: ProcessInfo) -> None:
-        """It was told to stop: it claims nothing more, and what runs gets its grace."""
+        """Observe that the worker or orchestrator is stopping: it claims nothing more, and running steps get their
+        grace period.
+        """
 
     @hookspec
     def tasker_process_stopped(self, process: ProcessInfo) -> None:
-        """Nothing runs there any more, and nothing else is told: send what is left. The process waits five seconds."""
+        """Flush remaining data: nothing runs any more and no notification follows. The process waits five seconds."""
 
     @hookspec
     def tasker_background_jobs(self, database_url: str) -> Callable[[], Coroutine[Any, Any, None]]:  # type: ignore[empty-body]
-        """A coroutine function that runs while a worker or orchestrator works: asked when that begins.
+        """Return a coroutine function that runs as long as a worker or orchestrator does; called when it starts.
 
-        It has a thread and an event loop of its own, and is cancelled at the end of the process, which waits for it for
-        five seconds. What raises or returns is begun again after a pause. Each process of a fleet asks: who must be
-        alone needs a lease.
+        The coroutine has a thread and an event loop of its own and is cancelled at the end of the process, which waits
+        five seconds for it. If it raises or returns, it is restarted after a pause. Every process of a fleet runs it: a
+        job that must run only once needs a lease.
         """
 
     @hookspec
-    def tasker_connections(self) -> int:  # type: ignore[empty-body]  # the plugin's answer counts
-        """Return how many connections to the database its background part opens at most.
+    def tasker_connections(self) -> int:  # type: ignore[empty-body]
+        """Return the maximum number of database connections that the plugin's background job opens.
 
-        A process counts them at its start, when it says whether the connections of the fleet fit.
+        At its start a process includes them in its check that the connections of the fleet fit.
         """
 
     @hookspec
-    def tasker_settings(self) -> type[Table]:  # type: ignore[empty-body]  # the plugin's answer counts
-        """The model of the plugin's own table `[plugins.NAME]`, made of `tasker.contracts.settings`."""
+    def tasker_settings(self) -> type[Table]:  # type: ignore[empty-body]
+        """Return the model of the plugin's own table `[plugins.NAME]`, built with `tasker.contracts.settings`."""
 
     @hookspec
     def tasker_configured(self, settings: Any) -> Collection[str] | None:
-        """Called at once when the plugin is loaded, with its table (None when it has none), before any other hook.
+        """Receive the plugin's settings (None if it has no table); called once at load, before any other hook.
 
-        It may answer the names of its hooks that these settings leave nothing to do for: they are not called, and what
-        nobody hears is not made. What it raises keeps the plugin from being loaded.
+        It may return the names of the plugin's hooks that have nothing to do under these settings: they are not called,
+        and data that no plugin needs is not produced. If it raises, the plugin is not loaded.
         """
 
     @hookspec
-    def tasker_metrics(self) -> Sequence[Metric]:  # type: ignore[empty-body]  # the plugin's answer counts
-        """Metrics that the plugin keeps, of `tasker.contracts.metrics`: asked when a process begins to answer HTTP.
+    def tasker_metrics(self) -> Sequence[Metric]:  # type: ignore[empty-body]
+        """Return the plugin's metrics, built with `tasker.contracts.metrics`; called when a process starts to serve
+        HTTP.
 
-        `/metrics` of that process tells their values of each moment. A name that is taken is left out.
+        `/metrics` of that process exports their current values. A metric whose name is taken is ignored.
         """
 
     @hookspec
-    def tasker_domain_events(self) -> Sequence[Any]:  # type: ignore[empty-body]  # the plugin's answer counts
-        """Publishers and subscribers of domain events, classes or instances: asked once when a worker is assembled."""
-
-    @hookspec
-    def tasker_attempt_trace(self) -> AttemptTrace:  # type: ignore[empty-body]  # the plugin's answer counts
-        """A function that says where in a trace an attempt is: asked once when a worker is assembled.
-
-        It is called with `(task_uuid, step_uuid, token, traceparent)`, the last one of the task's submission or None,
-        whenever a handler, its requests or its log lines ask, in any thread, and must take microseconds. What it
-        returns is the `traceparent` that they carry on; None: that of the submission, as where it raises. One plugin
-        is asked.
+    def tasker_domain_events(self) -> Sequence[Any]:  # type: ignore[empty-body]
+        """Return publishers and subscribers of domain events, classes or instances; called once when a worker is
+        assembled.
         """
 
     @hookspec
-    def tasker_commands(self) -> Sequence[click.Command]:  # type: ignore[empty-body]  # the plugin's answer counts
-        """Commands of `tasker` beside those that there are; those keep their names.
+    def tasker_attempt_trace(self) -> AttemptTrace:  # type: ignore[empty-body]
+        """Return a function that computes the trace context of an attempt; called once when a worker is assembled.
 
-        While the plugin is off or refused it is asked without `tasker_configured`, when someone uses a command that
-        does not exist. Of its answer only commands with the attribute `works_without_settings = True` are used.
+        The function is called with `(task_uuid, step_uuid, token, traceparent)`, the last being that of the task's
+        submission or None, whenever a handler, its requests or its log lines need the trace, in any thread; it must
+        take microseconds. It returns the `traceparent` to propagate; on None, or if it raises, that of the submission
+        is used. Only one plugin can provide it.
         """
 
     @hookspec
-    def tasker_routers(self) -> Sequence[APIRouter]:  # type: ignore[empty-body]  # the plugin's answer counts
-        """Routers of `tasker.api.extending`: asked once, before a server listens.
+    def tasker_commands(self) -> Sequence[click.Command]:  # type: ignore[empty-body]
+        """Return additional commands of `tasker`; existing commands keep their names.
 
-        One without a prefix is offered below `/plugins/NAME`, another one at its prefix. The server authenticates
-        callers and asks for the permission that each route names, as for routes of its own. A router whose prefix is
-        taken, or with a route that names no permission, is left out.
+        While the plugin is disabled or refused, the hook is called without `tasker_configured` when a user runs a
+        command that does not exist. Then only commands with the attribute `works_without_settings = True` are used.
         """
 
     @hookspec
-    def tasker_template_rules(self, plan: Plan) -> Sequence[RuleFinding]:  # type: ignore[empty-body]  # the answer counts
-        """What the plugin finds in a template: asked when one without errors of ours is validated, run or registered.
+    def tasker_routers(self) -> Sequence[APIRouter]:  # type: ignore[empty-body]
+        """Return routers of `tasker.api.extending`; called once before a server listens.
 
-        What it raises is a warning in that template's list of problems.
+        A router without a prefix is served below `/plugins/NAME`, any other at its prefix. The server authenticates
+        callers and checks the permission that each route names, as for its own routes. A router is ignored if its
+        prefix is taken or one of its routes names no permission.
+        """
+
+    @hookspec
+    def tasker_template_rules(self, plan: Plan) -> Sequence[RuleFinding]:  # type: ignore[empty-body]
+        """Return the plugin's findings about a template.
+
+        Called when a template without errors of Tasker's own rules is validated, run or registered. An exception
+        becomes a warning in that template's list of problems.
         """

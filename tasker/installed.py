@@ -1,4 +1,4 @@
-"""What installed distributions offer by entry points; what they offer is imported only by name."""
+"""Entry points of installed distributions; an offered object is imported only when it is chosen by name."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 OURS = "tasker."
-"""How the groups begin that are asked for."""
+"""Prefix of the entry-point groups that Tasker reads."""
 BACKENDS_GROUP = "tasker.backends"
 
 
 def offered(group: str) -> tuple[EntryPoint, ...]:
-    """The entry points of a group, those that only repeat another one left out, by name."""
+    """Return the entry points of a group, sorted by name and without exact duplicates."""
     return _offered(group, tuple(sys.path))
 
 
 @cache
 def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Read once for each search path: it means all folders of metadata, and the settings ask for every parameter."""
+    """Cached per search path: reading means scanning every metadata folder, and the settings need it for each
+    parameter.
+    """
     if not _mentioned(group, path):
         return ()
     found = {(point.name, point.value): point for point in _entry_points(path) if point.group == group}
@@ -33,23 +35,25 @@ def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 @cache
 def _entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Of all our groups at once: each reading looks through every distribution that is installed. Those of others,
-    hundreds with what they belong to, are not kept."""
-    from importlib.metadata import entry_points  # takes as long as all else that `tasker --help` imports
+    """Return the entry points of all of Tasker's groups at once, because each read scans every installed distribution.
+
+    Entry points of other projects, which can be hundreds, are not cached.
+    """
+    from importlib.metadata import entry_points  # takes as long as all other imports of `tasker --help`
 
     found = entry_points()
     return tuple(point for group in found.groups if group.startswith(OURS) for point in found.select(group=group))
 
 
 def _mentioned(group: str, path: tuple[str, ...]) -> bool:
-    """False when nobody offers anything for the group, which is cheap to know: of most groups nobody does."""
+    """Return False if no distribution declares the group. This check is cheap, and most groups are not declared."""
     texts = _declarations(path)
     return texts is None or any(f"[{group}]" in text for text in texts)
 
 
 @cache
 def _declarations(path: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The entry points of all distributions, as declared in files; None where they may be elsewhere as well."""
+    """Return the entry-point files of all distributions; None if entry points may be declared elsewhere as well."""
     from importlib.machinery import PathFinder
     from pathlib import Path
 
@@ -62,8 +66,10 @@ def _declarations(path: tuple[str, ...]) -> tuple[str, ...] | None:
 
 
 def install_command(extra: str, distribution: str = DISTRIBUTION) -> str:
-    """Return the `pip` command for what an extra of a distribution brings, by the names of the packages: those can be
-    installed wherever the distribution itself comes from."""
+    """Return the `pip` command that installs the packages of a distribution's extra.
+
+    It names the packages, which can be installed wherever the distribution itself came from.
+    """
     from importlib.metadata import PackageNotFoundError, requires
 
     try:
@@ -76,14 +82,14 @@ def install_command(extra: str, distribution: str = DISTRIBUTION) -> str:
 
 
 def installed_backends() -> list[str]:
-    """Names of the installed messaging backends, sorted."""
+    """Return the names of the installed messaging backends, sorted."""
     return sorted({point.name for point in offered(BACKENDS_GROUP)})
 
 
 def backend_modules() -> Iterator[tuple[str, Any]]:
-    """(name, module) of each messaging backend that can be imported here and that one distribution offers.
+    """Yield (name, module) of each messaging backend that imports here and that exactly one distribution offers.
 
-    What is left out is told by `tasker.messaging.load_backend`, when somebody chooses it.
+    `tasker.messaging.load_backend` reports the problems of the others when one of them is chosen.
     """
     points = offered(BACKENDS_GROUP)
     names = [point.name for point in points]
@@ -93,7 +99,7 @@ def backend_modules() -> Iterator[tuple[str, Any]]:
 
 
 def backend_variables() -> frozenset[str]:
-    """The environment variables that the backends say their settings have (`VARIABLES`); no settings are imported."""
+    """Return the environment variables that the backends declare (`VARIABLES`), without importing their settings."""
     return frozenset(name for _, module in backend_modules() for name in getattr(module, "VARIABLES", ()))
 
 
@@ -102,5 +108,6 @@ def _module(point: EntryPoint) -> Any:
         return point.load()
     except KeyboardInterrupt:
         raise
-    except BaseException:  # of a stranger's package, which nobody may have chosen; sys.exit, too
+    # a third-party package that may not be in use must not stop the process, not even with sys.exit
+    except BaseException:
         return None

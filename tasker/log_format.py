@@ -1,6 +1,6 @@
-"""The log of a process on standard error: as text for people, as one JSON object per line for programs.
+"""Log of a process on standard error: text for people, or one JSON object per line for programs.
 
-Every line that is written while a handler runs carries its task and step, whichever logger it came by, and holds none
+Every line that is written while a handler runs carries its task and step, whichever logger wrote it, and contains none
 of the sensitive values that the step knows.
 """
 
@@ -24,44 +24,40 @@ TEXT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
 class StepFilter(logging.Filter):
-    """Gives each record `record.step`: of the step whose handler writes it the ids, {} for any other.
+    """Sets `record.step`: the ids of the step whose handler writes the record, or {} outside a handler.
 
-    For handlers of logging, whose formatter may use it; it lets everything pass.
+    Attach it to logging handlers whose formatter uses the attribute; it lets every record pass.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """True, with the ids added."""
         claim = running.get()
         record.step = {} if claim is None else ids_of(claim)
         return True
 
 
 class BareFormatter(logging.Formatter):
-    """The message, and an exception below."""
+    """Formats the redacted message with an exception below it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, and what stands below it."""
         text: str = covered(super().format(record))
         return text
 
 
 class TextFormatter(BareFormatter):
-    """Time, level, logger, message; behind it the ids of the step that wrote it, and an exception below."""
+    """Formats time, level, logger and message, then the ids of the step that wrote it, with an exception below."""
 
     def __init__(self) -> None:
         super().__init__(TEXT)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """The first line."""
         text, ids = super().formatMessage(record), getattr(record, "step", {})
         return f"{text} {as_text(ids)}" if ids and not isinstance(record.msg, LogRecordLine) else text
 
 
 class JsonFormatter(logging.Formatter):
-    """One object per line: timestamp, level, logger, and what the record tells."""
+    """Formats one JSON object per line: timestamp, level, logger, and the fields of the record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
         line = {
             "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -71,8 +67,10 @@ class JsonFormatter(logging.Formatter):
         return as_json(covered(line))
 
     def told(self, record: logging.LogRecord) -> dict[str, Any]:
-        """`message`; then the fields of the line, or the ids of the step that wrote it and its `fields`; `exception`
-        and `stack`. Not `covered`."""
+        """Return `message`, then the line's own fields or the step's ids and `fields`, then `exception` and `stack`.
+
+        The values are not redacted yet.
+        """
         line = _told(record)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
@@ -82,7 +80,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def as_json(told: Any) -> str:
-    """Data that are covered as JSON; what is none becomes text, and is covered there."""
+    """Return redacted data as JSON; a value that JSON lacks becomes text, which is redacted here."""
     return json.dumps(told, ensure_ascii=False, default=lambda value: covered(str(value)))
 
 
@@ -95,7 +93,7 @@ def _told(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def covered(told: Any) -> Any:
-    """A text or data without the sensitive values that the step knows whose handler runs here."""
+    """Return the text or data without the sensitive values known to the step whose handler runs here."""
     cover = covering.get()
     return told if cover is None else cover(told)
 
@@ -104,15 +102,15 @@ FORMATTERS: Mapping[str, Callable[[], logging.Formatter]] = {"text": TextFormatt
 
 
 def cover_warnings() -> None:
-    """What Python writes where nobody has set up logging holds nothing sensitive either."""
+    """Redact what Python itself writes to standard error when logging is not set up."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(BareFormatter())
 
 
 def log_to_stderr(levels: Levels, form: str) -> None:
-    """Write the records of this process from these levels on, unless somebody has set up logging already.
+    """Write the records of this process from these levels on, unless logging has been set up already.
 
-    The migrations' chatter is left out, unless it is asked for.
+    Records of migrations (alembic) start at WARNING unless a level for them is given.
     """
     handler = logging.StreamHandler()
     if levels.of:
@@ -125,14 +123,14 @@ def log_to_stderr(levels: Levels, form: str) -> None:
 
 
 def write_as(form: str) -> None:
-    """From here on what `log_to_stderr` has set up writes in this form."""
+    """Change the format of the handlers that `log_to_stderr` set up."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, TextFormatter | JsonFormatter):
             handler.setFormatter(FORMATTERS[form]())
 
 
 def log_as_parent(environ: Mapping[str, str] = os.environ) -> None:
-    """In a child process: as its parent was told to, which it says by the variables."""
+    """Set up logging in a child process with its parent's level and format, read from environment variables."""
     if environ.get(LEVEL_VARIABLE) or environ.get(FORMAT_VARIABLE):
         log_to_stderr(_levels_of_parent(environ), environ.get(FORMAT_VARIABLE, "text"))
 
@@ -140,5 +138,5 @@ def log_as_parent(environ: Mapping[str, str] = os.environ) -> None:
 def _levels_of_parent(environ: Mapping[str, str]) -> Levels:
     try:
         return levels_named(environ) or Levels(logging.WARNING)
-    except UsageError:  # a program that sets up its own log has not looked at it, and its steps must not fail for it
+    except UsageError:  # a program with its own logging never validated the variable; its steps must not fail for it
         return Levels(logging.WARNING)

@@ -1,6 +1,6 @@
-"""From which level on loggers write, as `TASKER_LOG_LEVEL` says: one level, and levels of single loggers.
+"""Log levels from `TASKER_LOG_LEVEL`: one default level, and levels of single loggers.
 
-`info,tasker.orchestration=debug,my_project=warning`: a logger has the level that is nearest above it in its name.
+`info,tasker.orchestration=debug,my_project=warning`: a logger uses the level of its nearest named ancestor.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ LEVELS = {
 }
 SHORT = {"WARN": "WARNING"}
 ROOT = "root"
-"""What `logging` calls the logger above all others, whose level is the one without a name."""
+"""Name of the root logger in `logging`; its level is the one written without a name."""
 _OF_PARTS = {
     "tasker_orchestration": "api decisions engine orchestration submission web",
     "tasker_worker": "domain_events event_bridge execution failures registry worker",
     "tasker_shared": "breakers chaos configuration database db embedded events messaging plugins process templates",
 }
 PARTS = {part: tuple(f"tasker.{name}" for name in names.split()) for part, names in _OF_PARTS.items()}
-"""The loggers that belong to the published names of the parts of the system."""
+"""Loggers behind the published names of the system's parts."""
 _LOGGER = re.compile(r"[\w-]+(\.[\w-]+)*")
 
 
 class Levels(NamedTuple):
-    """The level of all loggers but those in `of`, which have levels of their own; as numbers of `logging`."""
+    """Default level and, in `of`, the levels of single loggers; as numbers of `logging`."""
 
     default: int = logging.INFO
     of: Mapping[str, int] = {}
 
     def __str__(self) -> str:
-        """As the variable says it."""
+        """Return the levels in the form of the variable."""
         own = (f"{name}={logging.getLevelName(level)}" for name, level in self.of.items())
         return ",".join([logging.getLevelName(self.default), *own])
 
 
 class ShownFilter(logging.Filter):
-    """Lets pass what `levels` say, for a handler of logging: loggers may make more than that (`keep_output`)."""
+    """Filter for a logging handler that applies `levels`: loggers may create records below them for `capture_logs`."""
 
     def __init__(self, levels: Levels) -> None:
         super().__init__()
@@ -56,7 +56,6 @@ class ShownFilter(logging.Filter):
         self._of = {**levels.of, "": levels.default}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the level of its logger, else of the nearest one above that has one, is reached."""
         name = record.name
         while name not in self._of:
             name = name.rpartition(".")[0]
@@ -64,7 +63,7 @@ class ShownFilter(logging.Filter):
 
 
 def levels_named(environ: Mapping[str, str] = os.environ) -> Levels | None:
-    """What `TASKER_LOG_LEVEL` says; None where it is not set. Raises `UsageError` for what is no level."""
+    """Return the levels in `TASKER_LOG_LEVEL`; None if it is not set. Raises `UsageError` for an invalid level."""
     text = environ.get(LEVEL_VARIABLE, "").strip()
     if not text:
         return None
@@ -81,7 +80,6 @@ def levels_named(environ: Mapping[str, str] = os.environ) -> Levels | None:
 
 
 def _parsed(part: str, where: str) -> tuple[str, int]:
-    """The logger and the level that a part names."""
     name, equals, level = (each.strip() for each in part.rpartition("="))
     if equals and not _LOGGER.fullmatch(name):
         hint = "it has dots between its parts, as in my_project.handlers=debug; between two loggers there is a comma"
@@ -94,7 +92,7 @@ def _parsed(part: str, where: str) -> tuple[str, int]:
 
 
 def _hint(level: str, part: str) -> str:
-    from difflib import get_close_matches  # for mistakes alone
+    from difflib import get_close_matches  # needed only for errors
 
     near = get_close_matches(level, LEVELS, n=1)
     meant = f"did you mean {near[0]}? " if near else ""
@@ -102,6 +100,6 @@ def _hint(level: str, part: str) -> str:
 
 
 def _of_loggers(found: Mapping[str, int]) -> dict[str, int]:
-    """With loggers in place of parts of the system; one that is named itself counts above its part."""
+    """Replace part names by their loggers; a logger that is named itself overrides its part."""
     of_parts = {name: level for part, level in found.items() for name in PARTS.get(part, ())}
     return {**of_parts, **{name: level for name, level in found.items() if name not in PARTS}}

@@ -1,7 +1,7 @@
 """Log lines about tasks and steps: a phrase to search for, then fields in the standard order.
 
-As text a line is the phrase and `key=value` behind it, whatever logging a program has set up; as JSON each field is a
-key of its own (`tasker.log_format`).
+As text a line is the phrase followed by `key=value` pairs, whatever logging a program has set up; as JSON each field is
+a key of its own (`tasker.log_format`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tasker.contracts.execution import Claim
 from tasker.contracts.tracing import TraceContext
 
 TRACE = 5
-"""The level below DEBUG, of which `logging` has none."""
+"""Level below DEBUG, which `logging` itself lacks."""
 logging.addLevelName(TRACE, "TRACE")
 ORDER = (
     *("correlation_id", "task_uuid", "step_uuid", "namespace"),
@@ -23,17 +23,17 @@ ORDER = (
     *("duration_ms", "count", "size"),
     *("error", "error_type", "context"),
 )
-"""The fields that come first, in this order: whose, what, how much, what was wrong. The others follow."""
+"""Fields that come first, in this order: ids, state, quantities, errors. The others follow."""
 _RANKS = {name: rank for rank, name in enumerate(ORDER)} | dict.fromkeys(("trace_id", "span_id"), len(ORDER) + 1)
 
 
 class LogRecordLine(NamedTuple):
-    """What such a record of logging has as its message; made into text only where it is shown as text."""
+    """Message of a log record with fields; formatted only if it is written as text."""
 
     phrase: str
     fields: Mapping[str, Any]
     detail: str = ""
-    """What stands below it: a traceback."""
+    """Text below the line: a traceback."""
 
     def __str__(self) -> str:
         """The phrase and its fields, but for a field that the phrase ends with (`Step claimed: step_uuid=`)."""
@@ -43,7 +43,7 @@ class LogRecordLine(NamedTuple):
 
 
 def ids_of(claim: Claim) -> dict[str, Any]:
-    """Whom a line about this attempt is about: the task, the step, the attempt, and the place in a trace."""
+    """Return the fields that identify an attempt: ids of task and step, attempt number and trace context."""
     ids: dict[str, Any] = {
         "correlation_id": claim.correlation_id,
         "task_uuid": claim.task_uuid,
@@ -56,18 +56,17 @@ def ids_of(claim: Claim) -> dict[str, Any]:
 
 
 def ids_of_task(task_uuid: str, correlation_id: str, namespace: str, trace: TraceContext | None) -> dict[str, Any]:
-    """Whom a line about a task as a whole is about; `trace` is where it was submitted."""
+    """Return the fields that identify a task; `trace` is the trace context of its submission."""
     ids = {"correlation_id": correlation_id, "task_uuid": task_uuid, "namespace": namespace}
     return ids | of_trace(trace)
 
 
 def of_trace(place: TraceContext | None) -> dict[str, str]:
-    """A place in a trace, where there is one."""
     return {} if place is None else {"trace_id": place.trace_id, "span_id": place.span_id}
 
 
 def in_order(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields in the standard order."""
+    """Return the fields in the standard order."""
     return dict(sorted(fields.items(), key=_rank))
 
 
@@ -76,7 +75,7 @@ def _rank(field: tuple[str, Any]) -> int:
 
 
 def as_text(fields: Mapping[str, Any]) -> str:
-    """`key=value key=value`; a text with spaces or line breaks in it is quoted."""
+    """Return `key=value key=value`; a text with spaces or line breaks is quoted."""
     return " ".join([f"{name}={_shown(value)}" for name, value in fields.items()])
 
 
@@ -93,11 +92,12 @@ def log_line(
     detail: str = "",
     raised: bool = False,
 ) -> None:
-    """Write a line. Where nobody wants it, nothing is made of it.
+    """Write a line; do nothing if the level is disabled.
 
-    `detail` stands below it; with `raised` the exception that is being handled does.
+    `detail` is the text below the line; with `raised` it is the exception that is being handled.
     """
     if logger.isEnabledFor(level):
         line, exception = LogRecordLine(phrase, in_order(fields), detail), sys.exc_info() if raised else None
-        # not `logger.log`, which looks for the place in the code: a sixth of the line, of which there is one a step
+        # `logger.log` would look up the caller in the code: a sixth of the cost of a line, of which there is one per
+        # step
         logger.handle(logger.makeRecord(logger.name, level, "", 0, line, (), exception))

@@ -1,4 +1,4 @@
-"""Log lines from handlers, with fields."""
+"""Log functions for handlers, with fields."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.log_lines import TRACE as TRACE  # offered here
+from tasker.log_lines import TRACE as TRACE  # re-exported
 from tasker.types import LogContext
 
 _logger = logging.getLogger("tasker.handlers")
 
 
 def log_error(message: str, fields: dict[str, Any] | LogContext | None = None) -> None:
-    """A failure that somebody should look at."""
+    """Log a failure that needs attention."""
     _log(logging.ERROR, message, fields)
 
 
 def log_warn(message: str, fields: dict[str, Any] | LogContext | None = None) -> None:
-    """Something odd that did not stop the work."""
+    """Log an anomaly that did not stop the work."""
     _log(logging.WARNING, message, fields)
 
 
 def log_info(message: str, fields: dict[str, Any] | LogContext | None = None) -> None:
-    """What happened."""
+    """Log a normal event."""
     _log(logging.INFO, message, fields)
 
 
 def log_debug(message: str, fields: dict[str, Any] | LogContext | None = None) -> None:
-    """What helps to find a mistake."""
+    """Log details for debugging."""
     _log(logging.DEBUG, message, fields)
 
 
 def log_trace(message: str, fields: dict[str, Any] | LogContext | None = None) -> None:
-    """Every detail; below debug."""
+    """Log the finest details, at a level below debug."""
     _log(TRACE, message, fields)
 
 
 def _log(level: int, message: str, fields: Mapping[str, Any] | LogContext | None) -> None:
-    """`message key=value ...`; the fields also travel as `record.fields` for structured output."""
+    """Log `message key=value ...`; the fields are also set as `record.fields` for structured output."""
     if not _logger.isEnabledFor(level):
         return
     given = fields.model_dump(exclude_none=True) if isinstance(fields, LogContext) else dict(fields or {})

@@ -1,4 +1,4 @@
-"""Task, step, definition and dependency results as objects, made from the event form of a step."""
+"""Task, step, definition and dependency results as objects, built from the event form of a step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def _known(cls: type[T], data: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The entries of `data` that are fields of the dataclass; null means: the default."""
+    """Return the entries of `data` that are fields of the dataclass; null entries are dropped, so defaults apply."""
     names = {item.name for item in fields(cls)}  # type: ignore[arg-type]
     return {key: value for key, value in (data or {}).items() if key in names and value is not None}
 
@@ -32,7 +32,7 @@ class HandlerWrapper:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any] | None) -> HandlerWrapper:
-        """The handler; `method` is accepted for `handler_method`."""
+        """Return the handler; the key `method` is accepted for `handler_method`."""
         values = dict(data or {})
         values.setdefault("handler_method", values.get("method"))
         return cls(**{"callable": "", **_known(cls, values)})
@@ -40,7 +40,7 @@ class HandlerWrapper:
 
 @dataclass
 class StepDefinitionWrapper:
-    """A step of the template; `timeout_seconds` limits one attempt."""
+    """Step of the template; `timeout_seconds` limits one attempt."""
 
     name: str
     description: str
@@ -52,42 +52,42 @@ class StepDefinitionWrapper:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any] | None) -> StepDefinitionWrapper:
-        """The definition, with defaults for what is missing."""
+        """Return the definition, with defaults for missing keys."""
         values = {"name": "", "description": "", **_known(cls, data)}
         return cls(**{**values, "handler": HandlerWrapper.from_dict((data or {}).get("handler"))})
 
 
 class DependencyResultsWrapper:
-    """The results of the steps above, by name and unwrapped."""
+    """Results of a step's dependencies, by name and unwrapped."""
 
     def __init__(self, results: Mapping[str, Any] | None = None) -> None:
         self._results = unwrap_all(results)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any] | None) -> DependencyResultsWrapper:
-        """The results from a mapping of envelopes or of plain values."""
+        """Return the results from a mapping of envelopes or of plain values."""
         return cls(data)
 
     def get_result(self, step_name: str) -> Any:
-        """The result of a step; None when it has none."""
+        """Return the result of a step, or None if it has none."""
         return unwrap(self._results.get(step_name))
 
     def get_results(self, step_name: str) -> Any:
-        """The same as `get_result`."""
+        """Return the result of a step; see `get_result`."""
         return self.get_result(step_name)
 
     def get(self, step_name: str, default: Any = None) -> Any:
-        """The result of a step, or `default`."""
+        """Return the result of a step, or `default`."""
         return self.get_result(step_name) if step_name in self._results else default
 
     def keys(self) -> list[str]:
-        """The names of the steps that have a result."""
+        """Return the names of the steps that have a result."""
         return list(self._results)
 
 
 @dataclass
 class WorkflowStepWrapper:
-    """The step instance of a task."""
+    """Step instance of a task."""
 
     workflow_step_uuid: str
     task_uuid: str
@@ -108,19 +108,19 @@ class WorkflowStepWrapper:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any] | None) -> Self:
-        """The step from plain data."""
+        """Return the step from plain data."""
         values = {name: cls._read(name, value) for name, value in _known(cls, data).items()}
         return cls(**{"workflow_step_uuid": "", "task_uuid": "", "name": "", **values})
 
     @staticmethod
     def _read(name: str, value: Any) -> Any:
-        """A field's value; times may be ISO 8601 text."""
+        """Convert a field's value; times may be ISO 8601 text."""
         return datetime.fromisoformat(value) if name.endswith("_at") and isinstance(value, str) else value
 
 
 @dataclass
 class TaskWrapper:
-    """The task that a step belongs to."""
+    """Task that a step belongs to."""
 
     task_uuid: str
     context: dict[str, Any] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class TaskWrapper:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any] | None) -> TaskWrapper:
-        """The task; its fields may sit one level deeper under `task`."""
+        """Return the task; its fields may be nested under the key `task`."""
         outer = dict(data or {})
         inner = outer.get("task")
         merged = {**outer, **inner} if isinstance(inner, Mapping) else outer
@@ -141,7 +141,7 @@ class TaskWrapper:
 
 @dataclass
 class TaskSequenceStepWrapper:
-    """Everything about a step that is ready for its handler. Subclasses may make two of its parts of other classes."""
+    """Data of a step that is ready for its handler. Subclasses may replace the classes of the step and the results."""
 
     step_class: ClassVar[type[WorkflowStepWrapper]] = WorkflowStepWrapper
     results_class: ClassVar[type[Any]] = DependencyResultsWrapper
@@ -153,7 +153,7 @@ class TaskSequenceStepWrapper:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any] | None) -> Self:
-        """The four parts from the event's mapping."""
+        """Return the four parts from the event's mapping."""
         values = data or {}
         return cls(
             task=TaskWrapper.from_dict(values.get("task")),
@@ -163,13 +163,13 @@ class TaskSequenceStepWrapper:
         )
 
     def get_task_field(self, field_name: str) -> Any:
-        """A field of the task's context."""
+        """Return a field of the task's context, or None."""
         return self.task.context.get(field_name)
 
     def get_dependency_result(self, step_name: str) -> Any:
-        """The result of a step above."""
+        """Return the result of a dependency, or None."""
         return self.dependency_results.get_results(step_name)
 
     def get_results(self, step_name: str) -> Any:
-        """The same as `get_dependency_result`."""
+        """Return the result of a dependency; see `get_dependency_result`."""
         return self.get_dependency_result(step_name)

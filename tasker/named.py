@@ -1,4 +1,4 @@
-"""Packages that offer names of their modules without importing all of them."""
+"""Lazy exports: packages that offer names of their modules without importing all of them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from importlib import import_module
 
 
 def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """The `__getattr__` of a package (PEP 562): a name is imported from its home when it is first asked for.
+    """Return the `__getattr__` of a package (PEP 562) that imports a name from its module at its first use.
 
-    `dir()` of the package lists them all. `homes` has the names, with spaces between them, by the module of the package
-    that has them.
+    `dir()` of the package lists all names. `homes` maps each module of the package to its names, separated by spaces.
     """
     found = {name: f"{package}.{home}" for home, names in homes.items() for name in names.split()}
 

@@ -1,7 +1,7 @@
-"""How the worker of this process fares, under the published names.
+"""Health, metrics and settings of the worker in this process, under their public names.
 
-The functions from `health_basic` on answer what the port of a worker answers to the same question, as plain data and
-without a port. All but `get_health_check`, `ready` and `alive` raise `WorkerNotInitializedError` without a worker.
+The functions from `health_basic` on return the answers of the worker's HTTP port as plain data, without a port. All but
+`get_health_check`, `ready` and `alive` raise `WorkerNotInitializedError` if no worker runs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ __all__ = [
 
 
 def get_health_check() -> HealthCheck:
-    """`healthy` when the worker runs and database and messaging answer; `unhealthy`, or `stopped` without a worker."""
+    """Return the health: `healthy` if the worker runs and database and messaging answer, else `unhealthy`; `stopped`
+    without a worker.
+    """
     status = get_worker_status()
     python = {"version": platform.python_version(), "worker": status.worker_core_status}
     if not is_worker_running():
@@ -61,10 +63,10 @@ def get_health_check() -> HealthCheck:
 
 
 def get_metrics() -> WorkerMetrics:
-    """What the worker has done since its start, and what it has to do. Raises `WorkerNotInitializedError`.
+    """Return the counters of the worker since its start and its pending work. Raises `WorkerNotInitializedError`.
 
-    Pending are the steps that it has claimed and that wait for a thread or a child process; starving are those that
-    wait for longer than `starvation_warning_threshold_ms`.
+    Pending steps are claimed and wait for a thread or a child process; starving steps have waited for longer than
+    `starvation_warning_threshold_ms`.
     """
     system = running_system()
     seen, waiting, pool = system.announcer, waiting_steps(), system.app.original.health.pool
@@ -85,7 +87,7 @@ def get_metrics() -> WorkerMetrics:
 
 
 def waiting_steps() -> FfiDispatchMetrics:
-    """The claimed steps that wait for a place to run; the oldest by the identifier of its step."""
+    """Return the ages of claimed steps that wait for a free slot; the oldest is identified by its step's id."""
     runtime = running_system().runtime
     now = time.monotonic()
     ages = {step: round((now - since) * 1000) for step, since in runtime.execution.runner.waiting_since.items()}
@@ -101,7 +103,7 @@ def waiting_steps() -> FfiDispatchMetrics:
 
 
 def get_worker_config() -> WorkerConfig:
-    """The settings that the worker runs with. Raises `WorkerNotInitializedError`."""
+    """Return the settings that the worker runs with. Raises `WorkerNotInitializedError`."""
     system = running_system()
     settings = system.runtime.settings
     return WorkerConfig(
@@ -116,73 +118,77 @@ def get_worker_config() -> WorkerConfig:
 
 
 def health_basic() -> Mapping[str, Any]:
-    """The worst of its parts: `status` (`healthy`, `degraded`, `unhealthy`), `worker_id`, `timestamp`."""
+    """Return the worst status of all parts: `status` (`healthy`, `degraded`, `unhealthy`), `worker_id`, `timestamp`."""
     return _told(lambda process: process.basic())
 
 
 def health_live() -> Mapping[str, Any]:
-    """The same with the status `alive`: it answers."""
+    """Return the liveness answer: as `health_basic`, with the status `alive`."""
     return _told(lambda process: process.basic("alive"))
 
 
 def health_ready() -> Mapping[str, Any]:
-    """`ready` or `not_ready`, with the checks that say so."""
+    """Return `ready` or `not_ready`, with the checks behind it."""
     return _told(lambda process: process.ready()[0])
 
 
 def health_detailed() -> Mapping[str, Any]:
-    """Every part: `checks`, each with `status` and `message`, and `system_info`."""
+    """Return the state of every part: `checks`, each with `status` and `message`, and `system_info`."""
     return _told(lambda process: process.detailed())
 
 
 def ready() -> bool:
-    """True when every part does well. Never raises."""
+    """Return True if every part is healthy. Never raises."""
     with suppress(Exception):
         return bool(health_basic()["status"] == "healthy")
     return False
 
 
 def alive() -> bool:
-    """True while a worker runs. Never raises."""
+    """Return True while a worker runs. Never raises."""
     with suppress(Exception):
         return bool(health_live()["status"] == "alive")
     return False
 
 
 def metrics_worker() -> Mapping[str, Any]:
-    """`get_metrics` as plain data."""
+    """Return the metrics of `get_metrics` as plain data."""
     return get_metrics().model_dump()
 
 
 def event_stats() -> Mapping[str, Any]:
-    """Where domain events went since the start: `router`, `in_process_bus`, `captured_at`, `worker_id`."""
+    """Return the counts of delivered domain events since the start: `router`, `in_process_bus`, `captured_at`,
+    `worker_id`.
+    """
     return _told(lambda process: process.events())
 
 
 def listening_stats() -> Mapping[str, Any]:
-    """How it has learned of work: looks that found some, that failed, how fast, and what only polling found."""
+    """Return how the worker found work: polls with results, failed polls, their latency, and work found by polling
+    alone.
+    """
     return asdict(running_system().runtime.events.statistics())
 
 
 def prometheus_metrics() -> str:
-    """What `/metrics` of a port tells, for a gateway that numbers are pushed to."""
+    """Return the metrics in the format of `/metrics`, for a push gateway."""
     return _told(lambda process: process.numbers())
 
 
 def templates_list(include_cache_stats: bool = False, namespace: str | None = None) -> Mapping[str, Any]:
-    """The namespaces that it serves, the templates that it found at its start, and its handlers."""
+    """Return the namespaces the worker serves, the templates it found at its start, and its handlers."""
     return _told(lambda process: process.templates(namespace, include_cache_stats=include_cache_stats))
 
 
 def cache_stats() -> Mapping[str, Any]:
-    """How the templates in its memory fare: `total_entries`, `hits`, `misses`, `evictions`, `last_maintenance`."""
+    """Return statistics of the template cache: `total_entries`, `hits`, `misses`, `evictions`, `last_maintenance`."""
     stats = running_system().runtime.worker.plans.cache.stats()
     at = None if stats.last_maintenance is None else datetime.fromtimestamp(stats.last_maintenance, UTC)
     return {**asdict(stats), "last_maintenance": at}
 
 
 def cache_clear() -> Mapping[str, Any]:
-    """Forget them: each is read again when it is needed. `success` and `message`."""
+    """Empty the template cache; each template is read again when it is needed. Return `success` and `message`."""
     system = running_system()
 
     async def clear() -> int:
@@ -192,7 +198,7 @@ def cache_clear() -> Mapping[str, Any]:
 
 
 def template_refresh(namespace: str, name: str, version: str) -> Mapping[str, Any]:
-    """Read a registered template anew. `success` and `message`; a template that there is not is no success."""
+    """Read a registered template again; return `success` and `message`. `success` is False for an unknown template."""
     system = running_system()
     try:
         found = system.app.wait_for(system.runtime.worker.plans.refresh(namespace, name, version))
@@ -202,19 +208,19 @@ def template_refresh(namespace: str, name: str, version: str) -> Mapping[str, An
 
 
 def template_get(namespace: str, name: str, version: str) -> Mapping[str, Any]:
-    """One of them, as it was compiled. Raises `TemplateNotFound`."""
+    """Return a template in its compiled form. Raises `TemplateNotFound`."""
     return _told(lambda process: process.template(namespace, name, version))
 
 
 def template_validate(namespace: str, name: str, version: str) -> Mapping[str, Any]:
-    """Whether each of its steps has a handler here. Raises `TemplateNotFound`."""
+    """Return whether each step of a template has a handler here. Raises `TemplateNotFound`."""
     found = _told(lambda process: process.validation(namespace, name, version))
     named = {"namespace": namespace, "name": name, "version": version}
     return {**found, **named, "handler_count": len(found["step_handlers"]), "issues": found["errors"]}
 
 
 def config() -> Mapping[str, Any]:
-    """The settings in effect, secrets replaced; `metadata.redacted_fields` names those."""
+    """Return the settings in effect with secrets replaced; `metadata.redacted_fields` lists the replaced ones."""
     from tasker.settings.installed import settings_model
     from tasker.settings.redaction import redacted
 
@@ -226,12 +232,12 @@ def config() -> Mapping[str, Any]:
 
 
 def environment() -> str:
-    """The environment that the process runs in."""
+    """Return the environment that the process runs in."""
     return running_system().environment
 
 
 def _told(ask: Callable[[ProcessStatus], T]) -> T:
-    """What the process answers, asked in its event loop."""
+    """Evaluate `ask` in the event loop of the process."""
     system = running_system()
 
     async def answer() -> T:

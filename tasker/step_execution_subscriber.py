@@ -1,6 +1,6 @@
-"""Runs steps that arrive as events: for programs with their own source of steps, and for tests of handlers.
+"""Runs steps that arrive as events, for programs with their own source of steps and for tests of handlers.
 
-The events of this process's worker are left alone: it runs those steps itself.
+Steps of this process's worker are ignored: the worker runs them itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["StepExecutionError", "StepExecutionSubscriber"]
 
 
 class StepExecutionSubscriber:
-    """Takes `STEP_EXECUTION_RECEIVED`, runs the handler, publishes `STEP_COMPLETION_SENT` with the result."""
+    """Runs the handler on `STEP_EXECUTION_RECEIVED` and publishes its result as `STEP_COMPLETION_SENT`."""
 
     def __init__(self, event_bridge: EventBridge, handler_registry: HandlerRegistry, worker_id: str) -> None:
         self._bridge = event_bridge
@@ -33,13 +33,13 @@ class StepExecutionSubscriber:
         self._active = False
 
     def start(self) -> None:
-        """Begin to take events."""
+        """Start to accept events."""
         if not self._active:
             self._active = True
             self._bridge.subscribe(EventNames.STEP_EXECUTION_RECEIVED, self._on_event)
 
     def stop(self) -> None:
-        """Take no more events."""
+        """Stop accepting events."""
         self._active = False
         self._bridge.unsubscribe(EventNames.STEP_EXECUTION_RECEIVED, self._on_event)
 
@@ -50,7 +50,7 @@ class StepExecutionSubscriber:
 
     @property
     def worker_id(self) -> str:
-        """Who reports the results."""
+        """Id of the worker in the published results."""
         return self._worker_id
 
     def _on_event(self, event: FfiStepEvent) -> None:

@@ -1,4 +1,4 @@
-"""Keeps what handlers log and print with their steps (`tasker task logs`).
+"""Capture of what handlers log and print, stored with their steps (`tasker task logs`).
 
 The commands that run steps do this by themselves. A program with an `App` calls `capture_logs` once, where it sets up
 its logging; `context.log` needs nothing.
@@ -27,22 +27,21 @@ HANDLERS = "tasker.handlers"
 
 
 class StepLogHandler(logging.Handler):
-    """Gives the records that are written while a handler runs to its step; others are none of its business."""
+    """Stores the records that are written while a handler runs with its step; other records are ignored."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the record, with its traceback."""
+        """Store the record with its traceback."""
         if logging.lastResort is not None and not self._is_shown(record) and record.levelno >= logging.lastResort.level:
-            logging.lastResort.handle(record)  # as it would be if this handler were not there
+            logging.lastResort.handle(record)  # what logging would do without this handler
         to = reporter.get()
         if to is None or getattr(record, KEPT, False):
             return
         try:
             to.log(LogLine(record.created, record.levelno, record.name, _text(record), getattr(record, "fields", None)))
-        except Exception:  # as every handler of logging does it
+        except Exception:  # like every handler of logging
             self.handleError(record)
 
     def _is_shown(self, record: logging.LogRecord) -> bool:
-        """Whether any other handler gets it."""
         logger: logging.Logger | None = logging.getLogger(record.name)
         while logger is not None:
             if any(each is not self for each in logger.handlers):
@@ -57,13 +56,13 @@ def _text(record: logging.LogRecord) -> str:
 
 
 class CapturedPrints:
-    """A stream that gives what is written while a handler runs to its step as well."""
+    """Stream that also stores what is written while a handler runs with its step."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write, and keep."""
+        """Write the text and store it with the running step."""
         if (to := reporter.get()) is not None:
             to.printed(text)
         return self._stream.write(text)
@@ -73,10 +72,10 @@ class CapturedPrints:
 
 
 def capture_logs(level: int | None = logging.INFO) -> None:
-    """Keep from now on what handlers in this process log, from this level of `logging` on, and what they print.
+    """Store from now on what handlers in this process print, and what they log at this level of `logging` or above.
 
-    None keeps nothing. What is shown stays as it is: the level of the root logger becomes that of its handlers, where
-    it is higher. To be called behind whatever else sets up logging.
+    None stores nothing. Visible output does not change: if the level of the root logger is higher, it becomes the level
+    of the root logger's handlers. Call it after logging is set up.
     """
     if level is None:
         return
@@ -85,7 +84,7 @@ def capture_logs(level: int | None = logging.INFO) -> None:
 
 
 def capture_prints() -> None:
-    """Keep what handlers write to standard output as it is now, which somebody may have replaced."""
+    """Store what handlers write to the current standard output, which may be a replaced one."""
     if not isinstance(sys.stdout, CapturedPrints):
         sys.stdout = cast(TextIO, CapturedPrints(sys.stdout))
 
@@ -99,7 +98,8 @@ def _hear(level: int) -> None:
     elif level < root.level:
         for each in root.handlers:
             each.setLevel(max(each.level, root.level))
-        for name, its_level in ((OURS, root.level), (HANDLERS, level)):  # nothing is made of lines that nobody wants
+        # no records are created that neither the log nor a step needs
+        for name, its_level in ((OURS, root.level), (HANDLERS, level)):
             if logging.getLogger(name).level == logging.NOTSET:
                 logging.getLogger(name).setLevel(its_level)
         root.setLevel(level)
@@ -107,7 +107,7 @@ def _hear(level: int) -> None:
 
 
 def _lower(shown: Levels, level: int) -> None:
-    """Have loggers make lines from this level on, of which a filter shows what it did; Tasker's own make no more."""
+    """Lower the loggers to this level, because a filter restricts what is shown; Tasker's own keep their level."""
     ours = logging.getLogger(OURS)
     ours.setLevel(ours.getEffectiveLevel())
     for name in ("", HANDLERS, *(name for name in shown.of if name.partition(".")[0] != OURS)):

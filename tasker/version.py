@@ -1,6 +1,6 @@
-"""Which release of Tasker this is, and what it is installed as.
+"""Release of Tasker and its distribution name.
 
-The one place that says so: packaging, the command line, hints and the database read it.
+The single source for packaging, the command line, hints and the database.
 """
 
 from __future__ import annotations
@@ -8,4 +8,4 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 DISTRIBUTION = "tasker-engine"
-"""What `pip` knows Tasker as: the name `tasker` belongs to another package there."""
+"""Name of Tasker on PyPI; the name `tasker` belongs to another package there."""

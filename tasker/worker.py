@@ -1,4 +1,4 @@
-"""The worker of a process as one object, under its published name."""
+"""The worker of a process as one object, under its public name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasker.types import BootstrapConfig, BootstrapResult
 
 
 class Worker:
-    """A running worker; `Worker.start()` makes it, `stop()` ends it. There is one in a process."""
+    """Running worker, at most one in a process; `Worker.start()` creates it, `stop()` ends it."""
 
     _instance: ClassVar[Worker | None] = None
     _lock: ClassVar[threading.Lock] = threading.Lock()
@@ -25,9 +25,9 @@ class Worker:
 
     @classmethod
     def start(cls, handler_packages: list[str] | None = None, config: BootstrapConfig | None = None) -> Worker:
-        """Load the handlers of these packages and start to work; returns at once.
+        """Load the handlers of these packages and start to work; return at once.
 
-        The event bridge is started as well. Raises `HandlerLoadError`, and what `bootstrap_worker` raises.
+        The event bridge is started as well. Raises `HandlerLoadError`, and the errors of `bootstrap_worker`.
         """
         with cls._lock:
             if is_worker_running():
@@ -40,7 +40,7 @@ class Worker:
             return worker
 
     def stop(self) -> None:
-        """Stop working; steps that run are given ten seconds, then given back. May be called twice."""
+        """Stop working; running steps get ten seconds, then they are released. May be called twice."""
         if self._result is not None and type(self)._instance is self:
             stop_worker()
             EventBridge.instance().stop()
@@ -48,18 +48,18 @@ class Worker:
 
     @classmethod
     def instance(cls) -> Worker | None:
-        """The worker that runs, if one does."""
+        """Return the running worker, or None."""
         return cls._instance
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Stop and forget the worker."""
+        """Stop and discard the worker."""
         if (worker := cls._instance) is not None:
             worker.stop()
 
     @property
     def worker_id(self) -> str:
-        """The name it was given, else who it is in the history of steps."""
+        """The configured name of the worker, else its id in the history of steps."""
         return self.bootstrap_result.worker_id
 
     @property
@@ -69,12 +69,12 @@ class Worker:
 
     @property
     def bootstrap_result(self) -> BootstrapResult:
-        """What starting answered. Raises `WorkerNotInitializedError` for a worker made without `start`."""
+        """The result of starting the worker. Raises `WorkerNotInitializedError` for a worker made without `start`."""
         if self._result is None:
             raise WorkerNotInitializedError("this worker was never started", hint="use Worker.start()")
         return self._result
 
 
 def _load_handlers(packages: Sequence[str]) -> None:
-    """Two packages that claim one name are refused."""
+    """Load all packages at once, so that two of them with the same handler name are refused."""
     HandlerRegistry.instance().add([handler for package in packages for handler in handlers_in_package(package)])

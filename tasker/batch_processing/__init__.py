@@ -1,4 +1,4 @@
-"""Cutting work into batches, doing them, adding up."""
+"""Batch processing: splitting work into batches, processing them, and aggregating the results."""
 
 from __future__ import annotations
 

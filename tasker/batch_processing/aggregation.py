@@ -1,4 +1,4 @@
-"""What a convergence step finds above it: batches, or none."""
+"""Input of a convergence step: the results of its batches."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ T = TypeVar("T")
 
 @dataclass
 class BatchAggregationScenario:
-    """The batchable step's result and the workers' results by step name, unwrapped.
+    """Results of the batchable step and of the workers by step name, unwrapped.
 
-    `worker_count` counts the results that are present; a worker that was resolved by hand has none and is listed in
+    `worker_count` counts the results that are present; a worker resolved by an operator has none and is listed in
     `missing`.
     """
 
@@ -36,9 +36,9 @@ class BatchAggregationScenario:
     def detect(
         cls, dependency_results: dict[str, Any], batchable_step_name: str, batch_worker_prefix: str
     ) -> BatchAggregationScenario:
-        """Tell the two cases apart by the batchable step's outcome, never by names alone.
+        """Return the scenario according to the batchable step's outcome, never by names alone.
 
-        Raises `ValidationError` when there is neither a `no_batches` outcome nor the result of any worker.
+        Raises `ValidationError` if there is neither a `no_batches` outcome nor a worker's result.
         """
         batchable = unwrap(dependency_results.get(batchable_step_name)) or {}
         workers = _workers(dependency_results, batch_worker_prefix)
@@ -56,17 +56,17 @@ class BatchAggregationScenario:
 
     @yes_or_no
     def no_batches(self) -> bool:
-        """True when no worker processed any item."""
+        """True if no worker processed any item."""
         return self.is_no_batches
 
 
 @dataclass(frozen=True)
 class Batches(Generic[T]):
-    """What a function under `@batch_aggregator` gets.
+    """Argument of a function under `@batch_aggregator`.
 
-    `results` are those of the workers by step name, in the order of the batches, each as the type that the decorator
-    names; without batches it is empty and `no_batches` True. `missing` names workers without a result, because a person
-    resolved them. `analysis` is the result of the batchable step.
+    `results` are those of the workers by step name, in the order of the batches, each converted to the decorator's
+    type; without batches it is empty and `no_batches` is True. `missing` lists workers without a result because an
+    operator resolved them. `analysis` is the result of the batchable step.
     """
 
     results: dict[str, T]
@@ -76,7 +76,7 @@ class Batches(Generic[T]):
 
     @classmethod
     def of(cls, scenario: BatchAggregationScenario, made: Callable[[str, dict[str, Any]], T]) -> Batches[T]:
-        """The batches of a scenario; `made` gives a worker's result its type, from the worker's name and the result."""
+        """Return the batches of a scenario; `made` converts a worker's name and result to the result type."""
         results = {name: made(name, result) for name, result in scenario.batch_results.items()}
         return cls(results, scenario.batchable_result, scenario.missing, scenario.is_no_batches)
 
@@ -93,25 +93,25 @@ def _missing(workers: Mapping[str, Any], prefix: str, expected: int) -> list[str
 
 
 def total(results: Iterable[Mapping[str, Any]], key: str) -> float:
-    """The sum of one field; a result without it counts for nothing."""
+    """Return the sum of one field; results without it are skipped."""
     return sum(result.get(key) or 0 for result in results)
 
 
 def best(results: Iterable[Mapping[str, Any]], key: str) -> Mapping[str, Any] | None:
-    """The result with the greatest value in one field; None without any."""
+    """Return the result with the greatest value of one field; None if no result has the field."""
     present = [result for result in results if result.get(key) is not None]
     return max(present, key=lambda result: result[key], default=None)
 
 
 def weighted_average(results: Iterable[Mapping[str, Any]], value: str, weight: str) -> float:
-    """The average of `value`, each weighted by `weight`; 0.0 when all weights are 0."""
+    """Return the average of `value`, weighted by `weight`; 0.0 if all weights are 0."""
     pairs = [(result.get(value) or 0.0, result.get(weight) or 0) for result in results]
     weights = sum(part for _, part in pairs)
     return sum(number * part for number, part in pairs) / weights if weights else 0.0
 
 
 def merged_counts(results: Iterable[Mapping[str, Any]], key: str) -> dict[str, int]:
-    """Dictionaries of counts, added up."""
+    """Return the sum of dictionaries of counts."""
     counts: Counter[str] = Counter()
     for result in results:
         counts.update(result.get(key) or {})

@@ -1,4 +1,4 @@
-"""Helpers for the three roles of a batch: the step that cuts the work, the workers, the step that adds up."""
+"""Helpers for the three roles of a batch: the analyzing step, the workers, and the aggregating step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["BatchAggregationScenario", "BatchWorkerConfig", "Batchable", "Batcha
 
 
 class BatchWorkerConfig:
-    """One worker's share: a range with its place among the workers, from 0."""
+    """One worker's share of the items: a range with its index among the workers, from 0."""
 
     def __init__(
         self, batch_id: str, cursor_start: int, cursor_end: int, row_count: int, worker_index: int, total_workers: int
@@ -46,7 +46,7 @@ class BatchWorkerConfig:
         self.total_workers = total_workers
 
     def to_dict(self) -> dict[str, Any]:
-        """The share as a cursor in wire form."""
+        """Return the share as a cursor in wire form."""
         return {
             "batch_id": self.batch_id,
             "start_cursor": self.cursor_start,
@@ -62,7 +62,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
     analysis_class = BatchAnalyzerOutcome
 
     def create_cursor_configs(self, total_items: int, worker_count: int) -> list[BatchWorkerConfig]:
-        """At most `worker_count` equal shares; fewer when there are not enough items for all."""
+        """Return at most `worker_count` equal shares; fewer if there are not enough items for all."""
         ranges = ranges_by_workers(total_items, worker_count)
         return [
             BatchWorkerConfig(batch_id(index), start, end, end - start, index, len(ranges))
@@ -72,7 +72,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
     def generate_cursor_configs(
         self, total_items: int, worker_count: int, fn: Callable[[int, int, int, int], dict[str, Any]] | None = None
     ) -> list[dict[str, Any]]:
-        """Shares in wire form; `fn(index, start, end, items)` may make each one, with cursors of any kind."""
+        """Return shares in wire form; `fn(index, start, end, items)` may build each one, with cursors of any kind."""
         shares = self.create_cursor_configs(total_items, worker_count)
         if fn is None:
             return [share.to_dict() for share in shares]
@@ -83,7 +83,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         ]
 
     def calculate_optimal_batch_size(self, total_items: int, item_processing_time_ms: float) -> int:
-        """Items per batch for batches of about 7.5 minutes; a total below that makes a single batch."""
+        """Return the number of items per batch for batches of about 7.5 minutes; fewer items make a single batch."""
         return optimal_batch_size(item_processing_time_ms)
 
     def batch_analyzer_success(
@@ -95,10 +95,10 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         total_items: int | None = None,
         batch_metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """One worker per cursor; no cursors means no batches.
+        """Return a success that creates one worker per cursor; no cursors means no batches.
 
-        Give an `outcome`, or `cursor_configs` in any accepted form. Workers read `batch_metadata` from this step's
-        result. Raises `ValidationError` when the cursors cannot be used.
+        Pass an `outcome`, or `cursor_configs` in any accepted form. Workers read `batch_metadata` from this step's
+        result. Raises `ValidationError` for invalid cursors.
         """
         analysis = outcome or BatchAnalyzerOutcome()
         return analysis_result(
@@ -118,25 +118,31 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         additional_data: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """The same with `additional_data` at the top of the result; `worker_count` must fit the cursors."""
+        """Return a success as `batch_analyzer_success` does, with `additional_data` at the top level of the result.
+
+        `worker_count` must equal the number of cursors.
+        """
         return analysis_result(
             worker_template_name, cursor_configs, total_items, additional_data or {}, metadata, worker_count
         )
 
     def no_batches_outcome(self, reason: str, metadata: dict[str, Any] | None = None) -> StepHandlerResult:
-        """Nothing to do for workers. No worker processes any item: do small work here, or lose it."""
+        """Return a success without batches.
+
+        No worker processes any item: process a small amount here, or it is lost.
+        """
         return no_batches_result({"reason": reason}, metadata)
 
     def no_batches_success(self, reason: str, **extra: Any) -> StepHandlerResult:
-        """The same with further fields for the result."""
+        """Return a success without batches, with additional fields in the result."""
         return no_batches_result({"reason": reason, **extra}, None)
 
     def get_batch_worker_inputs(self, context: StepContext) -> RustBatchWorkerInputs | None:
-        """The inputs of this worker; None when the step is not a batch worker."""
+        """Return the inputs of this worker; None if the step is not a batch worker."""
         return RustBatchWorkerInputs.parse(context.step_inputs)
 
     def get_batch_context(self, context: StepContext) -> BatchWorkerContext | None:
-        """This worker's batch with its checkpoint; None when the step is not a batch worker."""
+        """Return this worker's batch with its checkpoint; None if the step is not a batch worker."""
         return BatchWorkerContext.from_step_context(context)
 
     def create_batch_context(
@@ -146,7 +152,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         total_batches: int,
         batch_metadata: dict[str, Any] | None = None,
     ) -> BatchWorkerContext:
-        """A batch made by hand, for tests of a worker."""
+        """Return a batch for tests of a worker."""
         wire = cursor_config.to_dict(batch_index)
         return BatchWorkerContext(
             batch_id=wire["batch_id"],
@@ -158,7 +164,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         )
 
     def handle_no_op_worker(self, context: StepContext | BatchWorkerContext | None) -> StepHandlerResult | None:
-        """The result of the placeholder that stands in when there are no batches; None for a real worker."""
+        """Return the result of the placeholder worker that runs if there are no batches; None for a real worker."""
         batch = self.get_batch_context(context) if isinstance(context, StepContext) else context
         return no_op_result(batch.batch_id) if batch is not None and batch.is_no_op else None
 
@@ -178,9 +184,10 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         processed_count: int | None = None,
         result_data: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """The batch is done. `processed_count` is the same as `items_processed`; `result_data` joins the result.
+        """Return the success of a batch. `processed_count` is an alias of `items_processed`; `result_data` is merged
+        into the result.
 
-        Without `items_succeeded` every processed item that did not fail succeeded.
+        Without `items_succeeded`, every processed item that did not fail counts as succeeded.
         """
         processed = next((n for n in (items_processed, processed_count) if n is not None), 0)
         succeeded = processed - items_failed if items_succeeded is None else items_succeeded
@@ -191,13 +198,13 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
     def batch_worker_complete(
         self, processed_count: int, result_data: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """The batch is done, with data of your own in the result."""
+        """Return the success of a batch, with custom data in the result."""
         return self.batch_worker_success(processed_count=processed_count, result_data=result_data, metadata=metadata)
 
     def batch_worker_partial_failure(
         self, outcome: BatchWorkerOutcome, message: str | None = None, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """The batch is done and some items failed: a success with `partial_failure` set, for `continue_on_failure`."""
+        """Return the success of a batch with failed items, marked by `partial_failure`; for `continue_on_failure`."""
         text = message or f"{outcome.items_failed} of {outcome.items_processed} items failed"
         return worker_result(outcome, {"partial_failure": True, "message": text}, metadata)
 
@@ -207,20 +214,20 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         items_processed: int,
         accumulated_results: dict[str, Any] | None = None,
     ) -> NoReturn:
-        """Save progress and run this step again from there.
+        """Store a checkpoint and run this step again from there.
 
-        Execution stops here, with `return` before it or without; `except Exception` does not catch it.
+        Execution stops here, with or without `return` before the call; `except Exception` does not catch it.
         """
         checkpoint_yield(cursor, items_processed, accumulated_results)
 
     def detect_aggregation_scenario(
         self, dependency_results: dict[str, Any], batchable_step_name: str, batch_worker_prefix: str
     ) -> BatchAggregationScenario:
-        """What the convergence step finds above it."""
+        """Return the input of a convergence step; see `BatchAggregationScenario.detect`."""
         return BatchAggregationScenario.detect(dependency_results, batchable_step_name, batch_worker_prefix)
 
     def no_batches_aggregation_result(self, zero_metrics: dict[str, Any] | None = None) -> StepHandlerResult:
-        """The convergence result when nothing was processed: `zero_metrics` and `worker_count` 0."""
+        """Return the convergence result if nothing was processed: `zero_metrics` and `worker_count` 0."""
         return aggregation_result(zero_metrics or {}, 0)
 
     def aggregate_batch_worker_results(
@@ -229,7 +236,11 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         zero_metrics: dict[str, Any] | None = None,
         aggregation_fn: Callable[[dict[str, dict[str, Any]]], dict[str, Any]] | None = None,
     ) -> StepHandlerResult:
-        """`aggregation_fn` over the workers' results by step name, or the standard totals; `zero_metrics` if none."""
+        """Return the aggregated result of a convergence step.
+
+        It is `aggregation_fn` of the workers' results by step name, or the standard totals; `zero_metrics` without
+        batches.
+        """
         if scenario.no_batches():
             return self.no_batches_aggregation_result(zero_metrics)
         if aggregation_fn is None:
@@ -240,7 +251,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
 
     @staticmethod
     def aggregate_worker_results(worker_results: list[dict[str, Any]]) -> dict[str, Any]:
-        """The standard totals over the workers' results."""
+        """Return the standard totals over the workers' results."""
         return aggregate_batch_results(list(worker_results)).model_dump()
 
     def _batch_ranges(self, total: int, size: int, step: int, max_batches: int | None) -> list[tuple[int, int]]:

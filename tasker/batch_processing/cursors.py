@@ -1,4 +1,4 @@
-"""Cutting a number of items into ranges: 0-indexed, start inclusive, end exclusive."""
+"""Splitting of a number of items into ranges: 0-indexed, start inclusive, end exclusive."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ SMALLEST_BATCH, LARGEST_BATCH = 100, 10_000
 def ranges_by_size(
     total_items: int, batch_size: int, step_size: int = 1, max_batches: int | None = None
 ) -> list[tuple[int, int]]:
-    """Ranges of `batch_size`, the last one shorter. `max_batches` caps their number, never the items: when it does, the
-    size is computed anew (1000 by 100, 5 at most: 5 x 200).
+    """Return ranges of `batch_size`, the last one shorter.
 
-    Boundaries are multiples of `step_size`. No range is empty. Raises `ValidationError` for numbers that are none.
+    `max_batches` limits their number, never the items: if it applies, the batches get larger (1000 items by 100, at
+    most 5: 5 x 200). Boundaries are multiples of `step_size`. No range is empty. Raises `ValidationError` for invalid
+    numbers.
     """
     total_items, step_size = whole_number("total_items", total_items, 0), whole_number("step_size", step_size, 1)
     batch_size = _size("batch_size", batch_size)
@@ -30,19 +31,19 @@ def ranges_by_size(
 
 
 def ranges_by_workers(total_items: int, workers: int) -> list[tuple[int, int]]:
-    """At most `workers` ranges of equal size, the last one shorter. No range is empty."""
+    """Return at most `workers` ranges of equal size, the last one shorter. No range is empty."""
     total_items = whole_number("total_items", total_items, 0)
     return _cut(total_items, _share(total_items, _size("worker_count", workers)), 1)
 
 
 def worker_count(total_items: int, batch_size: int, max_workers: int | None = None) -> int:
-    """How many batches there will be."""
+    """Return the number of batches."""
     wanted = math.ceil(total_items / batch_size)
     return wanted if max_workers is None else min(wanted, max_workers)
 
 
 def optimal_batch_size(item_processing_time_ms: float) -> int:
-    """Items per batch for batches of about 7.5 minutes, from 100 to 10,000."""
+    """Return the number of items per batch for batches of about 7.5 minutes, from 100 to 10,000."""
     if not _is_above_zero(item_processing_time_ms):
         raise ValidationError(f"item_processing_time_ms must be above 0, found {described(item_processing_time_ms)}")
     wanted = TARGET_BATCH_MS / min(item_processing_time_ms, TARGET_BATCH_MS)
@@ -50,11 +51,11 @@ def optimal_batch_size(item_processing_time_ms: float) -> int:
 
 
 def _is_above_zero(value: Any) -> bool:
-    return isinstance(value, (int, float)) and value > 0  # nan is not
+    return isinstance(value, (int, float)) and value > 0  # False for nan, too
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
-    """The value as an `int`. Raises `ValidationError` for what is no whole number, or less than `least`."""
+    """Return the value as an `int`. Raises `ValidationError` if it is not an integer or is less than `least`."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -66,7 +67,7 @@ def whole_number(name: str, value: Any, least: int) -> int:
 
 
 def _size(name: str, value: Any) -> int:
-    """A number of 1 or more; that of a division is rounded up."""
+    """Return a number of 1 or more; a fraction, such as the result of a division, is rounded up."""
     is_fraction = isinstance(value, float) and math.isfinite(value) and value >= 1
     return math.ceil(value) if is_fraction else whole_number(name, value, 1)
 

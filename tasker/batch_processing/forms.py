@@ -1,4 +1,4 @@
-"""What the steps of a batch hand to each other before it is a result: cursors, an analysis, the counts of a worker."""
+"""Values that the steps of a batch build before a result: cursors, an analysis, the counts of a worker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Analysis = TypeVar("Analysis", bound=BatchAnalyzerOutcome)
 
 
 class BatchForms(Generic[Cursor, Analysis]):
-    """Makes them, of the two classes that a subclass names. Ranges are 0-indexed, start inclusive, end exclusive."""
+    """Builds cursors and analyses of the classes that a subclass names. Ranges are 0-indexed, start inclusive, end
+    exclusive.
+    """
 
     cursor_class: type[Cursor]
     analysis_class: type[Analysis]
@@ -22,21 +24,21 @@ class BatchForms(Generic[Cursor, Analysis]):
     def create_cursor_config(
         self, start: int, end: int, step_size: int = 1, metadata: dict[str, Any] | None = None
     ) -> Cursor:
-        """One range."""
+        """Return one range."""
         found = {"start_cursor": start, "end_cursor": end, "step_size": step_size, "metadata": metadata or {}}
         return self.cursor_class.model_validate(found)
 
     def create_cursor_ranges(
         self, total_items: int, batch_size: int, step_size: int = 1, max_batches: int | None = None
     ) -> list[Cursor]:
-        """Ranges of about `batch_size`; `max_batches` makes them larger, it never leaves items out."""
+        """Return ranges of about `batch_size`; `max_batches` makes them larger and never drops items."""
         ranges = self._batch_ranges(total_items, batch_size, step_size, max_batches)
         return [self.create_cursor_config(start, end, step_size) for start, end in ranges]
 
     def create_batch_outcome(
         self, total_items: int, batch_size: int, step_size: int = 1, batch_metadata: dict[str, Any] | None = None
     ) -> Analysis:
-        """The analysis for `total_items` in batches of `batch_size`."""
+        """Return the analysis for `total_items` in batches of `batch_size`."""
         cursors = self.create_cursor_ranges(total_items, batch_size, step_size)
         found = {"cursor_configs": cursors, "total_items": total_items, "batch_metadata": batch_metadata or {}}
         return self.analysis_class.model_validate(found)
@@ -48,7 +50,7 @@ class BatchForms(Generic[Cursor, Analysis]):
         total_items: int | None = None,
         batch_metadata: dict[str, Any] | None = None,
     ) -> Analysis:
-        """The analysis for ranges of your own."""
+        """Return the analysis for custom ranges."""
         return self.analysis_class.from_ranges(ranges, step_size, total_items, batch_metadata)
 
     def create_worker_outcome(
@@ -62,15 +64,15 @@ class BatchForms(Generic[Cursor, Analysis]):
         last_cursor: int | None = None,
         batch_metadata: dict[str, Any] | None = None,
     ) -> BatchWorkerOutcome:
-        """What became of the items. Without any of the other counts, every processed item succeeded."""
+        """Return the counts of a batch. Without any of the other counts, every processed item counts as succeeded."""
         succeeded = items_succeeded or self._batch_succeeded(items_processed, items_failed, items_skipped)
         counts = (items_processed, succeeded, items_failed, items_skipped)
         return BatchWorkerOutcome.counted(counts, results, errors, last_cursor, batch_metadata)
 
     @abstractmethod
     def _batch_ranges(self, total: int, size: int, step: int, max_batches: int | None) -> list[tuple[int, int]]:
-        """Start and end of each batch."""
+        """Return start and end of each batch."""
 
     def _batch_succeeded(self, processed: int, failed: int, skipped: int) -> int:
-        """How many items succeeded where no number is given: none, where some failed or were skipped."""
+        """Return the number of succeeded items if none was given: 0 if some failed or were skipped, else all."""
         return 0 if failed or skipped else processed

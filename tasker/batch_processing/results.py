@@ -1,4 +1,4 @@
-"""The results of batch steps, in the form that the engine and the steps below read."""
+"""Results of batch steps, in the form that the engine and dependent steps read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def analysis_result(
     metadata: dict[str, Any] | None,
     worker_count: int | None = None,
 ) -> StepHandlerResult:
-    """The result of the step that cuts the work. Raises `ValidationError` for a wrong `worker_count`."""
+    """Return the result of the analyzing step. Raises `ValidationError` for a wrong `worker_count`."""
     if not cursor_configs:
         return no_batches_result({"reason": "empty_dataset", **data}, metadata, total_items or 0)
     if worker_count is not None and worker_count != len(cursor_configs):
@@ -34,13 +34,13 @@ def analysis_result(
 def no_batches_result(
     data: Mapping[str, Any], metadata: dict[str, Any] | None, total_items: int = 0
 ) -> StepHandlerResult:
-    """The result of the step that found nothing to cut."""
+    """Return the result of an analyzing step without batches."""
     result = {"worker_count": 0, "total_items": total_items, **data, BATCH_KEY: no_batches().to_dict()}
     return StepHandlerResult.success(result, metadata)
 
 
 def no_op_result(batch_id: str) -> StepHandlerResult:
-    """The result of the placeholder worker."""
+    """Return the result of the placeholder worker."""
     result = {"no_op": True, "reason": NO_OP_REASON, "batch_id": batch_id, "items_processed": 0, "processed_count": 0}
     return StepHandlerResult.success(result, {"no_op": True})
 
@@ -48,11 +48,11 @@ def no_op_result(batch_id: str) -> StepHandlerResult:
 def worker_result(
     outcome: BatchWorkerOutcome, data: Mapping[str, Any] | None, metadata: dict[str, Any] | None
 ) -> StepHandlerResult:
-    """The result of a worker, with both names of the count."""
+    """Return the result of a worker; the count is stored as `items_processed` and `processed_count`."""
     counts = {**outcome.model_dump(), "processed_count": outcome.items_processed}
     return StepHandlerResult.success({**counts, **(data or {})}, metadata)
 
 
 def aggregation_result(totals: Mapping[str, Any], worker_count: int) -> StepHandlerResult:
-    """The result of the step that adds up."""
+    """Return the result of the aggregating step."""
     return StepHandlerResult.success({**totals, "worker_count": worker_count})

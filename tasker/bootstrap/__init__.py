@@ -1,7 +1,7 @@
-"""Starting and stopping the worker of this process, under the published names.
+"""Start and stop of the worker of this process, under their public names.
 
-`bootstrap_worker` makes a worker that runs: it claims steps, calls their handlers and stores their results. Nothing
-else has to be started.
+`bootstrap_worker` starts a worker that claims steps, calls their handlers and stores their results. No other component
+has to be started.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _system: System | None = None
 
 
 def bootstrap_worker(config: BootstrapConfig | None = None) -> BootstrapResult:
-    """Start this process's worker: on `DATABASE_URL`, else on the configured database, else embedded.
+    """Start this process's worker on `DATABASE_URL`, else on the configured database, else on an embedded one.
 
-    It serves `config.namespace`, and the namespaces of the templates in `TASKER_TEMPLATE_PATH` (or in the first usual
-    folder that exists), which it registers. Handlers come from the shared `HandlerRegistry` and from the `handlers.py`
-    beside each template. Raises `WorkerAlreadyRunningError`, `ConfigurationError`, `DatabaseError`, `TemplateError`;
-    anything unforeseen as `WorkerBootstrapError`.
+    The worker serves `config.namespace`, and the namespaces of the templates in `TASKER_TEMPLATE_PATH` (or in the first
+    default folder that exists), which it registers. Handlers come from the shared `HandlerRegistry` and from the
+    `handlers.py` beside each template. Raises `WorkerAlreadyRunningError`, `ConfigurationError`, `DatabaseError`,
+    `TemplateError`, and `WorkerBootstrapError` for any other exception.
     """
     global _system
     config = config or BootstrapConfig(namespace=os.environ.get("TASKER_NAMESPACE") or "default")
@@ -52,7 +52,10 @@ def bootstrap_worker(config: BootstrapConfig | None = None) -> BootstrapResult:
 
 
 def stop_worker() -> str:
-    """Stop the worker: steps that run are given ten seconds, then given back. Safe when none runs; says what it did."""
+    """Stop the worker and return a message; does nothing if no worker runs.
+
+    Running steps get ten seconds, then they are released.
+    """
     global _system
     with _lock:
         system, _system = _system, None
@@ -63,9 +66,9 @@ def stop_worker() -> str:
 
 
 def transition_to_graceful_shutdown() -> str:
-    """Claim nothing more and let running steps end, ten seconds at most; `stop_worker` completes it.
+    """Stop claiming and let running steps finish, for at most ten seconds; `stop_worker` completes the shutdown.
 
-    Raises `WorkerNotInitializedError`.
+    Returns a message. Raises `WorkerNotInitializedError`.
     """
     system = running_system()
     system.drain()
@@ -73,7 +76,7 @@ def transition_to_graceful_shutdown() -> str:
 
 
 def get_worker_status() -> WorkerStatus:
-    """The worker right now; `running` is False when none was started. Never raises."""
+    """Return the current status of the worker; `running` is False if none was started. Never raises."""
     system = _system
     if system is None:
         return WorkerStatus(running=False, worker_core_status=WorkerState.STOPPED)
@@ -87,12 +90,12 @@ def get_worker_status() -> WorkerStatus:
 
 
 def is_worker_running() -> bool:
-    """True between `bootstrap_worker` and `stop_worker`."""
+    """Return True between `bootstrap_worker` and `stop_worker`."""
     return _system is not None
 
 
 def running_system() -> System:
-    """The running worker with all that belongs to it. Raises `WorkerNotInitializedError`."""
+    """Return the running worker and its components. Raises `WorkerNotInitializedError`."""
     system = _system
     if system is None:
         raise WorkerNotInitializedError(

@@ -1,4 +1,4 @@
-"""What a worker does, told to the event bridge and counted."""
+"""Events and counters of a worker's attempts, published on the event bridge."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Publish = Callable[[], None]
 
 
 class StepAnnouncer:
-    """An `Observer` of attempts. Without a listener an event costs a look-up.
+    """`Observer` of attempts that publishes events. An event without a listener costs only a lookup.
 
-    Listeners run in a thread of their own, one event after the other, so that a slow one never holds up the worker;
-    when 1,000 events wait, further ones are dropped and counted.
+    Listeners run in a thread of their own, one event after the other, so that a slow one never delays the worker; if
+    1,000 events wait, further ones are dropped and counted.
     """
 
     def __init__(self, bridge: EventBridge) -> None:
@@ -39,13 +39,13 @@ class StepAnnouncer:
         self._thread: threading.Thread | None = None
 
     def start(self, worker_id: str) -> None:
-        """Begin to deliver."""
+        """Start to deliver events."""
         self._worker_id = worker_id
         self._thread = threading.Thread(target=self._deliver, name="tasker events", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Deliver what waits, within five seconds, and end. May be called twice."""
+        """Deliver waiting events within five seconds and stop. May be called twice."""
         thread, self._thread = self._thread, None
         if thread is not None:
             with contextlib.suppress(queue.Full):
@@ -53,19 +53,19 @@ class StepAnnouncer:
             thread.join(JOIN_SECONDS)
 
     def received(self, attempt: Attempt) -> None:
-        """A handler is about to be called."""
+        """Count and publish the start of a handler call."""
         self.running += 1
         if self._listens(EventNames.STEP_EXECUTION_RECEIVED):
             self._publish(EventNames.STEP_EXECUTION_RECEIVED, lambda: (_event(attempt),))
 
     def saved(self, attempt: Attempt, position: Checkpoint) -> None:
-        """A handler yielded at this position."""
+        """Publish the checkpoint of a handler."""
         if self._listens(EventNames.STEP_CHECKPOINT_YIELD):
             stop = CheckpointYield(position.cursor, position.items_processed, position.accumulated_results)
             self._publish(EventNames.STEP_CHECKPOINT_YIELD, lambda: (attempt.claim.step_uuid, stop))
 
     def ended(self, attempt: Attempt, end: AttemptEnd) -> None:
-        """An attempt ended; one that was cancelled, lost or given back is not announced."""
+        """Count and publish the end of an attempt, unless it was cancelled, lost or released."""
         self.running -= 1
         if isinstance(end, UnreportedEnd):
             return

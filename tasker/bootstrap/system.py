@@ -1,4 +1,4 @@
-"""What runs in a process with a worker: the app, and whoever looks on."""
+"""Components of a process with a worker: the app and its observers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class System:
-    """A running worker. Make it with `start`."""
+    """Running worker. Create it with `start`."""
 
     app: SyncApp
     announcer: StepAnnouncer
@@ -44,7 +44,7 @@ class System:
 
     @classmethod
     def start(cls, config: BootstrapConfig, *, handle_id: str) -> System:
-        """Start a worker for this configuration. Raises what `App.start` and loading templates raise."""
+        """Start a worker for this configuration. Raises the errors of `App.start` and of loading templates."""
         configured = _configured(config)
         announcer = StepAnnouncer(EventBridge.instance())
         registry = HandlerRegistry.instance()
@@ -71,26 +71,26 @@ class System:
 
     @property
     def runtime(self) -> Runtime:
-        """The worker's runtime."""
+        """Runtime of the worker."""
         return _runtime(self.app)
 
     @property
     def namespaces(self) -> list[str]:
-        """What the worker serves."""
+        """Namespaces that the worker serves."""
         return list(self.runtime.namespaces)
 
     @property
     def environment(self) -> str:
-        """The environment that the process runs in: `TASKER_ENV`, else development."""
+        """Environment that the process runs in: `TASKER_ENV`, else development."""
         return os.environ.get("TASKER_ENV") or ENVIRONMENT
 
     def drain(self) -> None:
-        """Claim nothing more. Returns when running steps have ended or were given back."""
+        """Stop claiming. Returns once running steps have ended or were released."""
         self.draining = True
         self.app.stop_working()
 
     def stop(self) -> None:
-        """Stop everything."""
+        """Stop the worker and its observers."""
         self.app.stop()
         self.announcer.stop()
 
@@ -120,7 +120,7 @@ def _result(config: BootstrapConfig, app: SyncApp, handle_id: str) -> BootstrapR
 
 
 def _register_templates(app: SyncApp, configured: Configured) -> list[Plan]:
-    """Register the templates of the usual folder, load the handlers beside them; what they were compiled to."""
+    """Register the templates of the default folder, load the handlers beside them, and return the compiled plans."""
     folder = TemplatePath.find_template_config_directory()
     plans, rules = [], rules_of(plugins_of(configured.plugins))
     for file in find_templates(folder) if folder and _has_templates(folder) else []:

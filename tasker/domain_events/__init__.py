@@ -1,4 +1,4 @@
-"""Events of the application, published when steps finish."""
+"""Domain events, published when steps finish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What async subscribers return, brought to its end in the thread that hears for them."""
+"""Execution of awaitables that async subscribers return, in the subscriber's thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _Kept(threading.local):
-    """The event loop of a thread that keeps one; it is made when the first coroutine comes."""
+    """Event loop that a thread keeps for all its coroutines, created for the first one."""
 
     keeps = False
     runner: asyncio.Runner | None = None
@@ -24,7 +24,7 @@ _kept = _Kept()
 
 @contextmanager
 def one_loop() -> Iterator[None]:
-    """In this block all coroutines of this thread run in one event loop, so that clients may be kept in it."""
+    """Run all coroutines of this thread within the block in one event loop, so that they can share clients."""
     _kept.keeps = True
     try:
         yield
@@ -35,9 +35,9 @@ def one_loop() -> Iterator[None]:
 
 
 def awaited(value: Any, limit: float) -> Any:
-    """A plain value as it is; of an awaitable what it comes to, within `limit` seconds.
+    """Return a plain value unchanged, or the result of an awaitable within `limit` seconds.
 
-    Raises `TimeoutError` for one that takes longer: it is cancelled.
+    Raises `TimeoutError` for an awaitable that takes longer, which is cancelled.
     """
     if not inspect.isawaitable(value):
         return value
@@ -61,7 +61,7 @@ def _has_running_loop() -> bool:
 
 
 def _run_in_a_thread(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Whoever called waits here, with the loop that it has."""
+    """Run a coroutine in a new thread; the caller blocks, and so does the event loop running in it."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 

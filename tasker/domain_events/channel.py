@@ -1,4 +1,4 @@
-"""The bounded queue between publishers and the poller of one process. Full means: the event is dropped and counted."""
+"""Bounded queue between publishers and the poller of one process. If it is full, an event is dropped and counted."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ CAPACITY = 1000
 
 
 class InProcessChannel:
-    """Events waiting for a poller, oldest first. Safe to use from several threads."""
+    """Events waiting for a poller, oldest first. Thread-safe."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
         self.dropped = 0
         self.pollers = 0
-        """How many pollers are at work on it."""
+        """Number of running pollers of this channel."""
         self._events: deque[dict[str, Any]] = deque()
 
     def send(self, event: dict[str, Any]) -> bool:
-        """Add an event; False, and one more in `dropped`, when the queue is full."""
+        """Add an event. If the channel is full, count it in `dropped` and return False."""
         if len(self._events) >= self.capacity:
             self.dropped += 1
             return False
@@ -27,7 +27,7 @@ class InProcessChannel:
         return True
 
     def receive(self) -> dict[str, Any] | None:
-        """The oldest event; None when there is none."""
+        """Return the oldest event, or None."""
         try:
             return self._events.popleft()
         except IndexError:
@@ -38,4 +38,4 @@ class InProcessChannel:
 
 
 shared = InProcessChannel()
-"""The channel that publishers and pollers use unless they are given another."""
+"""Channel that publishers and pollers use by default."""

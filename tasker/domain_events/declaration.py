@@ -1,4 +1,4 @@
-"""What a template declares about an event, and what a publisher is given."""
+"""Event declarations of templates, and the data that a publisher gets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DeliveryMode = Literal["durable", "fast", "broadcast"]
 
 
 class EventDeclaration(Model):
-    """One entry of `publishes_events`."""
+    """Entry of a template's `publishes_events`."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -25,12 +25,12 @@ class EventDeclaration(Model):
 
     @property
     def schema(self) -> dict[str, Any] | None:  # type: ignore[override]
-        """The JSON Schema of the payload."""
+        """JSON Schema of the payload."""
         return self.schema_
 
 
 class StepResult(Model):
-    """The result that an event reports."""
+    """Result that an event reports."""
 
     success: bool
     result: dict[str, Any] | None = None
@@ -38,10 +38,10 @@ class StepResult(Model):
 
 
 class StepEventContext(Model):
-    """The step that an event is about; `result` holds the handler's own keys.
+    """Step that an event is about; `result` holds the handler's own keys.
 
-    A publisher finds beside it what a template declares of the event, what the attempt came to with the metadata that
-    the handler gave it, and what the handler was called with: `step_context` is a `StepContext`.
+    A publisher also gets the template's declaration of the event, the outcome of the attempt with the handler's
+    metadata, and the context of the handler call: `step_context` is a `StepContext`.
     """
 
     task_uuid: str
@@ -59,7 +59,7 @@ class StepEventContext(Model):
     def from_step_context(
         cls, step_context: Any, result: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
     ) -> StepEventContext:
-        """The context of an event about the step that a handler ran."""
+        """Return the context of an event about the step of a handler call."""
         return cls(
             task_uuid=str(step_context.task_uuid),
             step_uuid=str(step_context.step_uuid),
@@ -72,7 +72,7 @@ class StepEventContext(Model):
 
 
 class PublishContext(Model):
-    """One event about to be published."""
+    """Event that is about to be published."""
 
     event_name: str
     step_result: StepResult

@@ -1,4 +1,4 @@
-"""Finding the publishers and subscribers that people wrote: beside their handlers, and in plugins."""
+"""Discovery of custom publishers and subscribers, in handler modules and in plugins."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tasker.errors import UsageError
 
 
 def register_from(module: ModuleType) -> None:
-    """Register the concrete classes of a module that are defined there: those of handlers' files are found so."""
+    """Register the concrete classes that a module defines; this finds those in handler files."""
     own = [each for each in vars(module).values() if inspect.isclass(each) and each.__module__ == module.__name__]
     register(each for each in own if issubclass(each, (BasePublisher, BaseSubscriber)) and not inspect.isabstract(each))
 
 
 def register(found: Iterable[Any]) -> None:
-    """Register publishers and subscribers, classes or instances. Raises `UsageError` for anything else."""
+    """Register publishers and subscribers, classes or instances. Raises `UsageError` for any other value."""
     publishers, subscribers = PublisherRegistry.instance(), SubscriberRegistry.instance()
     for each in found:
         cls = each if inspect.isclass(each) else type(each)

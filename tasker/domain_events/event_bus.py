@@ -1,4 +1,4 @@
-"""Functions that hear of the events of this process."""
+"""Functions as subscribers to the events of this process."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ EventHandler: TypeAlias = Callable[[dict[str, Any]], Awaitable[None] | None]
 
 
 class InProcessEventBus:
-    """Brings `fast` and `broadcast` events of this process to functions, as to `BaseSubscriber`.
+    """Delivers `fast` and `broadcast` events of this process to functions, as to a `BaseSubscriber`.
 
-    Every object of this class is the same bus: who subscribes is in the `SubscriberRegistry` of the process.
+    All instances are the same bus: the subscriptions are stored in the `SubscriberRegistry` of the process.
     """
 
     def subscribe(self, pattern: str, handler: EventHandler) -> Callable[[], None]:
-        """Call `handler`, plain or async, with every event whose name fits (`*`, `payment.*`, `order.completed`).
+        """Call `handler`, plain or async, with every event whose name matches (`*`, `payment.*`, `order.completed`).
 
-        Each subscription has a thread and a queue of its own. Returns what ends it.
+        Each subscription has a thread and a queue of its own. Returns a function that ends the subscription.
         """
         registry = SubscriberRegistry.instance()
         subscriber = _FunctionSubscriber(pattern, handler)
@@ -38,7 +38,7 @@ class _FunctionSubscriber(BaseSubscriber):
 
     @classmethod
     def subscribes_to(cls) -> list[str]:
-        return []  # each has its own
+        return []  # each instance has its own pattern
 
     @property
     def subscriber_name(self) -> str:

@@ -1,4 +1,4 @@
-"""How one subscriber hears of events: in a thread of its own, behind a bounded queue. Nobody waits for it."""
+"""Delivery of events to one subscriber, in a thread of its own behind a bounded queue. No publisher waits for it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tasker.contracts.events.subscribing import SubscriberLimits
 from tasker.domain_events.awaiting import awaited, one_loop
 
 Waiting: TypeAlias = tuple[str, Any] | None
-"""The name of an event, and itself as the callback gets it; None ends the thread."""
+"""Name of an event, and the event as the callback gets it; None ends the thread."""
 END: Final = None
 log = logging.getLogger("tasker.domain_events")
 
 
 class SubscriberThread:
-    """Brings events to one callback, plain or async, in their order.
+    """Delivers events to one callback, plain or async, in order.
 
-    `heard`, `failed`, `dropped` and `late` count since the start.
-    `wants` says by its name whether it gets an event, `on_error` is called with what it raises.
+    `heard`, `failed`, `dropped` and `late` are counts since the start. `wants` decides by name whether the callback
+    gets an event; `on_error` is called with exceptions of the callback.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class SubscriberThread:
 
     @property
     def waiting(self) -> int:
-        """Events that wait for it."""
+        """Number of events waiting for delivery."""
         return self._waiting.qsize()
 
     def tell(self, name: str, event: Any) -> None:
-        """Let it hear the event of this name in its thread, behind those before. Never waits."""
+        """Queue the event for delivery in the subscriber's thread. Never blocks; a full queue drops and counts it."""
         if not self._is_wanted(name):
             return
         if self.waiting >= self._limits.buffer:
@@ -64,12 +64,12 @@ class SubscriberThread:
             self._thread.start()
 
     def hear(self, name: str, event: Any) -> None:
-        """Let it hear the event here and now."""
+        """Deliver the event in the calling thread."""
         if self._is_wanted(name):
             self._hear(name, event)
 
     def look(self) -> None:
-        """Name it in the log, once for each event that it takes too long for."""
+        """Log a callback that exceeds its timeout, once per event."""
         call = self._call
         if call is not None and call is not self._warned and self._clock() - call[0] > self._limits.timeout_ms / 1000:
             self._warned = call
@@ -78,27 +78,27 @@ class SubscriberThread:
             log.warning(told, self.name, call[1], self._limits.timeout_ms)
 
     def end(self) -> None:
-        """Let its thread end behind what waits."""
+        """End the thread after the waiting events."""
         if self._thread is not None:
             self._waiting.put(END)
 
     def ended(self, seconds: float) -> None:
-        """Wait for that, at most so long, and say what it has missed."""
+        """Wait at most `seconds` for the thread to end, then log the events that were not delivered."""
         thread, self._thread = self._thread, None
         if thread is not None and thread is not current_thread():
             thread.join(max(0.0, seconds))
         left = max(0, self.waiting - 1) if thread is not None and thread.is_alive() else 0
         if self.dropped or left:
             log.warning("subscriber_backlogged subscriber=%s dropped=%s waiting=%s", self.name, self.dropped, left)
-        self._waiting = SimpleQueue()  # one that hangs keeps the former
+        self._waiting = SimpleQueue()  # a thread that hangs keeps the old queue
 
     def _live(self, waiting: SimpleQueue[Waiting]) -> None:
         with one_loop():
             while (told := waiting.get()) is not END:
                 try:
                     name, event = told
-                    self._hear(name, deepcopy(event))  # what one does to it is nobody else's business
-                except BaseException:  # also sys.exit: what a subscriber wants ends nothing of ours
+                    self._hear(name, deepcopy(event))  # a subscriber's changes must not affect others
+                except BaseException:  # includes sys.exit, which must not end this thread
                     self.failed += 1
                     log.exception("subscriber_failed subscriber=%s", self.name)
 

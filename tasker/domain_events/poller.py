@@ -1,4 +1,4 @@
-"""The thread that brings events to subscribers."""
+"""Thread that delivers events to subscribers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Wants: TypeAlias = Callable[[str], bool]
 
 
 class InProcessDomainEventPoller(PollingThread):
-    """Takes events from the process's channel and brings them to everybody who listens.
+    """Takes events from the process's channel and delivers them to every listener.
 
-    Started, it leaves each of them a thread and a bounded queue of its own: one that is slow or raises holds up no
-    other. `poll` by itself calls them here and now, one after the other. `limits` are those of each listener.
+    Once started, it gives each listener a thread and a bounded queue of its own, so that a slow or failing one delays
+    no other. `poll` alone calls the listeners directly, one after the other. `limits` apply to each listener.
     """
 
     thread_name = "tasker-domain-events"
@@ -47,16 +47,16 @@ class InProcessDomainEventPoller(PollingThread):
         self._processed = self._polls = 0
 
     def on_event(self, callback: DomainEventCallback, *, wants: Wants = lambda name: True) -> None:
-        """Call this with every event whose name it `wants`."""
+        """Call `callback` with every event for whose name `wants` returns True."""
         self.listeners.append(SubscriberThread(_name_of(callback), callback, wants, self._report, self.limits))
 
     def on_error(self, callback: ErrorCallback) -> None:
-        """Call this with what a callback raised."""
+        """Call `callback` with the exceptions of event callbacks."""
         self._error_callbacks.append(callback)
 
     @property
     def stats(self) -> dict[str, int]:
-        """`events_processed`, `events_failed`, `poll_count`, and `events_dropped` by full queues."""
+        """Counts `events_processed`, `events_failed`, `poll_count`, and `events_dropped` by full queues."""
         return {
             "events_processed": self._processed,
             "events_failed": sum(each.failed for each in self.listeners),
@@ -65,13 +65,13 @@ class InProcessDomainEventPoller(PollingThread):
         }
 
     def start(self) -> None:
-        """Begin, in a daemon thread; nothing happens when it runs already."""
+        """Start to deliver events in a daemon thread; does nothing if it is running."""
         if not self.is_running:
             self._channel.pollers += 1
         super().start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Bring what is waiting, and stop, within `timeout` seconds. May be called twice."""
+        """Deliver waiting events and stop, within `timeout` seconds. May be called twice."""
         if self.is_running:
             self._channel.pollers -= 1
         end = monotonic() + timeout
@@ -82,14 +82,15 @@ class InProcessDomainEventPoller(PollingThread):
             each.ended(end - monotonic())
 
     def poll(self) -> int:
-        """Deliver what is waiting here and now, at most `max_events_per_poll` events; how many there were."""
+        """Deliver waiting events in the calling thread, at most `max_events_per_poll`; return their number."""
         return self._take(SubscriberThread.hear)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             if self._hand_on() == 0:
                 self._stopping.wait(self._interval)
-        for _ in range(1 + self._channel.capacity // self._limit):  # what is waiting is delivered before it ends
+        # waiting events are delivered before the thread ends
+        for _ in range(1 + self._channel.capacity // self._limit):
             self._hand_on()
 
     def _hand_on(self) -> int:
@@ -117,7 +118,7 @@ class InProcessDomainEventPoller(PollingThread):
             bring(listener, str(event.get("event_name", "")), shown)
 
     def _shown(self, event: dict[str, Any]) -> Any:
-        """The event as callbacks get it."""
+        """Return the event in the form that callbacks get."""
         return event
 
     def _report(self, error: Exception) -> None:
@@ -130,7 +131,7 @@ class InProcessDomainEventPoller(PollingThread):
 
 
 def _name_of(callback: DomainEventCallback) -> str:
-    """What the log calls it: the object of a method by its name or class, or the function."""
+    """Return the name of a callback for the log: of a method's object its name or class, else the function."""
     owner = getattr(callback, "__self__", None)
     if owner is None:
         return getattr(callback, "__qualname__", repr(callback))

@@ -1,4 +1,4 @@
-"""A thread that looks again and again until it is stopped."""
+"""Thread that polls until it is stopped."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class PollingThread(ABC):
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin, in a daemon thread; nothing happens when it runs already."""
+        """Start the daemon thread; does nothing if it is running."""
         if not self.is_running:
             self._stopping.clear()
             self._thread = threading.Thread(target=self._run, name=self.thread_name, daemon=True)
             self._thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Let it end what it is at, and stop, within `timeout` seconds. May be called twice."""
+        """Let the thread finish its current work and stop, within `timeout` seconds. May be called twice."""
         self._stopping.set()
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -32,7 +32,7 @@ class PollingThread(ABC):
 
     @property
     def is_running(self) -> bool:
-        """True while the thread lives."""
+        """True while the thread is alive."""
         return self._thread is not None and self._thread.is_alive()
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Publishing events about finished steps."""
+"""Publishers of events about finished steps."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ log = logging.getLogger("tasker.domain_events")
 
 
 class BasePublisher(ABC):
-    """Turns a finished step into an event. Override the hooks; `publish` drives them.
+    """Builds an event from a finished step. Override the hooks; `publish` calls them.
 
-    `deliver` hands the event on and says whether it was taken; by default it goes to the subscribers in this process.
+    `deliver` passes the event on and returns whether it was accepted; by default the subscribers in this process get
+    it.
     """
 
     deliver: Callable[[dict[str, Any]], bool] = staticmethod(shared.send)
@@ -26,35 +27,35 @@ class BasePublisher(ABC):
     @property
     @abstractmethod
     def publisher_name(self) -> str:
-        """What a template writes under `publisher`."""
+        """Name by which a template refers to the publisher (`publisher`)."""
 
     def should_publish(self, ctx: StepEventContext) -> bool:
-        """False to leave this step out."""
+        """Return False to publish nothing for this step."""
         return True
 
     def transform_payload(self, ctx: StepEventContext) -> dict[str, Any]:
-        """The event's payload; the step's result unless overridden."""
+        """Return the event's payload; by default the step's result."""
         return dict(ctx.result or {})
 
     def additional_metadata(self, ctx: StepEventContext) -> dict[str, Any]:
-        """Metadata beyond the usual."""
+        """Return additional metadata."""
         return {}
 
     def before_publish(self, event_name: str, payload: dict[str, Any], metadata: dict[str, Any]) -> bool:
-        """Called before the event is handed on; False stops it."""
+        """Return False to stop an event before its delivery."""
         return True
 
     def after_publish(  # noqa: B027 (an optional hook)
         self, event_name: str, payload: dict[str, Any], metadata: dict[str, Any]
     ) -> None:
-        """Called after the event was handed on."""
+        """Observe that an event was delivered."""
 
     def on_publish_error(self, event_name: str, error: Exception, payload: dict[str, Any]) -> None:
-        """Called when a hook or the delivery failed; logs unless overridden."""
+        """Handle a failure of a hook or the delivery; logs it by default."""
         log.error("publishing %s failed", event_name, exc_info=error)
 
     def publish(self, ctx: StepEventContext, event_name: str | None = None) -> bool:
-        """Publish one event (`<namespace>.<step>` without a name); True when it was handed on. Never raises."""
+        """Publish one event (`<namespace>.<step>` without a name); return True if it was delivered. Never raises."""
         name = event_name or f"{ctx.namespace}.{ctx.step_name}"
         payload: dict[str, Any] = {}
         try:
@@ -85,7 +86,7 @@ class BasePublisher(ABC):
         return {**ctx.metadata, **self.additional_metadata(ctx), **self._origin(ctx)}
 
     def _origin(self, ctx: StepEventContext) -> dict[str, Any]:
-        """Which step it is about, who published it, and when."""
+        """Return the fields that identify the step, the publisher and the time of the event."""
         return {
             "task_uuid": ctx.task_uuid,
             "step_uuid": ctx.step_uuid,
@@ -98,9 +99,9 @@ class BasePublisher(ABC):
 
 
 class DefaultPublisher(BasePublisher):
-    """The publisher of events that name none."""
+    """Publisher of events that name no publisher."""
 
     @property
     def publisher_name(self) -> str:
-        """`default`."""
+        """Name of the publisher: `default`."""
         return "default"

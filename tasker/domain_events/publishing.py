@@ -24,14 +24,15 @@ def publish_domain_event(
 ) -> bool:
     """Publish an event of the step whose handler is running, which its template need not declare.
 
-    It is held back until the result is accepted, and written with it: behind those that the template declares, in the
-    order of the calls. A result that is refused or lost, and an outcome that is not the `condition`, publish nothing.
-    `payload` is a mapping that is JSON, taken as it is now; 100 events of one result may have 1 MiB together.
-    `delivery_mode` is `durable`, `fast` or `broadcast`, and `condition` one of those of `publishes_events`.
+    The event is deferred until the step's result is accepted and is written together with it, after the events that the
+    template declares and in the order of the calls. If the result is rejected or lost, or its outcome does not match
+    `condition`, nothing is published. `payload` is a JSON mapping whose current state is used; the events of one result
+    are limited to 100 and 1 MiB in total. `delivery_mode` is `durable`, `fast` or `broadcast`; `condition` takes the
+    values of `publishes_events`.
 
-    Returns False where it will not be published: its payload is no JSON or too large, or no handler is running here.
-    The reason is in the log and in `tasker events list --withheld`; the step goes on. Raises `ValidationError`
-    for a name, a condition or a mode that no event can have.
+    Returns False if the event will not be published because its payload is not JSON or too large, or because no handler
+    is running here. The reason is logged and listed by `tasker events list --withheld`; the step continues. Raises
+    `ValidationError` for an invalid name, condition or mode.
     """
     return publish_to(publishing.get(), name, payload, condition, delivery_mode)
 
@@ -39,7 +40,7 @@ def publish_domain_event(
 def publish_to(
     events: HandlerEvents | None, name: object, payload: Mapping[str, Any], condition: str, delivery_mode: str
 ) -> bool:
-    """Let `events`, those of a call of a handler, take one more. Raises `ValidationError`."""
+    """Add an event to those of a handler call. Raises `ValidationError` for an invalid name, condition or mode."""
     if not isinstance(name, str) or len(name) > MAX_NAME or not re.fullmatch(NAME, name):
         raise ValidationError(f"{name!r:.60} is no name of an event: {NAME_RULE}, at most {MAX_NAME} characters")
     _one_of("condition", condition, get_args(Condition))

@@ -1,4 +1,4 @@
-"""Subscribers to begin with: one that logs every event, one that counts."""
+"""Ready-made subscribers: one logs every event, one counts events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOLD = ("correlation_id", "task_uuid", "namespace", "fired_at")
 
 
 class LoggingSubscriber(BaseSubscriber):
-    """A line at INFO, `Domain event received`, for every event; `prefix` tells several of them apart."""
+    """Logs a line `Domain event received` at INFO for every event; `prefix` distinguishes several instances."""
 
     def __init__(self, prefix: str = "") -> None:
         super().__init__()
@@ -25,11 +25,11 @@ class LoggingSubscriber(BaseSubscriber):
 
     @classmethod
     def subscribes_to(cls) -> list[str]:
-        """Everything. A class of your own may say less."""
+        """Return `*` for all events; a subclass may restrict this."""
         return ["*"]
 
     def handle(self, event: dict[str, Any]) -> None:
-        """Write the line."""
+        """Log the event."""
         metadata = event.get("metadata") or {}
         fields = {name: metadata.get(name) for name in TOLD}
         fields |= {"event_name": event.get("event_name"), "event_id": event.get("event_id")}
@@ -40,7 +40,7 @@ class LoggingSubscriber(BaseSubscriber):
 
 
 class MetricsSubscriber(BaseSubscriber):
-    """Counts events: all, of successes, of failures, by namespace. Its numbers may be read by any thread."""
+    """Counts all events, successes, failures, and events by namespace. The counts may be read in any thread."""
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         super().__init__()
@@ -49,18 +49,18 @@ class MetricsSubscriber(BaseSubscriber):
 
     @classmethod
     def subscribes_to(cls) -> list[str]:
-        """Everything. A class of your own may say less."""
+        """Return `*` for all events; a subclass may restrict this."""
         return ["*"]
 
     def reset(self) -> None:
-        """Begin at zero."""
+        """Set all counts to zero."""
         with self._lock:
             self.events_received = self.success_events = self.failure_events = 0
             self.events_by_namespace: Counter[str] = Counter()
             self.last_event_at: datetime | None = None
 
     def handle(self, event: dict[str, Any]) -> None:
-        """Count it."""
+        """Count the event."""
         good = bool((event.get("execution_result") or {}).get("success"))
         namespace = (event.get("metadata") or {}).get("namespace") or "unknown"
         with self._lock:

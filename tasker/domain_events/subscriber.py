@@ -1,4 +1,4 @@
-"""Taking part in events of this process."""
+"""Base class of subscribers to events of this process."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ log = logging.getLogger("tasker.domain_events")
 
 
 class BaseSubscriber(ABC):
-    """Handles the events whose name fits one of its patterns (`payment.*`, `order.completed`).
+    """Handles the events whose name matches one of its patterns (`payment.*`, `order.completed`).
 
-    `handle` and the hooks around it may be async: they run in the subscriber's own thread, all in one event loop, and
-    are cancelled when one takes longer than `dispatch_timeout_ms`.
+    `handle` and the hooks around it may be async: they run in the subscriber's own thread, all in one event loop, and a
+    call that takes longer than `dispatch_timeout_ms` is cancelled.
     """
 
     failed = 0
-    """How many events it could not handle."""
+    """Number of events whose handling failed."""
     _poller: InProcessDomainEventPoller | None = None
 
     def __init__(self) -> None:
@@ -32,15 +32,15 @@ class BaseSubscriber(ABC):
     @classmethod
     @abstractmethod
     def subscribes_to(cls) -> list[str]:
-        """The patterns; `*` stands for anything."""
+        """Return the patterns; `*` stands for anything."""
 
     @abstractmethod
     def handle(self, event: dict[str, Any]) -> Awaitable[None] | None:
-        """Do something about an event."""
+        """Process an event."""
 
     @property
     def subscriber_name(self) -> str:
-        """What the log calls it: its class, unless overridden."""
+        """Name in the log: by default that of the class."""
         return type(self).__name__
 
     @property
@@ -50,28 +50,28 @@ class BaseSubscriber(ABC):
 
     @property
     def subscriptions(self) -> list[str]:
-        """The patterns."""
+        """Patterns of this instance."""
         return list(self.subscribes_to())
 
     def before_handle(self, event: dict[str, Any]) -> Awaitable[bool] | bool:
-        """Called before `handle`; False leaves the event out."""
+        """Return False to skip an event; called before `handle`."""
         return True
 
     def after_handle(self, event: dict[str, Any]) -> Awaitable[None] | None:  # noqa: B027 (an optional hook)
-        """Called after `handle`."""
+        """Observe that `handle` returned."""
 
     def on_handle_error(self, event: dict[str, Any], error: Exception) -> Awaitable[None] | None:
-        """Called when `handle` or one of its neighbours raised; logs unless overridden, or told not to."""
+        """Handle an exception of `handle` or of the hooks around it; logs it by default, unless logging is disabled."""
         if self._poller is None or self._poller.limits.log_errors:
             log.error("%s failed at %s", self.subscriber_name, event.get("event_name"), exc_info=error)
         return None
 
     def matches(self, event_name: str) -> bool:
-        """True when a pattern fits."""
+        """Return True if a pattern matches."""
         return any(fnmatchcase(event_name, pattern) for pattern in self.subscribes_to())
 
     def start(self, poller: InProcessDomainEventPoller) -> None:
-        """Receive the events that the poller finds."""
+        """Start to receive the events of the poller."""
         if not self._active:
             self._active = True
             if self._poller is not poller:
@@ -79,7 +79,7 @@ class BaseSubscriber(ABC):
                 poller.on_event(self._receive, wants=self._wants)
 
     def stop(self) -> None:
-        """Receive no more."""
+        """Stop receiving events."""
         self._active = False
 
     def _wants(self, event_name: str) -> bool:

@@ -1,1 +1,1 @@
-"""Plugins: found by entry points, chosen by the configuration, told in threads of their own."""
+"""Plugins: discovered by entry points, selected by the configuration, notified in threads of their own."""

@@ -1,4 +1,4 @@
-"""What plugins do beside a process while it works, each in a thread with an event loop of its own."""
+"""Background jobs of plugins, each in a thread with an event loop of its own."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from tasker.plugins.process import STOP_SECONDS, PluginHost
 
 HOOK = "tasker_background_jobs"
 AGAIN = BackoffPolicy(1.0, 60.0, spread=0.2)
-"""After such a pause what has raised, or ended by itself, is begun again."""
+"""Pause before a job that raised or returned is restarted."""
 Run = Callable[[], Coroutine[Any, Any, None]]
 
 
 class BackgroundJobs:
-    """The background parts of one process. Nothing waits for them but its end, for at most five seconds."""
+    """Background jobs of one process. Only the end of the process waits for them, for at most five seconds."""
 
     def __init__(self, plugins: PluginHost) -> None:
         self._plugins = plugins
         self._parts: list[_Part] = []
 
     def start(self, database_url: str) -> None:
-        """Ask the plugins, and begin what they answer."""
+        """Call the plugins' hooks and start the jobs that they return."""
         for name, run in self._plugins.answers(HOOK, database_url):
             part = _Part(name, run, self._plugins)
             self._parts.append(part)
             part.start()
 
     async def stop(self) -> None:
-        """Cancel them, and wait until they have ended."""
+        """Cancel the jobs and wait until they have ended."""
         parts, self._parts = self._parts, []
         for part in parts:
             part.cancel()
@@ -74,7 +74,7 @@ class _Part:
                 await self._run()
             except asyncio.CancelledError:
                 raise
-            except BaseException as error:  # also sys.exit: what a plugin wants ends nothing of ours
+            except BaseException as error:  # includes sys.exit, which must not end this thread
                 if time.monotonic() - started > AGAIN.longest:
                     failures = 0
                     self._plugins.succeeded(self._plugin, HOOK)

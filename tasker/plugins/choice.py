@@ -1,4 +1,4 @@
-"""Which of the installed plugins a process has, and their settings."""
+"""Selection and settings of a process's plugins."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tasker.plugins.found import Installed
 
 @dataclass(frozen=True, slots=True)
 class PluginChoice:
-    """`[plugins]` of the configuration. Without one: those that are on by themselves, with their defaults.
+    """`[plugins]` of the configuration. Without it, the non-optional plugins are active with default settings.
 
-    `settings` holds by name the tables in which something is set.
+    `settings` holds the tables that set something, by plugin.
     """
 
     enabled: tuple[str, ...] = ()
@@ -22,5 +22,5 @@ class PluginChoice:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def has(self, plugin: Installed) -> bool:
-        """True when the process is to load it."""
+        """Return True if the process loads the plugin."""
         return plugin.name not in self.disabled and (plugin.name in self.enabled or not plugin.optional)

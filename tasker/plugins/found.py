@@ -1,6 +1,6 @@
-"""The plugins that are installed here, and what each of them has once it is imported.
+"""Installed plugins, and the hooks of each once it is imported.
 
-Nothing here logs or waits: what cannot be used says why, to whoever looks at it.
+This module neither logs nor waits: a plugin that cannot be used carries the reason for its caller.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from tasker.contracts.settings import Table
 
 PLUGINS_GROUP = "tasker.plugins"
-"""Plugins that are on as soon as they are installed."""
+"""Entry-point group of plugins that are active as soon as they are installed."""
 OPTIONAL_GROUP = "tasker.optional_plugins"
-"""Plugins that are on where the configuration names them."""
+"""Entry-point group of plugins that are active if the configuration names them."""
 RESERVED_NAMES = ("enabled", "disabled")
 Hook = Callable[..., Any]
 _left_out: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ _left_out: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A plugin as its distribution declares it; nothing of it is imported. `optional`: it must be named to be on."""
+    """Plugin as its distribution declares it, not imported. An `optional` one is active only if it is named."""
 
     name: str
     place: str
@@ -42,21 +42,21 @@ class Installed:
 
     @property
     def distribution(self) -> str:
-        """The name of the distribution that brings it; empty for one that says nothing of itself.
+        """Name of the plugin's distribution; empty if it has no metadata.
 
-        Each time this is asked for, all its metadata are read: only those who show plugins do.
+        Each access reads all metadata of the distribution, so only commands that list plugins use it.
         """
         return self.point.dist.name if self.point.dist else ""
 
     @property
     def version(self) -> str:
-        """The version of that distribution; read as `distribution` is."""
+        """Version of the distribution; as expensive to read as `distribution`."""
         return self.point.dist.version if self.point.dist else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loaded:
-    """A plugin that was imported: its functions by hook, or why it cannot be used."""
+    """Imported plugin: its functions by hook, or the reason why it cannot be used."""
 
     plugin: Installed
     hooks: Mapping[str, Hook] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Loaded:
 
 
 def installed() -> tuple[Installed, ...]:
-    """All of them, by name."""
+    """Return all installed plugins, sorted by name."""
     return _installed(tuple(sys.path))
 
 
@@ -78,21 +78,21 @@ def _installed(path: tuple[str, ...]) -> tuple[Installed, ...]:
 
 
 def exclude_plugins(names: Iterable[str]) -> None:
-    """Import none of these plugins for their settings, for as long as this process does not read others to leave out.
+    """Exclude these plugins from imports for their settings, until the next call.
 
-    Whoever reads the configuration says so before anything else is done with it.
+    The reader of a configuration calls it before the configuration is used.
     """
     global _left_out
     _left_out = frozenset(names)
 
 
 def is_not_excluded() -> tuple[Installed, ...]:
-    """Those that may be imported."""
+    """Return the plugins that may be imported."""
     return tuple(each for each in installed() if each.name not in _left_out)
 
 
 def load(plugin: Installed) -> Loaded:
-    """Import it, once, and look at its hooks. Never raises but for an interruption."""
+    """Import the plugin, once, and collect its hooks. Raises nothing but `KeyboardInterrupt`."""
     return _load(plugin, tuple(sys.path))
 
 
@@ -103,19 +103,19 @@ def _load(plugin: Installed, path: tuple[str, ...]) -> Loaded:
         return Loaded(plugin, refusal=f"several plugins have this name: {places}")
     try:
         return Loaded(plugin, _hooks(plugin))
-    except BaseException as error:  # whatever a stranger's module does when it is imported
+    except BaseException as error:  # a third-party module may raise anything when it is imported
         if isinstance(error, KeyboardInterrupt):
             raise
         return Loaded(plugin, refusal=str(error) or repr(error))
 
 
 def unconfigured(plugin: Installed) -> Mapping[str, Hook]:
-    """Return the hooks of a new instance of the plugin, without any settings; none where it cannot be used."""
+    """Return the hooks of a new instance of the plugin without settings; empty if it cannot be used."""
     return {} if load(plugin).refusal else _hooks(plugin)
 
 
 def _hooks(plugin: Installed) -> dict[str, Hook]:
-    """Raises for a name or an argument that no hook has, and for what cannot be called."""
+    """Return the plugin's hooks. Raises for an unknown hook or argument, and for a hook that is not callable."""
     import pluggy
 
     from tasker.hookspecs import PROJECT, Hooks
@@ -135,7 +135,7 @@ def _functions(manager: pluggy.PluginManager) -> Iterator[tuple[str, Hook]]:
 
 
 def _plain(implementation: pluggy.HookImpl) -> Hook:
-    """The function with all arguments of its hook, of which it may leave some out."""
+    """Wrap the function to accept all arguments of its hook, of which it may omit some."""
     function, wanted = implementation.function, len(implementation.argnames)
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         raise TypeError(f"{function.__name__} is no plain function: hooks are neither coroutines nor generators")
@@ -144,10 +144,10 @@ def _plain(implementation: pluggy.HookImpl) -> Hook:
 
 @cache
 def settings_table(loaded: Loaded) -> type[Table] | None:
-    """The model of `[plugins.NAME]`; None when the plugin has no settings.
+    """Return the model of `[plugins.NAME]`; None if the plugin has no settings.
 
-    Raises `TypeError` for what is no table, `ValueError` for a plugin whose name cannot be that of a table, and what
-    its hook raises.
+    Raises `TypeError` for a value that is not a table, `ValueError` for a plugin name that cannot name a table, and the
+    exceptions of the plugin's hook.
     """
     declare, name = loaded.hooks.get("tasker_settings"), loaded.plugin.name
     if declare is None:
@@ -165,7 +165,9 @@ def settings_table(loaded: Loaded) -> type[Table] | None:
 
 
 def table_or_none(loaded: Loaded) -> type[Table] | None:
-    """The same, and None for what is declared wrongly: who loads the plugin is told of that."""
+    """Return the model of `[plugins.NAME]`, or None; also None for an invalid one, which is reported at the plugin's
+    load.
+    """
     try:
         return settings_table(loaded)
     except Exception:

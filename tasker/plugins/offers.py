@@ -1,4 +1,4 @@
-"""What plugins add to a process: asked once, checked, and left out with a line in the log where it cannot be used."""
+"""Contributions of plugins to a process: requested once and validated; an invalid one is ignored and logged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("tasker.plugins")
 
 
 def metrics_of(plugins: PluginHost, taken: Collection[str]) -> list[Metric]:
-    """The metrics of plugins. `taken` are the names that the process has for metrics of its own."""
+    """Return the metrics of plugins. `taken` holds the names of the process's own metrics."""
     names, found = set(taken), list[Metric]()
     for plugin, metric in _each(plugins, "tasker_metrics"):
         if isinstance(metric, Metric) and metric.name not in names:
@@ -31,19 +31,19 @@ def metrics_of(plugins: PluginHost, taken: Collection[str]) -> list[Metric]:
 
 
 def routers_of(plugins: PluginHost) -> Iterator[tuple[str, Any]]:
-    """(plugin, what it offers as a router), asked now."""
+    """Yield (plugin, router) for everything that plugins currently return as routers, unvalidated."""
     return _each(plugins, "tasker_routers")
 
 
 @dataclass(frozen=True, slots=True)
 class PluginRules:
-    """The rules of one plugin, as the compiler of templates asks them."""
+    """Rules of one plugin, in the form that the template compiler calls."""
 
     plugin: str
     plugins: PluginHost
 
     def judge(self, plan: Plan) -> list[RuleFinding]:
-        """What the plugin finds. Raises `RuleFailed` where it fails, does not answer, or answers something else."""
+        """Return the plugin's findings. Raises `RuleFailed` if it fails, does not answer, or returns invalid values."""
         try:
             answer = self.plugins.ask(self.plugin, RULES, plan)
         except PluginFailed as error:
@@ -55,7 +55,7 @@ class PluginRules:
 
 
 def rules_of(plugins: PluginHost) -> list[PluginRules]:
-    """The rules that plugins add to those of templates."""
+    """Return the template rules of all plugins."""
     return [PluginRules(name, plugins) for name in plugins.having(RULES)]
 
 

@@ -1,4 +1,4 @@
-"""How one plugin is told of what happens: in a thread of its own, behind a bounded queue. Nobody waits for it."""
+"""Notification of one plugin, in a thread of its own behind a bounded queue. No component waits for it."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ from tasker.errors import BackendUnavailable, DatabaseError
 from tasker.plugins.asking import ANSWER_SECONDS
 
 PAUSES = BackoffPolicy(60.0, 1800.0)
-"""How long a plugin that was switched off is left alone."""
+"""Time for which a plugin stays disabled."""
 REST_SECONDS = 0.02
-"""How long a thread that has heard everything leaves what comes next waiting: being woken for each call costs more
-than the call, whoever tells too."""
+"""Time for which a thread without work ignores new calls: waking it for each call costs more than the call, for the
+notifying thread too.
+"""
 _log = logging.getLogger("tasker.plugins")
 CAUGHT_UP = "tasker_batch_delivered"
 Call = tuple[str, Any]
-"""A hook and its argument, or "" and a `Future` that is done when its turn has come."""
+"""A hook and its argument, or "" and a `Future` that is completed when its turn has come."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginQueueLimits:
-    """When a plugin is switched off, and how much may wait for it."""
+    """Limits of a plugin's queue, and the conditions under which the plugin is disabled."""
 
     waiting: int = 10_000
-    """Calls that wait at most; what comes while so many wait is dropped and counted."""
+    """Maximum number of waiting calls; further ones are dropped and counted."""
     failures: int = 10
-    """A hook that raises so often in a row switches its plugin off."""
+    """Number of consecutive failures of a hook that disables its plugin."""
     hang_seconds: float = 30.0
-    """A call that takes longer switches the plugin off."""
+    """Duration of a notification that disables the plugin."""
     answer_seconds: float = ANSWER_SECONDS
-    """A hook whose answer counts and that takes longer switches the plugin off."""
+    """Duration of a hook with a return value that disables the plugin."""
     pauses: BackoffPolicy = PAUSES
-    """How long it is switched off: longer each time until a call succeeds."""
+    """Time for which it stays disabled: longer each time until a call succeeds."""
 
 
 @dataclass(slots=True)
 class PluginDelivery:
     """Successes and failures of one plugin since the start.
 
-    `off` is the reason why it is switched off, and empty while it is on.
+    `off` is the reason why the plugin is disabled, and empty while it is enabled.
     """
 
     plugin: str
@@ -65,14 +66,16 @@ class PluginDelivery:
     lacking: set[str] = field(default_factory=set)
 
     def is_on(self) -> bool:
-        """Return whether it may be called. A pause that is over ends here: one more failure begins the next one."""
+        """Return whether the plugin may be called, and enable it if its pause is over; one more failure starts the next
+        pause.
+        """
         if self.off and self.clock() >= self.off_until:
             self.off = ""
             _log.info("plugin_switched_on plugin=%s; its pause is over", self.plugin)
         return not self.off
 
     def failed(self, hook: str, error: BaseException) -> None:
-        """Count a function that raised, and log the first for each hook with its stack.
+        """Count an exception of a hook; the first for each hook is logged with its traceback.
 
         An outage of the database or the broker is logged once for each hook and not counted.
         """
@@ -91,7 +94,7 @@ class PluginDelivery:
             self.switch_off(f"{hook} has failed {self.limits.failures} times in a row")
 
     def succeeded(self, hook: str) -> None:
-        """Forget the failures in a row of a function that returned."""
+        """Reset the consecutive failures of a hook that returned."""
         self.lacking.discard(hook)
         if self.in_a_row:
             self.in_a_row.pop(hook, None)
@@ -99,7 +102,7 @@ class PluginDelivery:
             self.pauses = 0
 
     def switch_off(self, reason: str) -> None:
-        """Call it no more until a pause is over."""
+        """Disable the plugin until a pause is over."""
         if not self.off:
             pause = self.limits.pauses.pause(self.pauses)
             self.off_until, self.off = self.clock() + pause, reason
@@ -109,7 +112,7 @@ class PluginDelivery:
 
 
 def is_outage(error: BaseException) -> bool:
-    """Return whether the database or the broker is the cause: of each part of a group, or of an error's `__cause__`."""
+    """Return whether the database or broker is the cause: in every part of a group, or in an error's `__cause__`."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_outage, error.exceptions))
     cause = error.__cause__
@@ -117,7 +120,7 @@ def is_outage(error: BaseException) -> bool:
 
 
 class PluginThread:
-    """Tells one plugin of what happens. `tell` never waits and never raises; it may be called by any thread."""
+    """Notifies one plugin. `tell` never blocks and never raises; it may be called in any thread."""
 
     def __init__(
         self,
@@ -136,11 +139,11 @@ class PluginThread:
 
     @property
     def waiting(self) -> int:
-        """Calls that wait for their turn."""
+        """Number of waiting calls."""
         return self._calls.qsize()
 
     def tell(self, hook: str, value: Any) -> None:
-        """Call its function in its thread, when what came before has been told."""
+        """Queue a call of the plugin's hook."""
         if not self.account.is_on() or self._hangs():
             return
         if self._calls.qsize() >= self._limits.waiting:
@@ -149,7 +152,7 @@ class PluginThread:
         self._put((hook, value))
 
     def settled(self) -> Future[None]:
-        """Done when all that was told so far has been heard."""
+        """Return a future that is completed once all calls so far were made."""
         done: Future[None] = Future()
         if self._thread is None:
             done.set_result(None)
@@ -188,7 +191,7 @@ class PluginThread:
                 self._call(hook, value)
             else:
                 self._caught_up()
-                if value.set_running_or_notify_cancel():  # else nobody waits for it any more
+                if value.set_running_or_notify_cancel():  # otherwise the caller no longer waits for it
                     value.set_result(None)
             if not self._calls.qsize():
                 self._caught_up()
@@ -205,7 +208,7 @@ class PluginThread:
         self._called_at = self._clock()
         try:
             self._functions[hook](value)
-        except BaseException as error:  # also sys.exit: what a plugin wants ends nothing of ours
+        except BaseException as error:  # includes sys.exit, which must not end this thread
             self.account.failed(hook, error)
         else:
             self.account.told += 1

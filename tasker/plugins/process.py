@@ -1,4 +1,4 @@
-"""The plugins of one process: loaded by its configuration, asked one by one, each kept from harming anything."""
+"""Plugins of one process: loaded as configured, called one by one, and isolated from the process."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tasker.plugins.plugin_thread import PluginQueueLimits, PluginThread
 Listener = Callable[[Any], None]
 CONFIGURED = "tasker_configured"
 STOP_SECONDS = 5.0
-"""How long a process that ends waits for its plugins to hear the rest."""
+"""Time in seconds that an ending process waits for its plugins to receive the rest."""
 _log = logging.getLogger("tasker.plugins")
 
 
 @dataclass(frozen=True, slots=True)
 class PluginState:
-    """How a plugin does in a process. `off` says why it is switched off; `failures` are by hook."""
+    """State of a plugin in a process. `off` is the reason why it is disabled; `failures` are counted by hook."""
 
     name: str
     told: int
@@ -35,11 +35,11 @@ class PluginState:
 
 
 class PluginFailed(Exception):
-    """A plugin has no answer; the text says why."""
+    """Raised if a plugin has no answer; the text is the reason."""
 
 
 class PluginHost:
-    """Plugins that were loaded: functions by hook, by the plugin's name."""
+    """Loaded plugins: functions by hook, by the plugin's name."""
 
     def __init__(
         self,
@@ -53,7 +53,9 @@ class PluginHost:
         }
 
     def listener(self, hook: str) -> Listener | None:
-        """What tells the plugins that have this hook; None when none has, so that callers have nothing to do."""
+        """Return a function that notifies the plugins with this hook; None if there are none, so that callers can skip
+        work.
+        """
         tells = [self._threads[name].tell for name, functions in self._hooks.items() if hook in functions]
         if not tells:
             return None
@@ -65,16 +67,16 @@ class PluginHost:
         return tell
 
     def tell(self, hook: str, value: Any) -> None:
-        """Tell the plugins that have this hook, if any."""
+        """Notify the plugins that have this hook."""
         if tell := self.listener(hook):
             tell(value)
 
     def having(self, hook: str) -> tuple[str, ...]:
-        """The plugins that have this hook, by name."""
+        """Return the names of the plugins that have this hook."""
         return tuple(name for name, functions in self._hooks.items() if hook in functions)
 
     def answers(self, hook: str, *values: Any) -> list[tuple[str, Any]]:
-        """(plugin, answer) of those that have this hook and did answer. They are asked here and now."""
+        """Return (plugin, answer) of the plugins with this hook that returned a value. They are called directly."""
         found = ((name, self._answer(name, hook, values)) for name in self.having(hook))
         return [(name, answer) for name, answer in found if answer is not None]
 
@@ -85,7 +87,10 @@ class PluginHost:
             return None
 
     def ask(self, plugin: str, hook: str, *values: Any) -> Any:
-        """The answer of one plugin. Raises `PluginFailed`, which is counted; who does not answer is switched off."""
+        """Return the answer of one plugin.
+
+        Raises `PluginFailed`; the failure is counted, and a plugin that does not return in time is disabled.
+        """
         account = self._threads[plugin].account
         if not account.is_on():
             raise PluginFailed(f"the plugin is switched off: {account.off}")
@@ -97,30 +102,30 @@ class PluginHost:
             account.failed(hook, error)
             account.switch_off(f"{hook} has not answered within {self._limits.answer_seconds:g} seconds")
             raise PluginFailed(str(error)) from error
-        except BaseException as error:  # also sys.exit: what a plugin wants ends nothing of ours
+        except BaseException as error:  # includes sys.exit, which must not end the process
             account.failed(hook, error)
             raise PluginFailed(repr(error)) from error
         account.succeeded(hook)
         return answer
 
     def is_on(self, plugin: str) -> bool:
-        """Whether it is not switched off."""
+        """Return whether the plugin is enabled."""
         return self._threads[plugin].account.is_on()
 
     def failed(self, plugin: str, hook: str, error: BaseException) -> None:
-        """What it does by itself under this hook has raised."""
+        """Count a failure of the plugin's own work under this hook."""
         self._threads[plugin].account.failed(hook, error)
 
     def succeeded(self, plugin: str, hook: str) -> None:
-        """Forget the failures in a row of what it does by itself under this hook."""
+        """Reset the consecutive failures of the plugin's own work under this hook."""
         self._threads[plugin].account.succeeded(hook)
 
     def states(self) -> tuple[PluginState, ...]:
-        """How each of them does."""
+        """Return the state of each plugin."""
         return tuple(map(_state, self._threads.values()))
 
     async def settle(self, seconds: float = STOP_SECONDS) -> None:
-        """Wait until they have heard everything, at most so long."""
+        """Wait at most `seconds` until the plugins have received all notifications."""
         marks = [asyncio.wrap_future(each.settled()) for each in self._threads.values() if not each.account.off]
         if marks:
             _, late = await asyncio.wait(marks, timeout=seconds)
@@ -128,7 +133,7 @@ class PluginHost:
                 each.cancel()
 
     def tell_failures(self) -> None:
-        """Say in the log what has gone wrong with them since the start."""
+        """Log the failures, dropped calls and waiting calls of each plugin since the start."""
         for state in self.states():
             for hook, count in state.failures.items():
                 _log.warning("plugin_failures plugin=%s hook=%s count=%s", state.name, hook, count)
@@ -147,7 +152,7 @@ _made: list[tuple[tuple[str, ...], PluginChoice, PluginHost]] = []
 
 
 def plugins_of(choice: PluginChoice) -> PluginHost:
-    """The plugins that are chosen. They are made once; one that cannot be is named in the log, and left out."""
+    """Return the selected plugins, created once; one that fails to load is logged and ignored."""
     path = tuple(sys.path)
     for known_path, known_choice, plugins in _made:
         if (known_path, known_choice) == (path, choice):
@@ -168,7 +173,7 @@ def _loaded(choice: PluginChoice) -> Iterator[tuple[str, Mapping[str, Hook]]]:
 
 
 def ready(plugin: Installed, choice: PluginChoice) -> tuple[Mapping[str, Hook], str | None]:
-    """The hooks that it has with its settings, which it was given; and why it cannot be used, if so."""
+    """Return the plugin's hooks after it received its settings, and the reason if it cannot be used."""
     loaded = load(plugin)
     if loaded.refusal is not None:
         return {}, loaded.refusal
@@ -182,7 +187,11 @@ def ready(plugin: Installed, choice: PluginChoice) -> tuple[Mapping[str, Hook], 
 
 
 def _configured(loaded: Loaded, choice: PluginChoice) -> Collection[str]:
-    """The hooks that it leaves out with its settings. Raises what it raises, and for names of hooks that it has not."""
+    """Pass the plugin its settings and return the hooks that it omits.
+
+    Raises the plugin's exceptions, `TypeError` for an invalid answer and `ValueError` for the name of a hook that it
+    lacks.
+    """
     table = settings_table(loaded)
     if CONFIGURED not in loaded.hooks:
         return ()

@@ -1,4 +1,4 @@
-"""Which place in a trace the handler of an attempt carries on, where a plugin says so."""
+"""Trace context of an attempt's handler, as provided by a plugin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOOK = "tasker_attempt_trace"
 
 
 def trace_of(plugins: PluginHost) -> TraceOf | None:
-    """What asks the first plugin that has a function for it; None where none has."""
+    """Return a function that calls the first plugin with a trace function; None if there is none."""
     for plugin, place in plugins.answers(HOOK):
         if callable(place):
             return _asking(plugins, plugin, place)
@@ -21,7 +21,7 @@ def trace_of(plugins: PluginHost) -> TraceOf | None:
 
 
 def _asking(plugins: PluginHost, plugin: str, place: Callable[..., Any]) -> TraceOf:
-    """What fails changes nothing: the handler carries on where its task was submitted."""
+    """Return a trace function that falls back to the submission's trace context if the plugin fails."""
 
     def trace(task_uuid: str, step_uuid: str, token: int, submitted: TraceContext | None) -> TraceContext | None:
         if not plugins.is_on(plugin):

@@ -1,4 +1,4 @@
-"""What a resolver is."""
+"""Base class of resolvers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tasker.registry.handler_definition import HandlerDefinition
 
 
 class BaseResolver(ABC):
-    """Finds the handler for a definition. Resolvers are asked in the order of `priority`, lowest first.
+    """Finds the handler for a definition. Resolvers are called in the order of `priority`, lowest first.
 
-    A resolver may also have the form of which everything is a method: `resolver_name()`, `priority()`,
+    A resolver may also use the form in which everything is a method: `resolver_name()`, `priority()`,
     `can_resolve(definition)` and `resolve(definition, context)`, which may be asynchronous.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give a class with `resolver_name` its `name`."""
+        """Define `name` for a class with the method `resolver_name`."""
         super().__init_subclass__(**options)
         if "resolver_name" in vars(cls):
             cls.name = property(lambda self: self.resolver_name())  # type: ignore[method-assign,assignment]
@@ -24,7 +24,7 @@ class BaseResolver(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What a template writes under `resolver`."""
+        """Name by which a template refers to the resolver (`resolver`)."""
 
     @property
     @abstractmethod
@@ -33,12 +33,12 @@ class BaseResolver(ABC):
 
     @abstractmethod
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
-        """True when this resolver wants to try."""
+        """Return True if this resolver can try the definition."""
 
     @abstractmethod
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
-        """A handler, or None to let the next resolver try. A class or a decorated function will do as well."""
+        """Return a handler (or a class or decorated function), or None to let the next resolver try."""
 
     def registered_callables(self) -> list[str]:
-        """The callables that this resolver knows by name."""
+        """Return the callables that this resolver knows by name."""
         return []

@@ -1,4 +1,4 @@
-"""Finding the handlers in modules, packages and folders."""
+"""Discovery of handlers in modules, packages and folders."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tasker.registry.module_loading import file_of, import_module, load_file
 from tasker.step_handler.base import StepHandler
 
 SKIPPED = ("_", "test_")
-"""How the names of files begin that are not loaded with their folder: they hold tests, or what others import."""
+"""Prefixes of files that are not loaded with their folder: tests, and modules for import by others."""
 
 LEFT_OUT: dict[Path, None] = {}
-"""The files that were not loaded with their folder, for the error about a handler that is missing."""
+"""Files that were not loaded with their folder, for the error about a missing handler."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundHandler:
-    """A handler with its names: `key` is `handler_name` or, without one, the class's name."""
+    """A discovered handler and its names: `key` is `handler_name`, or the name of the class without one."""
 
     key: str
     aliases: tuple[str, ...]
@@ -33,16 +33,16 @@ class FoundHandler:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, the key first."""
+        """All names, the key first."""
         return (self.key, *self.aliases)
 
 
 def handlers_in_module(module: ModuleType, base_class: type = StepHandler) -> list[FoundHandler]:
-    """The concrete handler classes and decorated functions of a module, in its order.
+    """Return the concrete handler classes and decorated functions of a module, in its order.
 
-    Publishers and subscribers of domain events that are defined there are registered on the way.
+    Publishers and subscribers of domain events that the module defines are registered too.
     """
-    if "tasker.domain_events" in sys.modules:  # else nobody has derived a class of it
+    if "tasker.domain_events" in sys.modules:  # otherwise no module can have derived a class from it
         from tasker.domain_events.discovery import register_from
 
         register_from(module)
@@ -54,18 +54,18 @@ def handlers_in_module(module: ModuleType, base_class: type = StepHandler) -> li
 
 
 def handlers_in_package(name: str, base_class: type = StepHandler) -> list[FoundHandler]:
-    """The same for a module with everything below it. Raises `HandlerLoadError` for a module that fails."""
+    """Return the handlers of a module and its submodules. Raises `HandlerLoadError` if a module fails to import."""
     found = [handler for module in _walk(import_module(name)) for handler in handlers_in_module(module, base_class)]
     return list({id(handler.target): handler for handler in reversed(found)}.values())[::-1]
 
 
 def handlers_in_path(path: Path) -> list[FoundHandler]:
-    """The handlers in a file; in a folder those of its `handlers.py`, or else of every file below it."""
+    """Return the handlers of a file; for a folder those of its `handlers.py`, or else of every file below it."""
     return [handler for file in _files(path) for handler in handlers_in_module(load_file(file))]
 
 
 def refuse_shared_names(handlers: Sequence[FoundHandler]) -> None:
-    """Raise `HandlerLoadError` for two handlers that have one name."""
+    """Raise `HandlerLoadError` if two handlers have the same name."""
     places: dict[str, str] = {}
     for handler in handlers:
         other = places.setdefault(handler.key, handler.place)
@@ -88,13 +88,13 @@ def _files(path: Path) -> list[Path]:
 
 
 def _is_imported_by_its_package(file: Path) -> bool:
-    """True when the `__init__.py` beside the file imports it: then it belongs to the package, whatever its name."""
+    """Return True if the `__init__.py` beside the file imports it: it is part of the package, whatever its name."""
     init = file.with_name("__init__.py")
     return file != init and init.is_file() and file.stem in _imports_of(init)
 
 
 def _imports_of(init: Path) -> set[str]:
-    """The modules of its own folder that an `__init__.py` imports; none of one that cannot be read."""
+    """Return the modules of its own folder that an `__init__.py` imports; empty if it cannot be parsed."""
     try:
         nodes = list(ast.walk(ast.parse(init.read_bytes())))
     except (SyntaxError, ValueError, OSError):
@@ -111,7 +111,10 @@ def _imports_of(init: Path) -> set[str]:
 
 
 def _below(package: str, names: Sequence[str]) -> set[str]:
-    """What follows the package in dotted names: `shop.test_pay` and `our.shop.test_pay.pay` give `test_pay`."""
+    """Return the parts after the package in dotted names.
+
+    `shop.test_pay` and `our.shop.test_pay.pay` give `test_pay` for the package `shop`.
+    """
     parts = [f".{name}".partition(f".{package}.")[2].partition(".")[0] for name in names]
     return {part for part in parts if part}
 
@@ -121,7 +124,7 @@ def _is_hidden(file: Path) -> bool:
 
 
 def _walk(module: ModuleType) -> Iterator[ModuleType]:
-    from pkgutil import walk_packages  # for packages alone
+    from pkgutil import walk_packages  # needed for packages only
 
     yield module
     for info in walk_packages(getattr(module, "__path__", []), f"{module.__name__}."):
@@ -145,7 +148,7 @@ def _found(value: Any, module: ModuleType) -> FoundHandler:
 
 
 def _source(module: str) -> str:
-    """The file, which is the same whether it was loaded as a file or imported as a module."""
+    """Return the file's path, which is the same for a loaded file and an imported module."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return str(Path(file).resolve()) if file else module
 

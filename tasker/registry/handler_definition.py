@@ -1,4 +1,4 @@
-"""Which code runs a step, as the template says it."""
+"""Definition of the code that runs a step, as written in the template."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ DEFAULT_METHOD = "call"
 
 @dataclass
 class HandlerDefinition:
-    """`callable` says where, `handler_method` which entry, `resolver` how; `initialization` is the step's config."""
+    """Handler of a step: `callable` locates it, `handler_method` names its method, `resolver` the resolver to use;
+    `initialization` is the step's configuration.
+    """
 
     callable: str
     handler_method: str | None = None
@@ -22,30 +24,33 @@ class HandlerDefinition:
     initialization: dict[str, Any] = field(default_factory=dict)
 
     def effective_method(self) -> str:
-        """The method to call: `call` unless the template names one."""
+        """Return the method to call: `call` unless the template names another."""
         return self.handler_method or DEFAULT_METHOD
 
     @property
     def method(self) -> str:
-        """The same as `effective_method()`."""
+        """Method to call; see `effective_method`."""
         return self.effective_method()
 
     def uses_method_dispatch(self) -> bool:
-        """True when the method is another than `call`."""
+        """Return True if the method is not `call`."""
         return self.effective_method() != DEFAULT_METHOD
 
     def has_resolver_hint(self) -> bool:
-        """True when the template names a resolver."""
+        """Return True if the template names a resolver."""
         return bool(self.resolver)
 
     @classmethod
     def from_callable(cls, callable_str: str) -> HandlerDefinition:
-        """The short form: a bare callable."""
+        """Return the definition for a bare callable (the short form)."""
         return cls(callable=callable_str)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any] | None) -> HandlerDefinition:
-        """The long form; `method` and `handler_method` are the same. Raises `ConfigurationError` without a callable."""
+        """Return the definition for a mapping (the long form).
+
+        `method` is an alias of `handler_method`. Raises `ConfigurationError` without a callable.
+        """
         values = data or {}
         if not values.get("callable"):
             raise ConfigurationError(f"a handler needs a callable, found {data!r}", hint="write {callable: my_handler}")
@@ -58,5 +63,5 @@ class HandlerDefinition:
 
     @classmethod
     def from_plan(cls, handler: HandlerRef) -> HandlerDefinition:
-        """The definition of a compiled step."""
+        """Return the definition of a compiled step."""
         return cls(handler.callable, handler.method, handler.resolver, dict(handler.initialization))

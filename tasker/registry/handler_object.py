@@ -1,4 +1,4 @@
-"""Turning what was registered (class, decorated function, plain function, object) into something with `call`."""
+"""Conversion of a registered class, decorated function, plain function or object into an object with `call`."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from tasker.step_handler.function_handler import FunctionHandler, handler_class
 
 
 class ContextFunction(FunctionHandler):
-    """A plain function of one parameter, which is the step's context."""
+    """Handler of a plain function whose only parameter is the step's context."""
 
     handler_role = None
 
     def readers(self) -> Mapping[str, Reader]:
-        """Fills the parameter, whatever its name."""
+        """Return the reader of the parameter, whatever its name."""
         return {next(iter(inspect.signature(self.function).parameters), "context"): lambda context: context}
 
 
 def is_made_here(found: Any) -> bool:
-    """True for what `to_handler` makes an object of, and for an object with nothing in it: another process can make
-    the same."""
+    """Return True for a class, a function, or an object without state: another process can make the same handler."""
     found = getattr(found, "_handler_class", found)
     return inspect.isclass(found) or inspect.isfunction(found) or not getattr(found, "__dict__", True)
 
 
 def to_handler(found: Any, name: str) -> Any:
-    """An object with an entry method. Raises `HandlerLoadError` for what cannot handle a step.
+    """Return a handler object with an entry method. Raises `HandlerLoadError` for a value that cannot handle a step.
 
-    A class is instantiated without arguments; a function under a decorator gives its handler class.
+    A class is instantiated without arguments; for a decorated function its handler class is instantiated.
     """
     found = getattr(found, "_handler_class", found)
     if inspect.isclass(found):
@@ -47,7 +46,7 @@ def to_handler(found: Any, name: str) -> Any:
 
 
 def makes(found: Any, cls: type) -> bool:
-    """True when `to_handler(found)` gives a handler of this class, or one that calls the same function."""
+    """Return True if `to_handler(found)` makes a handler of this class, or one that calls the same function."""
     found = getattr(found, "_handler_class", found)
     return found is cls or (issubclass(cls, ContextFunction) and found is cls.function)
 

@@ -1,4 +1,4 @@
-"""From a step of the plan to something that the worker can call."""
+"""Callable form of a step's handler, for the worker."""
 
 from __future__ import annotations
 
@@ -27,16 +27,18 @@ HandlerKind = Literal["async", "sync"]
 
 @dataclass(frozen=True, slots=True)
 class HandlerSource:
-    """Where a handler's code lies, so that a child process can load it. It can be pickled."""
+    """Location of a handler's code from which a child process can load it. Can be pickled."""
 
     module: str
     qualname: str
     method: str
     file: str | None = None
     named: bool = True
-    """False where `qualname` leads to something else in the module, or to nothing: a child would run other code."""
+    """False if `qualname` leads to another object in the module, or to none: a child process would run other code."""
     state: str = ""
-    """What tells the content of `file` that this process has run from another one: a child runs it anew."""
+    """Identifies the content of `file` that this process has loaded: after a change a child process loads the file
+    again.
+    """
 
     @property
     def loadable(self) -> bool:
@@ -45,11 +47,11 @@ class HandlerSource:
 
     @property
     def local(self) -> bool:
-        """True for code that was made inside a function, or typed into a shell."""
+        """True for code that was defined inside a function or typed into a shell."""
         return "<locals>" in self.qualname or self.module == "__main__"
 
     def load(self) -> Callable[[StepContext], Any]:
-        """The handler's entry, made anew in this process. Raises `HandlerLoadError`."""
+        """Load the handler in this process and return its entry method. Raises `HandlerLoadError`."""
         found: Any = load_file(Path(self.file)) if self.file else import_module(self.module)
         for part in self.qualname.split("."):
             found = getattr(found, part, None)
@@ -60,7 +62,7 @@ class HandlerSource:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedHandler:
-    """A handler ready to be called. `kind` says whether `call` answers an awaitable or blocks."""
+    """A handler ready to be called. `kind` tells whether `call` returns an awaitable or blocks."""
 
     kind: HandlerKind
     call: Callable[[StepContext], Any]
@@ -68,20 +70,20 @@ class ResolvedHandler:
     """`module.Class.method`, for messages and failures."""
     source: HandlerSource
     made_here: bool = True
-    """False for an object with something in it that was registered or resolved: no other process can know what."""
+    """False for a registered or resolved object with state, which no other process can reproduce."""
     role: HandlerRole | None = None
-    """What its declaration says that it does; None for a class, which may do anything."""
+    """Declared role of the handler; None for a class, which may have any role."""
 
     def problem(self, step: StepPlan) -> tuple[str, str] | None:
-        """What is wrong with the handler on a step of this type, and the fix; None where it fits."""
+        """Return the problem of this handler with a step of this type and its fix; None if it fits."""
         return None if self.role is None else self.role.problem(step.name, step.type)
 
 
 def resolve_for(plan_step: StepPlan, registry: HandlerRegistry, template: TemplateId | None = None) -> ResolvedHandler:
-    """The handler of a step; the same object for equal callable, method, resolver and initialization.
+    """Return the handler of a step; the same object for equal callable, method, resolver and initialization.
 
-    The handlers beside the workflow of `template` come first. Raises `HandlerNotFound` with suggestions,
-    `MethodNotFound`, and `HandlerLoadError` for code that is broken.
+    Handlers beside the workflow of `template` take precedence. Raises `HandlerNotFound` with suggestions,
+    `MethodNotFound`, and `HandlerLoadError` for code that fails to load.
     """
     return registry.of_step(plan_step, template)
 
@@ -89,7 +91,7 @@ def resolve_for(plan_step: StepPlan, registry: HandlerRegistry, template: Templa
 def resolved(
     handler: Any, definition: HandlerDefinition, fresh: Callable[[], Any], *, made_here: bool = True
 ) -> ResolvedHandler:
-    """A handler object as the worker calls it; `fresh` makes another one for a class that wants one per execution.
+    """Return a handler object as the worker calls it; `fresh` makes another one if its class needs one per execution.
 
     `made_here` is False for an object that no other process can make.
     """
@@ -121,7 +123,9 @@ def _source(target: Any, method: str) -> HandlerSource:
 
 
 def _namespaces(cls: type) -> Iterator[Mapping[str, Any]]:
-    """What is in the handler's module; also as it was when its code was run, where a file has been run anew since."""
+    """Yield the namespace of the handler's module, and the one in which its code ran if the file was loaded again
+    since.
+    """
     if (module := sys.modules.get(cls.__module__)) is not None:
         yield vars(module)
     for value in vars(cls).values():
@@ -133,7 +137,9 @@ def _namespaces(cls: type) -> Iterator[Mapping[str, Any]]:
 
 
 def _path(names: Mapping[str, Any], cls: type) -> str | None:
-    """What leads to the handler. Not always its qualified name: a decorator may have handed that on to another one."""
+    """Return the name that leads to the handler, which may differ from its qualified name: a decorator may have copied
+    the qualified name to another object.
+    """
     first, *rest = cls.__qualname__.split(".")
     found = names.get(first)
     for part in rest:

@@ -1,4 +1,4 @@
-"""What was found out about handlers, kept until one comes or goes."""
+"""Cache of resolved handlers, replaced when a handler is added or removed."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ REMEMBERED_STEPS = 10_000
 
 
 class HandlerCache:
-    """Handlers as the worker calls them. Each change of a registry makes a new one of these: what another thread finds
-    out meanwhile goes into the old one, and is forgotten with it."""
+    """Resolved handlers as the worker calls them.
+
+    Each change of a registry creates a new cache: results that another thread computes meanwhile go into the old one
+    and are discarded with it.
+    """
 
     def __init__(self) -> None:
         self._resolved: dict[Hashable, ResolvedHandler] = {}
         self._of_steps: dict[tuple[TemplateId | None, str], tuple[HandlerRef, ResolvedHandler]] = {}
         self.checked: set[str] = set()
-        """Hashes of plans whose handlers are all there and fit."""
+        """Hashes of plans whose handlers all exist and fit."""
 
     def of_step(
         self, step: StepPlan, template: TemplateId | None, find: Callable[[], ResolvedHandler]
     ) -> ResolvedHandler:
-        """The handler of a step; found when it is not known, or when the plan names another one."""
+        """Return the handler of a step; resolve it if it is unknown or if the plan names another one."""
         reference, found = self._of_steps.get((template, step.name), (None, None))
         if found is None or reference is not step.handler:
             found = find()
@@ -33,6 +36,6 @@ class HandlerCache:
         return found
 
     def resolved(self, key: Hashable, find: Callable[[], ResolvedHandler]) -> ResolvedHandler:
-        """The handler of this key; of two threads that find it at the same time both have the first one's."""
+        """Return the handler of this key; two threads that resolve it at the same time both get the first result."""
         found = self._resolved.get(key)
         return self._resolved.setdefault(key, find()) if found is None else found

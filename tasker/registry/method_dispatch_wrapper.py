@@ -1,4 +1,4 @@
-"""A handler whose entry is another method than `call`."""
+"""Handler wrapper with an entry method other than `call`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tasker.errors import MethodNotFound
 
 
 class MethodDispatchWrapper:
-    """Calls `target_method` of the handler. Raises `MethodNotFound` when there is no such public method."""
+    """Calls `target_method` of the handler. Raises `MethodNotFound` if there is no such public method."""
 
     def __init__(self, handler: Any, target_method: str) -> None:
         entry_point(handler, target_method)
@@ -18,25 +18,25 @@ class MethodDispatchWrapper:
 
     @property
     def handler(self) -> Any:
-        """The handler itself."""
+        """The wrapped handler."""
         return self._handler
 
     @property
     def target_method(self) -> str:
-        """The method that `call` leads to."""
+        """Name of the method that `call` calls."""
         return self._target_method
 
     def call(self, context: Any) -> Any:
-        """Call the method."""
+        """Call the target method."""
         return entry_point(self._handler, self._target_method)(context)
 
     def unwrap(self) -> Any:
-        """The handler itself."""
+        """Return the wrapped handler."""
         return self._handler
 
 
 def entry_point(handler: Any, method: str) -> Callable[[Any], Any]:
-    """The bound method that runs a step. Names with a leading underscore are never an entry."""
+    """Return the bound method that runs a step. Raises `MethodNotFound` for a missing or private method."""
     found = None if method.startswith("_") else getattr(handler, method, None)
     if not callable(found):
         name = getattr(handler, "handler_name", "") or type(handler).__name__

@@ -1,4 +1,4 @@
-"""Importing code that people wrote, with errors that name the place."""
+"""Import of user code, with errors that name the failing line."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tasker.errors import HandlerLoadError, TaskerError
 PREFIX = "tasker_workflow_"
 
 STATE = "__tasker_state__"
-"""What a module that `load_file` made has of its file: what tells one content of it from another."""
+"""Attribute of a module made by `load_file` that identifies the file's content at that time."""
 
 
 def import_module(name: str) -> ModuleType:
-    """The module of that name. Raises `HandlerLoadError` when it is missing or fails."""
+    """Import a module. Raises `HandlerLoadError` if it is missing or fails."""
     with loading(f"the module {name!r}"):
         return importlib.import_module(name)
 
 
 def load_file(path: Path) -> ModuleType:
-    """The module in a file, run anew, under a name that no other file has.
+    """Load the module in a file under a unique name, running it again if it was loaded before.
 
-    Its folder is its package, so that `from . import helpers` finds the file beside it. Raises `HandlerLoadError`
-    with file, line and exception.
+    Its folder is its package, so that `from . import helpers` finds the file beside it. Raises `HandlerLoadError` with
+    file, line and exception.
     """
     path = path.resolve()
     name = f"{_package(path.parent)}.{path.stem}"
@@ -45,7 +45,7 @@ def load_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         with loading(str(path), path):
-            found = path.stat()  # before it is run: whoever edits it meanwhile makes another state
+            found = path.stat()  # before the run: an edit during the run then counts as a change
             vars(module)[STATE] = f"{found.st_mtime_ns}:{found.st_size}"
             spec.loader.exec_module(module)
     except BaseException:
@@ -55,18 +55,18 @@ def load_file(path: Path) -> ModuleType:
 
 
 def file_of(module_name: str) -> str | None:
-    """The file behind a module that `load_file` made; None for an ordinary module."""
+    """Return the file of a module that `load_file` made; None for an ordinary module."""
     module = sys.modules.get(module_name) if module_name.startswith(PREFIX) else None
     return getattr(module, "__file__", None)
 
 
 def loaded_files() -> list[ModuleType]:
-    """The modules that `load_file` made."""
+    """Return the modules that `load_file` made."""
     return [module for name, module in list(sys.modules.items()) if name.startswith(PREFIX) and file_of(name)]
 
 
 def _package(folder: Path) -> str:
-    """A package for the folder, made when it is first needed."""
+    """Return the name of the folder's package, which is created at its first use."""
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
     name = f"{PREFIX}{re.sub(r'[^0-9a-zA-Z]+', '_', folder.name)}_{digest}"
     if name not in sys.modules:
@@ -78,9 +78,10 @@ def _package(folder: Path) -> str:
 
 @contextmanager
 def loading(what: str, path: Path | None = None) -> Iterator[None]:
-    """Turn whatever an import raises into a `HandlerLoadError` that names the line.
+    """Convert any exception of an import into a `HandlerLoadError` that names the line.
 
-    A signal handler of ours that the import has replaced comes back: without it a process would not stop in good order.
+    A signal handler of Tasker that the import replaced is restored: without it a process would not shut down
+    gracefully.
     """
     try:
         with _our_signal_handlers():
@@ -100,7 +101,7 @@ def loading(what: str, path: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def _our_signal_handlers() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # signal handlers are set in the main thread only
+    if threading.current_thread() is not threading.main_thread():  # signal handlers can be set in the main thread only
         yield
         return
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
@@ -146,7 +147,7 @@ def _hint(error: BaseException, path: Path | None) -> str | None:
 
 
 def _module_for_its_function(error: TypeError) -> str | None:
-    """`from tasker import step_handler` is the package, and what was meant is in it under the same name."""
+    """Return a hint if user code called a module that contains a function of the same name, such as `step_handler`."""
     names = [frame.f_globals for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
     meant = [
         f"{name} is a module here: write `from {module.__name__} import {name}`"

@@ -1,4 +1,4 @@
-"""Why a callable that nobody knows may have been overlooked: what has its name and is no handler."""
+"""Explanations for an unresolved callable: objects and files with its name that are not loaded as handlers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from tasker.step_handler.binding import reads_arguments
 
 
 def explain_missing_callable(callables: Sequence[str], folders: Iterable[Path] = ()) -> str | None:
-    """One sentence per callable that has the name of something that is no handler, or stands in a file left out, and
-    one per file that defines some of them in `folders`: those of templates without a `handlers.py`.
+    """Return the reasons why callables are missing, or None.
+
+    There is one sentence per callable whose name belongs to something that is not a handler, or appears in a skipped
+    file, and one per file in `folders` (those of templates without a `handlers.py`) that defines some of them.
     """
     reasons = [reason for name in callables for reason in (*_unfinished(name), *_left_out(name))]
     beside = [reason for folder in folders for reason in _beside(callables, folder)]
@@ -43,12 +45,14 @@ def _subclasses(cls: type[Any]) -> Iterator[type[Any]]:
 
 
 def _may_be_meant(value: Any, name: str) -> bool:
-    """What reads inputs or results was written as a handler: the last part of the name is enough."""
+    """Return True if the name refers to the value; for a function with `@inputs` or `@depends_on`, which was surely
+    meant as a handler, the last part of the name suffices.
+    """
     return name in _names(value) or (reads_arguments(value) and name.rpartition(".")[2] == value.__name__)
 
 
 def _names(value: Any) -> set[str]:
-    """What a template may call it by. A function without a decorator is meant by its bare name, too."""
+    """Return the names by which a template may refer to the value, for an undecorated function also its bare name."""
     own = value.__qualname__
     stem = Path(_file(value)).stem
     return {str(getattr(value, "handler_name", own)), own, f"{stem}.{own}", f"{value.__module__}.{own}"}
@@ -88,7 +92,9 @@ def _left_out(name: str) -> Iterator[str]:
 
 
 def _beside(callables: Iterable[str], folder: Path) -> Iterator[str]:
-    """Files that define them beside a template, whatever their names: a test that only speaks of them is not meant."""
+    """Yield files beside a template that define the callables; files that only mention them, such as tests, are
+    skipped.
+    """
     for file in sorted(folder.glob("*.py")):
         text = _text(file)
         if found := [repr(name) for name in dict.fromkeys(callables) if _defines(text, name)]:
@@ -99,7 +105,7 @@ def _beside(callables: Iterable[str], folder: Path) -> Iterator[str]:
 
 
 def _text(file: Path) -> str:
-    """What stands in it; nothing in one that is gone, is a folder, or may not be read."""
+    """Return the file's text; empty if it is gone, is a folder, or cannot be read."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -107,7 +113,9 @@ def _text(file: Path) -> str:
 
 
 def _defines(text: str, name: str) -> bool:
-    """True for a decorator with this name, a class with this `handler_name`, or a class or function called so."""
+    """Return True for a decorator with this name, a class with this `handler_name`, or a class or function of this
+    name.
+    """
     quoted, own = f"[\"']{re.escape(name)}[\"']", re.escape(name.rpartition(".")[2])
     forms = (rf"^\s*@\w[\w.]*\(\s*{quoted}", rf"\bhandler_name\b.*=\s*{quoted}", rf"^(async def|def|class) {own}\b")
     return any(re.search(form, text, re.MULTILINE) for form in forms)

@@ -1,4 +1,4 @@
-"""Resolvers in the published form: all methods, `resolve` may be asynchronous and gets a `ResolutionContext`."""
+"""Resolvers in the all-methods form: `resolve` may be asynchronous and gets a `ResolutionContext`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from tasker.registry.handler_definition import HandlerDefinition
 
 @dataclass(frozen=True, slots=True)
 class ResolutionContext:
-    """What a resolver gets beside the definition: the step's `initialization`."""
+    """Additional argument of a resolver: the step's `initialization`."""
 
     config: dict[str, Any] = field(default_factory=dict)
 
 
 def priority_of(resolver: BaseResolver) -> int:
-    """The resolver's position, whichever form it has."""
+    """Return the resolver's priority, in either form."""
     found: Any = resolver.priority
     return int(found() if callable(found) else found)
 
 
 def wants(resolver: BaseResolver, definition: HandlerDefinition, config: dict[str, Any] | None) -> bool:
-    """True when the resolver wants to try."""
+    """Return True if the resolver can try the definition."""
     return resolver.can_resolve(definition) if _published(resolver) else resolver.can_resolve(definition, config)
 
 
 def answer_of(resolver: BaseResolver, definition: HandlerDefinition, config: dict[str, Any] | None) -> Any | None:
-    """What the resolver finds. One that is asynchronous is waited for: a handler is resolved once."""
+    """Return the resolver's result; an asynchronous one is awaited, since a handler is resolved only once."""
     if not _published(resolver):
         return resolver.resolve(definition, config)
     context: Any = ResolutionContext(dict(config or {}))
@@ -46,7 +46,7 @@ def _published(resolver: BaseResolver) -> bool:
 
 
 def _finished(answer: Awaitable[Any]) -> Any:
-    """In a loop of its own, and a thread, since here one may run."""
+    """Run the awaitable in a new event loop in a thread, since a loop may be running in this one."""
 
     async def wait() -> Any:
         return await answer

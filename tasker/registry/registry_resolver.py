@@ -1,4 +1,4 @@
-"""The base class for resolvers of your own."""
+"""Base class for custom resolvers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tasker.registry.handler_definition import HandlerDefinition
 
 
 class RegistryResolver(BaseResolver):
-    """A resolver for callables of one shape. Set the class attributes and write `resolve_handler`.
+    """Resolver for callables that match a prefix or a pattern. Set the class attributes and write `resolve_handler`.
 
-    A callable fits when it starts with `prefix`, or when `pattern` (a regular expression) matches its beginning.
-    `_match_pattern` is another spelling of `pattern`. Without either, every callable fits.
+    A callable matches if it starts with `prefix`, or if `pattern` (a regular expression) matches its beginning.
+    `_match_pattern` is an alias of `pattern`. Without either, every callable matches.
     """
 
     pattern: ClassVar[str | None] = None
@@ -30,25 +30,25 @@ class RegistryResolver(BaseResolver):
 
     @property
     def name(self) -> str:
-        """`_name`, or the class's name."""
+        """`_name`, or the name of the class."""
         return self._name or type(self).__name__
 
     @property
     def priority(self) -> int:
-        """`_priority`."""
+        """Position in the chain: `_priority`."""
         return self._priority
 
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
-        """True when the callable has the shape."""
+        """Return True if the callable matches."""
         if self.prefix is None and self._expression is None:
             return True
         by_prefix = self.prefix is not None and definition.callable.startswith(self.prefix)
         return by_prefix or (self._expression is not None and bool(self._expression.match(definition.callable)))
 
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
-        """What `resolve_handler` finds; None for a callable of another shape."""
+        """Return the result of `resolve_handler`; None for a callable that does not match."""
         return self.resolve_handler(definition, config or {}) if self.can_resolve(definition, config) else None
 
     @abstractmethod
     def resolve_handler(self, definition: HandlerDefinition, config: dict[str, Any]) -> Any | None:
-        """A handler, or None."""
+        """Return a handler, or None."""

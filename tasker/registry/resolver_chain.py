@@ -1,4 +1,4 @@
-"""Resolvers in order: the first that finds a handler wins."""
+"""Chain of resolvers: the first one that finds a handler wins."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ log = logging.getLogger("tasker.registry")
 
 
 class ResolverChain:
-    """An ordered set of resolvers. Order comes from priority, not from registration."""
+    """Resolvers ordered by priority, not by registration."""
 
     def __init__(self) -> None:
         self._resolvers: list[BaseResolver] = []
 
     @classmethod
     def default(cls) -> ResolverChain:
-        """Explicit names (10), names from handler modules (20), installed packages (90), class paths (100)."""
+        """Return a chain of the built-in resolvers.
+
+        These are explicit names (10), names from handler modules (20), installed packages (90) and class paths (100).
+        """
         chain = cls()
         for resolver in (ExplicitMappingResolver(), ModuleNamesResolver(), EntryPointResolver(), ClassLookupResolver()):
             chain.add_resolver(resolver)
@@ -38,35 +41,35 @@ class ResolverChain:
 
     @property
     def resolvers(self) -> list[BaseResolver]:
-        """The resolvers, first asked first."""
+        """The resolvers in the order in which they are called."""
         return list(self._resolvers)
 
     def add_resolver(self, resolver: BaseResolver) -> ResolverChain:
-        """Put a resolver in its place; one of the same name is replaced."""
+        """Add a resolver at the position of its priority; one of the same name is replaced."""
         others = [known for known in self._resolvers if known.name != resolver.name]
         self._resolvers = sorted([*others, resolver], key=priority_of)
         return self
 
     def adopt(self, other: ResolverChain) -> None:
-        """Put those of another chain in their places whose names this one has not."""
+        """Add the resolvers of another chain whose names this one lacks."""
         known = {resolver.name for resolver in self._resolvers}
         for resolver in other.resolvers:
             if resolver.name not in known:
                 self.add_resolver(resolver)
 
     def remove_resolver(self, name: str) -> BaseResolver | None:
-        """Take a resolver out and return it; None when there is none of that name."""
+        """Remove a resolver and return it; None if there is none of that name."""
         found = self.get_resolver(name)
         self._resolvers = [known for known in self._resolvers if known is not found]
         return found
 
     def get_resolver(self, name: str) -> BaseResolver | None:
-        """The resolver of that name."""
+        """Return the resolver of that name, or None."""
         return next((known for known in self._resolvers if known.name == name), None)
 
     @property
     def explicit_resolver(self) -> BaseResolver | None:
-        """The resolver that `register` writes to."""
+        """Resolver that `register` writes to, or None."""
         return next((known for known in self._resolvers if isinstance(known, ExplicitMappingResolver)), None)
 
     def resolve(
@@ -76,23 +79,23 @@ class ResolverChain:
         *,
         first: Sequence[BaseResolver] = (),
     ) -> Any | None:
-        """The handler, wrapped when the definition names a method; None when nobody knows the callable.
+        """Return the handler, wrapped if the definition names a method; None if no resolver knows the callable.
 
-        The resolvers `first` are asked before those of the chain. A `resolver` hint is asked before all; when it is
-        unknown or finds nothing, the others decide and a warning says so. Raises `MethodNotFound`, and
-        `HandlerLoadError` for code that is there and broken.
+        The resolvers `first` are called before those of the chain. The resolver that the definition names is called
+        before all; if it is unknown or finds nothing, a warning is logged and the others decide. Raises
+        `MethodNotFound`, and `HandlerLoadError` for code that exists but fails to load.
         """
         found = self.find(definition, config, [*first, *self._resolvers])
         return None if found is None else self.made(found, definition)
 
     def made(self, found: Any, definition: HandlerDefinition) -> Any:
-        """The handler of what a resolver has found, wrapped when the definition names a method."""
+        """Return the handler for a resolver's result, wrapped if the definition names a method."""
         return self.wrap_for_method_dispatch(to_handler(found, definition.callable), definition)
 
     def find(
         self, definition: HandlerDefinition, config: dict[str, Any] | None, resolvers: Sequence[BaseResolver]
     ) -> Any | None:
-        """What the first of the resolvers that knows the callable has for it: a class, a function or an object."""
+        """Return the result of the first resolver that knows the callable (a class, function or object), or None."""
         if definition.resolver:
             hinted = [known for known in resolvers if known.name == definition.resolver]
             found = _ask(hinted, definition, config)
@@ -103,15 +106,15 @@ class ResolverChain:
         return _ask((known for known in resolvers if wants(known, definition, config)), definition, config)
 
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
-        """True when some resolver wants to try."""
+        """Return True if a resolver can try the definition."""
         return any(wants(resolver, definition, config) for resolver in self._resolvers)
 
     def registered_callables(self) -> list[str]:
-        """Every callable that is known by name, sorted."""
+        """Return every callable that is known by name, sorted."""
         return sorted({name for resolver in self._resolvers for name in resolver.registered_callables()})
 
     def register(self, key: str | BaseResolver, handler: Any = None) -> ResolverChain:
-        """Register a class, a decorated function or an object under a name; or a resolver, as `add_resolver`."""
+        """Register a class, a decorated function or an object under a name; or a resolver, see `add_resolver`."""
         if isinstance(key, BaseResolver):
             return self.add_resolver(key)
         explicit = self.explicit_resolver
@@ -123,7 +126,7 @@ class ResolverChain:
         return self
 
     def chain_info(self) -> list[dict[str, Any]]:
-        """Name, priority and number of known callables of each resolver."""
+        """Return name, priority and number of known callables of each resolver."""
         return [
             {"name": known.name, "priority": priority_of(known), "callables": len(known.registered_callables())}
             for known in self._resolvers
@@ -131,15 +134,15 @@ class ResolverChain:
 
     @property
     def resolver_names(self) -> list[str]:
-        """The names, first asked first."""
+        """Names of the resolvers in the order in which they are called."""
         return [known.name for known in self._resolvers]
 
     def list_resolvers(self) -> list[tuple[str, int]]:
-        """Name and priority of each."""
+        """Return name and priority of each resolver."""
         return [(known.name, priority_of(known)) for known in self._resolvers]
 
     def wrap_for_method_dispatch(self, handler: Any, definition: HandlerDefinition) -> Any:
-        """The handler, or a wrapper when the definition names another method than `call`."""
+        """Return the handler, wrapped if the definition names a method other than `call`."""
         if not definition.uses_method_dispatch():
             return handler
         return MethodDispatchWrapper(handler, definition.effective_method())

@@ -1,4 +1,4 @@
-"""Classes of which a program shares one object."""
+"""Base of classes with one instance that a program shares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 
 class SharedInstance:
-    """A program may make several; `instance()` is the one that it shares, made when it is first asked for."""
+    """Class of which a program may create several instances; `instance()` creates and returns the shared one."""
 
     _instance: ClassVar[Any] = None
     _lock: ClassVar[threading.Lock]
@@ -19,7 +19,7 @@ class SharedInstance:
 
     @classmethod
     def instance(cls) -> Self:
-        """The one that a program shares."""
+        """Return the shared instance."""
         return cls._shared(cls)
 
     @classmethod
@@ -32,7 +32,7 @@ class SharedInstance:
 
     @classmethod
     def _forget_shared(cls) -> Self | None:
-        """The next `instance()` makes a new one; the former one, if there was one."""
+        """Discard the shared instance and return it, or None; the next `instance()` creates a new one."""
         with cls._lock:
             found: Self | None = cls._instance
             cls._instance = None

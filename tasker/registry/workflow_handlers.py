@@ -1,4 +1,4 @@
-"""Handlers found beside workflows: each belongs to the templates of its folder, and to no other."""
+"""Handlers beside workflows: each belongs to the templates of its folder only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HANDLERS_FILE = "handlers.py"
 
 
 class FolderHandlers:
-    """The handlers in the `handlers.py` of one folder, perhaps none, by all their names."""
+    """Handlers in the `handlers.py` of one folder (possibly none), by all their names."""
 
     def __init__(self, folder: Path, handlers: Sequence[FoundHandler], stamp: tuple[int, int] | None) -> None:
         self.folder, self.stamp = folder, stamp
@@ -37,24 +37,24 @@ class FolderHandlers:
 
     @property
     def resolvers(self) -> tuple[BaseResolver, ...]:
-        """Asked before all others, for the templates of the folder."""
+        """Resolvers that are called before all others for the templates of the folder."""
         return (self._explicit, self._aliases)
 
     @property
     def names(self) -> list[str]:
-        """The names that the handlers have, without their second ones."""
+        """Names of the handlers, without aliases."""
         return self._explicit.registered_callables()
 
     def knows(self, name: str) -> bool:
-        """True when one of them has this name, or has it as a second one."""
+        """Return True if a handler has this name or alias."""
         return any(name in resolver.registered_callables() for resolver in self.resolvers)
 
 
 class WorkflowHandlers:
-    """The neighbours of each template.
+    """Folders with handlers, by template.
 
-    A template is known by its content, else by namespace, name and version, else by namespace and name: a task in
-    flight keeps its content and needs its code when the file has moved on.
+    A template is looked up by its content hash, else by namespace, name and version, else by namespace and name: a
+    running task keeps its version of the template and needs its code after the file has moved on.
     """
 
     def __init__(self) -> None:
@@ -62,10 +62,9 @@ class WorkflowHandlers:
         self._of_template: defaultdict[tuple[str, ...], set[Path]] = defaultdict(set)
 
     def add(self, folder: Path, templates: Collection[TemplateId]) -> bool:
-        """These templates lie in that folder, whose file is run unless it is known as it is; False when all was known.
+        """Assign templates to a folder, and load its file if it is new or has changed; return False if nothing changed.
 
-        Raises `HandlerLoadError`, also for a template that lies in another folder as well and has handlers in one of
-        them.
+        Raises `HandlerLoadError`, also for a template that exists in another folder too if one of the two has handlers.
         """
         folder = folder.resolve()
         known = self._folders.get(folder)
@@ -80,7 +79,7 @@ class WorkflowHandlers:
         return changed
 
     def of(self, template: TemplateId) -> tuple[FolderHandlers, ...]:
-        """The neighbours of a template; more than one when it is not known which of them are meant."""
+        """Return the folders of a template; several if it is ambiguous which of them belongs to it."""
         for key in _keys(template):
             if folders := self._of_template.get(key):
                 return tuple(self._folders[folder] for folder in sorted(folders))
@@ -88,11 +87,11 @@ class WorkflowHandlers:
 
     @property
     def names(self) -> set[str]:
-        """The names of all of them."""
+        """Names of the handlers of all folders, without aliases."""
         return {name for neighbours in self._folders.values() for name in neighbours.names}
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all folders."""
         self._folders.clear()
         self._of_template.clear()
 
@@ -107,7 +106,7 @@ class WorkflowHandlers:
 
 
 def stamp_of(folder: Path) -> tuple[int, int] | None:
-    """What tells one state of the folder's file from another; None when there is no file."""
+    """Return the modification time and size of the folder's `handlers.py`; None if there is no file."""
     file = folder / HANDLERS_FILE
     if not file.is_file():
         return None
@@ -118,7 +117,7 @@ def stamp_of(folder: Path) -> tuple[int, int] | None:
 def refuse_unclear(
     callable_name: str, step: str, template: TemplateId | None, beside: Sequence[FolderHandlers]
 ) -> None:
-    """Raise `HandlerNotFound` when several folders may be meant and one of them has the handler."""
+    """Raise `HandlerNotFound` if several folders may belong to the template and one of them has the handler."""
     if any(neighbours.knows(callable_name) for neighbours in beside):
         raise HandlerNotFound(
             f"{template} may belong to {' and '.join(str(neighbours.folder) for neighbours in beside)}: it is not "
@@ -129,5 +128,5 @@ def refuse_unclear(
 
 
 def _keys(template: TemplateId) -> tuple[tuple[str, ...], ...]:
-    """What is looked for, the closest first."""
+    """Return the lookup keys of a template, the most specific first."""
     return (template, template[:3], template[:2])

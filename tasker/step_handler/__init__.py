@@ -1,4 +1,4 @@
-"""Handlers: classes, mixins, decorated functions."""
+"""Handlers: classes, mixins and decorated functions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ __getattr__ = names_of(
 
 
 class _Package(ModuleType):
-    """`from tasker import step_handler` is this package: whoever takes it for the decorator of its name is told."""
+    """The type of this package: calling it raises an error that explains how to import the decorator `step_handler`."""
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
         raise TypeError(

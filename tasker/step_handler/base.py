@@ -1,4 +1,4 @@
-"""The class that every handler is."""
+"""Base class of all handlers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ HandlerOutcome: TypeAlias = StepHandlerResult | StepHandlerCallResult
 
 
 class StepHandler(ABC):
-    """One piece of work. Subclass it, set `handler_name`, write `call` (plain or `async def`).
+    """A unit of work. Subclass it, set `handler_name` and write `call` (plain or `async def`).
 
-    One instance serves many executions, several at once: keep nothing about one execution on `self`. A class that
-    must do so sets `reuse_instance = False` and gets a fresh instance each time.
+    One instance serves many executions, several at once: store nothing about an execution on `self`. A class that must
+    do so sets `reuse_instance = False` and gets a new instance for each execution.
     """
 
     handler_name: str = ""
@@ -24,43 +24,43 @@ class StepHandler(ABC):
 
     @abstractmethod
     def call(self, context: StepContext) -> HandlerOutcome | Awaitable[HandlerOutcome]:
-        """Do the work of one step and say how it went.
+        """Run one step and return its result.
 
         Return `self.success(...)` or `self.failure(...)`; an exception becomes a failure.
         """
 
     @property
     def name(self) -> str:
-        """`handler_name`, or the class's name."""
+        """`handler_name`, or the name of the class."""
         return self.handler_name or type(self).__name__
 
     @property
     def version(self) -> str:
-        """`handler_version`."""
+        """Version of the handler: `handler_version`."""
         return self.handler_version
 
     @property
     def capabilities(self) -> list[str]:
-        """What the handler can do beyond being called."""
+        """Names of the handler's abilities, such as `process`."""
         return ["process"]
 
     def config_schema(self) -> dict[str, Any] | None:
-        """A JSON Schema for the template's `initialization`; None accepts anything."""
+        """Return a JSON Schema for the template's `initialization`; None accepts anything."""
         return None
 
     def success(
         self, result: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """The step is done; `result` is stored and given to the steps below. None is an empty one.
+        """Return a success; `result` is stored and passed to dependent steps. None stands for an empty result.
 
-        Raises `PermanentError` (`invalid_handler_result`) for a result that is no mapping.
+        Raises `PermanentError` (`invalid_handler_result`) if the result is not a mapping.
         """
         return StepHandlerResult.success({} if result is None else result, metadata)
 
     def success_result(
         self, results: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """The same as `success`."""
+        """Return a success; see `success`."""
         return self.success(results, metadata)
 
     def failure(
@@ -71,7 +71,7 @@ class StepHandler(ABC):
         metadata: dict[str, Any] | None = None,
         error_code: str | None = None,
     ) -> StepHandlerResult:
-        """The attempt failed; `retryable=False` ends the step at once."""
+        """Return a failure; `retryable=False` ends the step without another attempt."""
         return StepHandlerResult.failure(message, error_type, retryable, metadata, error_code)
 
 

@@ -1,4 +1,4 @@
-"""How a decorated function gets its arguments: by name, from results above, the task's context, or the runtime."""
+"""Arguments of a decorated function, bound by name from results of dependencies, the task's context, or the runtime."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 Reader = Callable[[StepContext], Any]
 
 ABSENT: Any = object()
-"""A reader's answer when the parameter's own default should apply."""
+"""Return value of a reader if the parameter's own default applies."""
 
 CONTEXT_NAMES = ("context", "_context")
 
 
 def bind(function: Callable[..., Any], given: Mapping[str, Reader]) -> Callable[[StepContext], dict[str, Any]]:
-    """A function from a context to the keyword arguments of `function`.
+    """Return a function that maps a context to the keyword arguments of `function`.
 
-    `given` are the readers of the kind of handler (`batch_context`, `api`). Raises `DeclarationMismatch` for
-    a parameter that nothing fills or that takes no value by name, and for a dependency or input without a parameter.
+    `given` holds the readers of the kind of handler (`batch_context`, `api`). Raises `DeclarationMismatch` for a
+    parameter without a source, for a positional-only or `*args` parameter, and for a dependency or input without a
+    parameter.
     """
     parameters = inspect.signature(function).parameters
     sources = {**declared_readers(function), **given, **dict.fromkeys(CONTEXT_NAMES, _the_context)}
@@ -43,7 +44,7 @@ def bind(function: Callable[..., Any], given: Mapping[str, Reader]) -> Callable[
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One parameter and where its value comes from."""
+    """A parameter and the reader of its value."""
 
     name: str
     read: Reader
@@ -51,7 +52,6 @@ class Argument:
 
     @classmethod
     def of(cls, parameter: inspect.Parameter, read: Reader) -> Argument:
-        """The argument for a parameter."""
         return cls(parameter.name, read, parameter.default is not parameter.empty)
 
 
@@ -67,7 +67,7 @@ def _arguments(wanted: list[Argument], context: StepContext) -> dict[str, Any]:
 
 
 def declared_readers(function: Callable[..., Any]) -> dict[str, Reader]:
-    """The readers that `@depends_on` and `@inputs` declared on the function."""
+    """Return the readers that `@depends_on` and `@inputs` declared on the function."""
     dependencies = {
         name: dependency_reader(name, step, model) for name, (step, model) in declared_dependencies(function).items()
     }
@@ -77,7 +77,10 @@ def declared_readers(function: Callable[..., Any]) -> dict[str, Reader]:
 
 
 def dependency_reader(parameter: str, step: str, model: type | None) -> Reader:
-    """Reads a step's result, validated to `model` if there is one; absent when the step has no result."""
+    """Return a reader of a step's result, validated to `model` if given.
+
+    The reader returns `ABSENT` if the step has no result.
+    """
     adapter = None if model is None else adapter_of(model)
 
     def read(context: StepContext) -> Any:
@@ -90,23 +93,23 @@ def dependency_reader(parameter: str, step: str, model: type | None) -> Reader:
 
 
 def input_reader(key: str) -> Reader:
-    """Reads a field of the task's context; absent when it is not there."""
+    """Return a reader of a field of the task's context; it returns `ABSENT` if the field is missing."""
     return lambda context: context.read_singly("input_data").get(key, ABSENT)
 
 
 def model_reader(model: type) -> Reader:
-    """Reads the whole context of the task, validated to `model`."""
+    """Return a reader of the task's whole context, validated to `model`."""
     adapter = adapter_of(model)
     return lambda context: validated(adapter, context.input_data, "task's context (for 'inputs')")
 
 
 def declare(function: Callable[..., Any], key: str, value: Any) -> None:
-    """Note a declaration on the function; the decorators may stand in any order."""
+    """Store a declaration on the function; the decorators may be applied in any order."""
     function.__dict__.setdefault("_tasker_arguments", {})[key] = value
 
 
 def reads_arguments(value: Any) -> bool:
-    """True for a function with `@depends_on` or `@inputs`."""
+    """Return True for a function with `@depends_on` or `@inputs`."""
     return "_tasker_arguments" in getattr(value, "__dict__", ())
 
 
@@ -115,13 +118,15 @@ def _declared(function: Callable[..., Any], key: str, default: Any) -> Any:
 
 
 def declared_dependencies(function: Callable[..., Any]) -> dict[str, tuple[str, type | None]]:
-    """What `@depends_on` says: parameter -> the step whose result fills it, and its model."""
+    """Return the declarations of `@depends_on`: parameter -> the step whose result fills it, and the model of the
+    result.
+    """
     found: dict[str, tuple[str, type | None]] = _declared(function, "depends_on", {})
     return found
 
 
 def declared_inputs(function: Callable[..., Any]) -> tuple[tuple[str, ...], type | None]:
-    """What `@inputs` says: names of inputs, or a model."""
+    """Return the declarations of `@inputs`: the names of inputs, or a model."""
     return _declared(function, "input_keys", ()), _declared(function, "input_model", None)
 
 
@@ -130,14 +135,16 @@ def _the_context(context: StepContext) -> StepContext:
 
 
 def adapter_of(model: type) -> TypeAdapter[Any]:
-    """What validates values of this type."""
-    from pydantic import TypeAdapter  # for models alone
+    """Return the pydantic validator of a type."""
+    from pydantic import TypeAdapter  # needed for models only
 
     return TypeAdapter(model)
 
 
 def validated(adapter: TypeAdapter[Any], value: Any, what: str) -> Any:
-    """The value as the adapter's type. Raises `ValidationError` (permanent) that names `what` and the fields."""
+    """Return the value converted by the adapter. Raises `ValidationError` (permanent) with `what` and the invalid
+    fields.
+    """
     try:
         return adapter.validate_python(value)
     except PydanticError as error:
@@ -165,7 +172,7 @@ def _check_parameters(
 
 
 def _check_by_name(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
-    """Raise `DeclarationMismatch` for a parameter that is filled and takes no value by its name."""
+    """Raise `DeclarationMismatch` for a parameter that has a source but cannot be passed by keyword."""
     if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
         raise DeclarationMismatch(
             f"{where(function)}: the parameter {parameter.name!r} is {parameter.kind.description}",
@@ -189,8 +196,8 @@ def _check_declared(
 def _misspelt(
     function: Callable[..., Any], free: Iterable[str], parameters: Mapping[str, inspect.Parameter]
 ) -> str | None:
-    """A hint where one of the `free` parameters looks like a name that is declared and is no parameter."""
-    from difflib import get_close_matches  # for mistakes alone
+    """Return a hint if a `free` parameter resembles a declared name that is not a parameter."""
+    from difflib import get_close_matches  # needed only for errors
 
     said = dict.fromkeys(declared_inputs(function)[0], "@inputs")
     said |= dict.fromkeys(declared_dependencies(function), "@depends_on")
@@ -201,7 +208,7 @@ def _misspelt(
 
 
 def where(function: Callable[..., Any]) -> str:
-    """The function's name and `(file:line)`, for messages."""
+    """Return the function's name and `(file:line)`, for messages."""
     code = getattr(function, "__code__", None)
     place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
     return f"{getattr(function, '__qualname__', repr(function))}{place}"

@@ -1,4 +1,4 @@
-"""What decision and analyzer functions return."""
+"""Return values of decision and analyzer functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasker.types import DecisionPointOutcome
 
 @dataclass
 class Decision:
-    """The answer of a decision function. Routing context is read by the steps below."""
+    """Return value of a decision function. Dependent steps can read its routing context."""
 
     outcome: DecisionPointOutcome
 
@@ -22,13 +22,13 @@ class Decision:
 
     @staticmethod
     def skip(reason: str, **routing_context: Any) -> Decision:
-        """Create nothing and say why."""
+        """Create no steps, for the given reason."""
         return Decision(DecisionPointOutcome.no_branches(reason, routing_context))
 
 
 @dataclass
 class BatchConfig:
-    """The answer of an analyzer function: 0 items mean no batches. Workers read `metadata` from its result."""
+    """Return value of an analyzer function; 0 items mean no batches. Batch workers read `metadata` from its result."""
 
     total_items: int
     batch_size: int

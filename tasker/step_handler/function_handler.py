@@ -1,4 +1,4 @@
-"""The handler classes behind decorated functions."""
+"""Handler classes behind decorated functions."""
 
 from __future__ import annotations
 
@@ -18,22 +18,26 @@ from tasker.types.printable import described, printable
 
 
 class FunctionHandler(StepHandler):
-    """Calls a function with its arguments by name and turns what it returns into a result."""
+    """Calls a function with keyword arguments and converts its return value into a result."""
 
     function: ClassVar[Callable[..., Any]]
     handler_role: ClassVar[HandlerRole | None] = HandlerRole.STEP
-    """None for one that fits every step."""
+    """Role of the handler; None for one that fits every step."""
 
     def __init__(self) -> None:
         super().__init__()
         self.arguments = bind(self.function, self.readers())
 
     def readers(self) -> Mapping[str, Reader]:
-        """Parameters that this kind of handler fills."""
+        """Return the readers of the parameters that this kind of handler fills."""
         return {}
 
     def convert(self, value: Any) -> StepHandlerResult:
-        """A result passes, a dict is one, a model is dumped, None is empty, the rest is `{"result": value}`."""
+        """Convert a return value to a result.
+
+        A result is returned as it is, a dict becomes the result's data, a model is dumped, None is empty, and any other
+        value becomes `{"result": value}`.
+        """
         if isinstance(value, (StepHandlerResult, StepHandlerCallResult)):
             return to_result(value)
         plain = _dumped(value) if isinstance(value, BaseModel) else value
@@ -42,11 +46,11 @@ class FunctionHandler(StepHandler):
         return StepHandlerResult.success(plain if isinstance(plain, dict) else {"result": plain})
 
     def shortcut(self, context: StepContext) -> StepHandlerResult | None:
-        """A result that makes calling the function unnecessary."""
+        """Return a result that makes calling the function unnecessary, or None."""
         return None
 
     def call(self, context: StepContext) -> Any:
-        """Run the function; every exception becomes a failure."""
+        """Run the function; an exception becomes a failure."""
         try:
             return self.shortcut(context) or self.convert(self.function(**self.arguments(context)))
         except Exception as error:
@@ -54,7 +58,7 @@ class FunctionHandler(StepHandler):
 
 
 def _dumped(model: BaseModel) -> Any:
-    """The model as JSON has it: a dict, or the value of a `RootModel`."""
+    """Return the model in JSON form: a dict, or the value of a `RootModel`."""
     try:
         return model.model_dump(mode="json")
     except ValueError as error:
@@ -64,10 +68,10 @@ def _dumped(model: BaseModel) -> Any:
 
 
 class AsyncCall(FunctionHandler):
-    """The same for an `async def` function."""
+    """Handler of an `async def` function."""
 
     async def call(self, context: StepContext) -> StepHandlerResult:
-        """Run the function on the loop; every exception becomes a failure."""
+        """Run the function on the event loop; an exception becomes a failure."""
         try:
             return self.shortcut(context) or self.convert(await self.function(**self.arguments(context)))
         except Exception as error:
@@ -77,13 +81,13 @@ class AsyncCall(FunctionHandler):
 def handler_class(
     base: type[FunctionHandler], function: Callable[..., Any], name: str, version: str, **attributes: Any
 ) -> type[FunctionHandler]:
-    """A handler class for the function, named and placed like it."""
+    """Return a handler class for the function, with the function's name and module."""
     bases = (AsyncCall, base) if inspect.iscoroutinefunction(function) else (base,)
     return class_for(function, bases, handler_name=name, handler_version=version, **attributes)
 
 
 def class_for(function: Callable[..., Any], bases: tuple[type, ...], **attributes: Any) -> type[Any]:
-    """A class with those bases and attributes that has the function, and its name, place and text."""
+    """Return a class with these bases and attributes that has the function's name, module and docstring."""
     body = {
         "__module__": function.__module__,
         "__qualname__": function.__qualname__,

@@ -1,6 +1,6 @@
-"""The handler classes behind decorated functions that decide, cut work, do it or call an API.
+"""Handler classes behind functions that make decisions, split work into batches, process a batch, or call an API.
 
-Who decorates one imports them: a worker whose functions are plain steps needs no models of decisions and batches.
+Their decorators import this module: a worker with plain step functions only needs no models of decisions and batches.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ from tasker.types.printable import described
 
 
 class DecisionFunction(FunctionHandler):
-    """A function that returns a `Decision`."""
+    """Handler of a function that returns a `Decision`."""
 
     handler_role = HandlerRole.DECISION
 
     def convert(self, value: Any) -> StepHandlerResult:
-        """The decision as a result."""
         if isinstance(value, StepHandlerResult):
             return value
         outcome = value.outcome if isinstance(value, Decision) else value
@@ -47,13 +46,12 @@ class DecisionFunction(FunctionHandler):
 
 
 class BatchAnalyzerFunction(FunctionHandler):
-    """A function that returns a `BatchConfig`."""
+    """Handler of a function that returns a `BatchConfig`."""
 
     handler_role = HandlerRole.ANALYZER
     worker_template: ClassVar[str]
 
     def convert(self, value: Any) -> StepHandlerResult:
-        """The cursors as a result."""
         if isinstance(value, StepHandlerResult):
             return value
         if isinstance(value, BatchConfig):
@@ -65,16 +63,15 @@ class BatchAnalyzerFunction(FunctionHandler):
 
 
 class BatchWorkerFunction(FunctionHandler):
-    """A function that does one batch; the placeholder of an empty analysis never reaches it."""
+    """Handler of a function that processes one batch; the placeholder batch of an empty analysis never reaches it."""
 
     handler_role = HandlerRole.WORKER
 
     def readers(self) -> Mapping[str, Reader]:
-        """Fills `batch_context`."""
         return {"batch_context": BatchWorkerContext.from_step_context}
 
     def shortcut(self, context: StepContext) -> StepHandlerResult | None:
-        """The result of the placeholder."""
+        """Return the result of the placeholder batch, or None for a real batch."""
         batch = BatchWorkerContext.from_step_context(context)
         if batch is None:
             raise PermanentError(
@@ -83,12 +80,12 @@ class BatchWorkerFunction(FunctionHandler):
         return no_op_result(batch.batch_id) if batch.is_no_op else None
 
     def convert(self, value: Any) -> StepHandlerResult:
-        """A `BatchWorkerOutcome`, or anything that a step's function may return."""
+        """Convert a `BatchWorkerOutcome`, or any return value that a step function may have."""
         return worker_result(value, None, None) if isinstance(value, BatchWorkerOutcome) else super().convert(value)
 
 
 class BatchAggregatorFunction(FunctionHandler):
-    """A function that puts the results of batch workers together."""
+    """Handler of a function that aggregates the results of batch workers."""
 
     handler_role = HandlerRole.AGGREGATOR
     analyzer: ClassVar[str]
@@ -96,7 +93,7 @@ class BatchAggregatorFunction(FunctionHandler):
     model: ClassVar[type | None]
 
     def readers(self) -> Mapping[str, Reader]:
-        """Fills `batches`, each result as the type that was asked for."""
+        """Return the reader of `batches`, which validates each result to the declared model."""
         adapter = None if self.model is None else adapter_of(self.model)
 
         def made(name: str, result: dict[str, Any]) -> Any:
@@ -110,10 +107,10 @@ class BatchAggregatorFunction(FunctionHandler):
 
 
 class ApiFunction(APIMixin, FunctionHandler):
-    """A function that calls an HTTP API through its parameter `api`."""
+    """Handler of a function that calls an HTTP API through its parameter `api`."""
 
     def readers(self) -> Mapping[str, Reader]:
-        """Fills `api` with this handler, which has the verbs."""
+        """Return the reader of `api`: this handler, which has the HTTP methods."""
         return {"api": lambda context: self}
 
 

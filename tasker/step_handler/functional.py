@@ -48,7 +48,7 @@ _ELSEWHERE = {
     "Batches": "tasker.batch_processing.aggregation",
     "Decision": "tasker.step_handler.decisions",
 }
-"""What is imported when somebody asks for it: plain steps have no use for it."""
+"""Names that are imported at their first use, because plain steps do not need them."""
 
 _OF_A_FUNCTION = ("__dict__", "__module__", "__name__", "__qualname__")
 
@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
 
 @runtime_checkable
 class FunctionalHandler(Protocol):
-    """A decorated function: still callable, and carrying its handler class."""
+    """A decorated function: still callable, with its handler class attached."""
 
     _handler_class: type[StepHandler]
 
@@ -78,15 +78,15 @@ class FunctionalHandler(Protocol):
 
 
 class HandlerDecorator(Protocol):
-    """A decorator that leaves the function as it is."""
+    """Decorator that returns the function unchanged."""
 
     def __call__(self, function: F, /) -> F:
-        """Note the handler class on the function."""
+        """Attach the handler class to the function."""
         ...
 
 
 def _written(example: str) -> Callable[[F], F]:
-    """A decorator whose arguments do not fit is a `UsageError` that says how it is written."""
+    """Return a decorator that raises `UsageError` with an example if the wrapped decorator gets invalid arguments."""
 
     def wrap(decorator: F) -> F:
         signature = inspect.signature(decorator)
@@ -106,17 +106,17 @@ def _written(example: str) -> Callable[[F], F]:
 
 @_written('@step_handler("my_handler")')
 def step_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
-    """The function is the handler `name`. What it returns and raises becomes the step's result.
+    """Register the function as the handler `name`; its return value or exception becomes the step's result.
 
-    A dict is the result, a pydantic model is dumped, None is an empty result, any other value is `{"result": value}`.
-    `PermanentError` ends the step, `RetryableError` and every other exception ask for another attempt.
+    A dict is the result, a pydantic model is dumped, None is an empty result, any other value becomes `{"result":
+    value}`. `PermanentError` ends the step; `RetryableError` and every other exception request another attempt.
     """
     return _decorator("step_handler", FunctionHandler, name, version)
 
 
 @_written('@decision_handler("my_handler")')
 def decision_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
-    """The function decides: it returns `Decision.route([...])` or `Decision.skip(reason)`."""
+    """Register a function that makes a decision: it returns `Decision.route([...])` or `Decision.skip(reason)`."""
     from tasker.step_handler.function_kinds import DecisionFunction
 
     return _decorator("decision_handler", DecisionFunction, name, version)
@@ -124,7 +124,10 @@ def decision_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
 
 @_written('@batch_analyzer("my_handler", worker_template="a_batch_worker_step")')
 def batch_analyzer(name: str, worker_template: str, version: str = "1.0.0") -> HandlerDecorator:
-    """The function cuts work: it returns a `BatchConfig`; `worker_template` names the template's batch_worker step."""
+    """Register a function that splits work into batches.
+
+    It returns a `BatchConfig`; `worker_template` is the name of the template's batch_worker step.
+    """
     from tasker.step_handler.function_kinds import BatchAnalyzerFunction
 
     return _decorator("batch_analyzer", BatchAnalyzerFunction, name, version, worker_template=worker_template)
@@ -132,7 +135,10 @@ def batch_analyzer(name: str, worker_template: str, version: str = "1.0.0") -> H
 
 @_written('@batch_worker("my_handler")')
 def batch_worker(name: str, version: str = "1.0.0") -> HandlerDecorator:
-    """The function does one batch, given as `batch_context` (start, end, checkpoint, `checkpoint_yield`)."""
+    """Register a function that processes one batch.
+
+    It gets the batch as `batch_context` (start, end, checkpoint, `checkpoint_yield`).
+    """
     from tasker.step_handler.function_kinds import BatchWorkerFunction
 
     return _decorator("batch_worker", BatchWorkerFunction, name, version)
@@ -142,11 +148,11 @@ def batch_worker(name: str, version: str = "1.0.0") -> HandlerDecorator:
 def batch_aggregator(
     name: str, analyzer: str, worker_template: str | tuple[str, type], version: str = "1.0.0"
 ) -> HandlerDecorator:
-    """The function puts batches together, given as `batches`: a `Batches` with every worker's result.
+    """Register a function that aggregates batches, given as `batches`: a `Batches` with every worker's result.
 
     `analyzer` names the template's batchable step, `worker_template` its batch_worker. With a model,
-    `worker_template=("process_rows", Part)`, each result is validated and `batches` is a `Batches[Part]`; a misfit is a
-    permanent failure.
+    `worker_template=("process_rows", Part)`, each result is validated and `batches` is a `Batches[Part]`; an invalid
+    result is a permanent failure.
     """
     from tasker.step_handler.function_kinds import BatchAggregatorFunction
 
@@ -163,9 +169,9 @@ def api_handler(
     timeout: float = 30.0,
     default_headers: dict[str, str] | None = None,
 ) -> HandlerDecorator:
-    """The function calls an API through its parameter `api` (`api.get(...)`, `await api.aget(...)`).
+    """Register a function that calls an API through its parameter `api` (`api.get(...)`, `await api.aget(...)`).
 
-    `timeout` is seconds.
+    `timeout` is in seconds.
     """
     from tasker.step_handler.function_kinds import ApiFunction
 
@@ -182,10 +188,10 @@ def api_handler(
 
 @_written('@depends_on(parameter="a_step_above")')
 def depends_on(**deps: str | tuple[str, type]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Fill parameters with the results of steps above: `cart="validate_cart"`, or `cart=("validate_cart", Cart)`.
+    """Fill parameters with the results of dependencies: `cart="validate_cart"`, or `cart=("validate_cart", Cart)`.
 
-    With a model the result is validated; a misfit is a permanent failure. A step without a result gives the
-    parameter's default, or None.
+    With a model the result is validated; an invalid result is a permanent failure. If a step has no result, the
+    parameter gets its default, or None.
     """
     return _declaration("depends_on", "depends_on", {name: _dependency(name, dep) for name, dep in deps.items()})
 
@@ -194,8 +200,8 @@ def depends_on(**deps: str | tuple[str, type]) -> Callable[[Callable[..., Any]],
 def inputs(*keys_or_model: str | type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Fill parameters with fields of the task's context: `inputs("card", "amount")`.
 
-    `inputs(Model)` fills one parameter `inputs` with the whole context, validated; a misfit is a permanent failure. A
-    missing field gives the parameter's default, or None.
+    `inputs(Model)` fills one parameter `inputs` with the whole context, validated; an invalid context is a permanent
+    failure. If a field is missing, the parameter gets its default, or None.
     """
     if any(inspect.isfunction(item) for item in keys_or_model):
         raise UsageError("@inputs needs the names of inputs, or a model", hint='write @inputs("card", "amount")')
@@ -231,7 +237,7 @@ def _decorator(
 
 
 def _check_name(decorator: str, name: Any) -> None:
-    """Raise `UsageError` for a decorator without parentheses, which gets the function in place of the name."""
+    """Raise `UsageError` for a decorator without parentheses, which gets the function instead of the name."""
     if isinstance(name, str) and name.strip():
         return
     meant = getattr(name, "__name__", "my_handler")
@@ -239,7 +245,7 @@ def _check_name(decorator: str, name: Any) -> None:
 
 
 def _check_function(decorator: str, name: str, value: Any) -> None:
-    """Raise `UsageError` for what has no place for a declaration, or no name and place in a module of its own."""
+    """Raise `UsageError` for a value that cannot carry a declaration or lacks a name and a module of its own."""
     if inspect.isclass(value):
         raise _on_a_class(decorator, name, value)
     if not callable(value) or not all(hasattr(value, each) for each in _OF_A_FUNCTION):

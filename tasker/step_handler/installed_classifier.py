@@ -1,4 +1,4 @@
-"""The rules by which exceptions of handlers are retried: those of an installed package, else the default ones."""
+"""Classifier that decides which exceptions of handlers are retried: that of an installed package, else the default."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ GROUP = "tasker.error_classifiers"
 
 
 def installed_classifier() -> ErrorClassifier:
-    """Return the classifier that an installed package offers, else the one with the default rules.
+    """Return the classifier of an installed package, else the one with the default rules.
 
-    Raises `ConfigurationError` for two of them, and for one that does not import or is no `ErrorClassifier`.
+    Raises `ConfigurationError` if there are two, or if one fails to import or is not an `ErrorClassifier`.
     """
     points = offered(GROUP)
     return _loaded(points) if points else get_classifier()

@@ -1,4 +1,4 @@
-"""What a handler did, normalised: its return value as a result, its exception as a failure."""
+"""Normalized outcome of a handler: its return value as a result, its exception as a failure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from tasker.types.invalid_result import INVALID_RESULT
 from tasker.types.printable import described, printable
 
 TRACEBACK_LIMIT = 4000
-"""Characters of a traceback that are kept: its end, which names the place."""
+"""Number of characters stored of a traceback; its end is kept, which names the failing line."""
 
 
 def to_result(value: Any, handler: str = "the handler") -> StepHandlerResult:
-    """What `call` returned, as a result. `handler` names it in messages.
+    """Convert the return value of `call` to a result. `handler` is its name in messages.
 
-    A `StepHandlerResult` passes, a `StepHandlerCallResult` is converted. Anything else is a permanent failure that
-    says what was returned and what was expected: another attempt would return the same.
+    A `StepHandlerResult` is returned as it is, a `StepHandlerCallResult` is converted. Any other value becomes a
+    permanent failure that states what was returned and what was expected, because another attempt would return the
+    same.
     """
     if isinstance(value, StepHandlerResult):
         return value
@@ -59,7 +60,7 @@ def _advice(value: Any) -> str:
 
 
 def failure_from_result(result: StepHandlerResult, handler: str | None = None) -> Failure:
-    """A failed result in the engine's form; `metadata["retry_after"]` (seconds) becomes the delay."""
+    """Convert a failed result to the engine's form; `metadata["retry_after"]` (seconds) becomes the delay."""
     return Failure(
         message=result.error_message or "the handler failed without a message",
         error_type=result.error_type or "handler_error",
@@ -74,11 +75,11 @@ def failure_from_result(result: StepHandlerResult, handler: str | None = None) -
 def failure_from_exception(
     exc: BaseException, classifier: ErrorClassifier | None = None, handler: str | None = None
 ) -> Failure:
-    """A raised exception in the engine's form.
+    """Convert an exception to a failure in the engine's form.
 
-    A `TaskerError` says itself whether it is retryable, and keeps its code, delay, metadata and context; for any
-    other exception `classifier` decides, by default the installed one. Class and traceback (its end) go into the
-    metadata.
+    A `TaskerError` determines itself whether it is retryable, and keeps its code, delay, metadata and context; for any
+    other exception `classifier` decides, by default the installed one. The exception's class and the end of its
+    traceback are added to the metadata.
     """
     rules = classifier or installed_classifier()
     return Failure(
@@ -93,7 +94,7 @@ def failure_from_exception(
 
 
 def result_from_exception(exc: BaseException, classifier: ErrorClassifier | None = None) -> StepHandlerResult:
-    """A raised exception as a failed result, as the functional handlers return it."""
+    """Convert an exception to a failed result, as function handlers return it."""
     failure = failure_from_exception(exc, classifier)
     metadata = dict(failure.metadata)
     if failure.retry_after is not None:
@@ -104,7 +105,7 @@ def result_from_exception(exc: BaseException, classifier: ErrorClassifier | None
 
 
 def exception_metadata(exc: BaseException) -> dict[str, Any]:
-    """What a failure keeps of an exception: its own metadata and context, its class, its traceback (trimmed)."""
+    """Return the metadata stored for an exception: its own metadata and context, its class, its shortened traceback."""
     own = {**mapping_of(_own(exc, "context")), **mapping_of(_own(exc, "metadata"))}
     if hint := text_of(_own(exc, "hint")):
         own["hint"] = hint
@@ -113,7 +114,7 @@ def exception_metadata(exc: BaseException) -> dict[str, Any]:
 
 
 def _own(exc: BaseException, field: str) -> Any:
-    """What a Tasker error says in this field. A subclass that forgot `super().__init__(...)` has none."""
+    """Return a field of a Tasker error; None if a subclass did not call `super().__init__(...)`."""
     return getattr(exc, field, None) if isinstance(exc, TaskerError) else None
 
 
@@ -122,5 +123,5 @@ def _seconds(value: Any) -> float | None:
         return None
     try:
         return float(value) if math.isfinite(value) and value >= 0 else None
-    except OverflowError:  # a whole number that no float can hold
+    except OverflowError:  # an integer too large for a float
         return None

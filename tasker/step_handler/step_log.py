@@ -1,4 +1,4 @@
-"""The log of one step, as handlers write to it (`context.log`)."""
+"""Log of one step, as handlers write to it (`context.log`)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 from tasker.contracts.reporting import LogLine, reporter
 
 KEPT = "tasker_kept"
-"""The attribute of records that are with their step already."""
+"""Attribute of log records that are already stored with their step."""
 _logger = logging.getLogger("tasker.handlers")
 
 
 class StepLog:
-    """Writes lines that are kept with the step, and go to the process's log as well. Fields must be JSON."""
+    """Writes lines that are stored with the step and also go to the process's log. Fields must be JSON values."""
 
     def debug(self, message: str, /, **fields: Any) -> None:
-        """What helps to find a mistake."""
+        """Log details for debugging."""
         self._write(logging.DEBUG, message, fields)
 
     def info(self, message: str, /, **fields: Any) -> None:
-        """What happened."""
+        """Log a normal event."""
         self._write(logging.INFO, message, fields)
 
     def warning(self, message: str, /, **fields: Any) -> None:
-        """Something odd that did not stop the work."""
+        """Log an anomaly that did not stop the work."""
         self._write(logging.WARNING, message, fields)
 
     def error(self, message: str, /, **fields: Any) -> None:
-        """A failure that somebody should look at."""
+        """Log a failure that needs attention."""
         self._write(logging.ERROR, message, fields)
 
     def _write(self, level: int, message: str, fields: Mapping[str, Any]) -> None:

@@ -1,9 +1,8 @@
-"""Contexts for tests of handlers, and test suites that a backend proves itself with: those need pytest and
-pytest-asyncio."""
+"""Contexts for tests of handlers, and conformance tests for backends, which need pytest and pytest-asyncio."""
 
 try:
     import pytest
-except ModuleNotFoundError:  # `tasker.testing.contexts` needs none
+except ModuleNotFoundError:  # `tasker.testing.contexts` works without pytest
     pass
 else:
-    pytest.register_assert_rewrite("tasker.testing.messaging")  # a failure shows the values, as in files of tests
+    pytest.register_assert_rewrite("tasker.testing.messaging")  # failed assertions show their values, as in test files

@@ -1,4 +1,4 @@
-"""Contexts for tests of handlers, made the way a worker makes them, and what handlers publish in them."""
+"""Contexts for tests of handlers, built as a worker builds them, and recordings of the events that handlers publish."""
 
 from __future__ import annotations
 
@@ -27,11 +27,16 @@ def step_context(
     attempt: int = 1,
     name: str = "step",
 ) -> StepContext:
-    """What a handler is called with.
+    """Return the context for a handler call.
 
-    `values` is the task's input, `results` are those of the steps above by name, `config` is the handler's
-    `initialization`; `batch` makes it a batch worker's, with that start and end (the end is out); `checkpoint` is what
-    an earlier run stored (`cursor`, `items_processed`, `accumulated_results`); `attempt` counts from 1.
+    Args:
+        values: Input of the task.
+        results: Results of dependencies, by step name.
+        config: `initialization` of the handler.
+        batch: Start and end (exclusive) of a batch; makes the step a batch worker.
+        checkpoint: Checkpoint of an earlier run (`cursor`, `items_processed`, `accumulated_results`).
+        attempt: Number of the attempt, from 1.
+        name: Name of the step.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
     step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True)
@@ -60,7 +65,10 @@ def step_context(
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """What a handler has published itself; `withheld` says why it would not be published, and has no payload then."""
+    """Event that a handler published itself.
+
+    `withheld` is the reason why it would not be published; then it has no payload.
+    """
 
     name: str
     payload: Mapping[str, Any] | None

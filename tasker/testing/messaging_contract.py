@@ -31,8 +31,8 @@ from tasker.testing.messaging.sending import Sending
 
 
 class MessagingContract(QueueContract, Sending, Receipts, Rivals, Push, Restarts):
-    """What every backend does alike. A capability that is claimed is tested, one that is not is skipped.
+    """Behaviour common to all backends. Claimed capabilities are tested; tests of others are skipped.
 
-    The subclass brings a fixture `backend`, an open backend without queues, and `advance`; with `another` and `restart`
-    it also proves what two processes and a killed server do. Without them that is skipped with a warning.
+    The subclass provides a fixture `backend`, an open backend without queues, and `advance`; with `another` and
+    `restart` it also tests two processes and a killed server. Without them those tests are skipped with a warning.
     """

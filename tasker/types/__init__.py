@@ -1,4 +1,4 @@
-"""The types of a handler's world. Every name is importable from here."""
+"""Types that handlers use. Every name can be imported from here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sum over batch workers."""
+"""Totals over the results of batch workers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasker.types.model import Model
 
 
 class BatchAggregationResult(Model):
-    """Totals over all batches; `success_rate` is 0.0 to 1.0, `errors` is capped and `error_count` is not."""
+    """Totals over all batches; `success_rate` is 0.0 to 1.0; `errors` is capped, `error_count` is not."""
 
     total_processed: int
     total_succeeded: int
@@ -26,10 +26,10 @@ class BatchAggregationResult(Model):
 def aggregate_batch_results(
     worker_results: list[dict[str, Any] | None], max_errors: int = 100
 ) -> BatchAggregationResult:
-    """Add up the results of batch workers; None (a worker resolved by hand) counts for nothing.
+    """Add up the results of batch workers; a None (a worker resolved by an operator) is skipped.
 
-    `items_processed` and `processed_count` are the same number; without `items_succeeded` every processed item that
-    did not fail succeeded.
+    `items_processed` and `processed_count` are the same number. Without `items_succeeded`, every processed item that
+    did not fail counts as succeeded.
     """
     present = [result for result in worker_results if result is not None]
     errors = [error for result in present for error in result.get("errors") or []]

@@ -1,4 +1,4 @@
-"""What a batchable step decides: how its work is cut into batches."""
+"""Outcome of a batchable step: the batches into which its work is split."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tasker.types.model import Model
 
 
 class NoBatchesOutcome(Model):
-    """There is nothing to cut: no worker will process any item."""
+    """Outcome without batches: no worker processes any item."""
 
     type: str = BatchType.NO_BATCHES.value
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Return the outcome in wire form."""
         return {"type": self.type}
 
 
 class CreateBatchesOutcome(Model):
-    """One worker per cursor. Raises `ValidationError` when the numbers do not fit together."""
+    """Outcome with one worker per cursor. Raises `ValidationError` if the numbers are inconsistent."""
 
     type: str = BatchType.CREATE_BATCHES.value
     worker_template_name: str
@@ -39,7 +39,7 @@ class CreateBatchesOutcome(Model):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Return the outcome in wire form."""
         return self.model_dump(mode="json")
 
 
@@ -60,14 +60,14 @@ BatchProcessingOutcome = NoBatchesOutcome | CreateBatchesOutcome
 
 
 def no_batches() -> NoBatchesOutcome:
-    """The outcome for nothing to do."""
+    """Return the outcome without batches."""
     return NoBatchesOutcome()
 
 
 def create_batches(
     worker_template_name: str, worker_count: int, cursor_configs: list[RustCursorConfig], total_items: int
 ) -> CreateBatchesOutcome:
-    """The outcome that creates `worker_count` workers of the template's step `worker_template_name`."""
+    """Return the outcome that creates `worker_count` workers of the template's step `worker_template_name`."""
     return CreateBatchesOutcome(
         worker_template_name=worker_template_name,
         worker_count=worker_count,
@@ -77,9 +77,9 @@ def create_batches(
 
 
 def wire_outcome(worker_template_name: str, cursor_configs: Sequence[Any], total_items: int | None) -> dict[str, Any]:
-    """The wire form of an analysis: `no_batches` without cursors, else `create_batches`.
+    """Return the wire form of an analysis: `no_batches` without cursors, else `create_batches`.
 
-    `cursor_configs` takes every accepted form of a cursor; without `total_items` the batch sizes are added up.
+    `cursor_configs` accepts every form of a cursor; without `total_items` the batch sizes are added up.
     """
     cursors = [wire_cursor(config, index) for index, config in enumerate(cursor_configs)]
     if not cursors:
@@ -92,7 +92,7 @@ def wire_outcome(worker_template_name: str, cursor_configs: Sequence[Any], total
 
 
 class BatchAnalyzerOutcome(Model):
-    """An analysis as authors write it: the ranges, how many items there are, and data for every worker."""
+    """Analysis as handlers build it: the ranges, the number of items, and data for every worker."""
 
     cursor_configs: list[CursorConfig] = Field(default_factory=list)
     total_items: int | None = None
@@ -106,17 +106,19 @@ class BatchAnalyzerOutcome(Model):
         total_items: int | None = None,
         batch_metadata: dict[str, Any] | None = None,
     ) -> Self:
-        """One batch per (start, end), end exclusive."""
+        """Return an analysis with one batch per (start, end), end exclusive."""
         cursors = [{"start_cursor": start, "end_cursor": end, "step_size": step_size} for start, end in ranges]
         return cls._of(cursors, total_items, batch_metadata)
 
     def to_dict(self, worker_template_name: str = "batch_worker") -> dict[str, Any]:
-        """The wire form."""
+        """Return the analysis in wire form."""
         return wire_outcome(worker_template_name, self.cursor_configs, self.total_items)
 
     @classmethod
     def parse(cls, value: Any) -> Self:
-        """The analysis from the wire form or from this class's own. Raises `ValidationError` with what was found."""
+        """Return the analysis from the wire form or from this class's own form. Raises `ValidationError` for any other
+        value.
+        """
         found: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
         kind, cursors = found.get("type"), found.get("cursor_configs")
         if kind == BatchType.NO_BATCHES:
@@ -130,6 +132,6 @@ class BatchAnalyzerOutcome(Model):
 
     @classmethod
     def _of(cls, cursors: list[dict[str, Any]], total_items: Any, batch_metadata: Any) -> Self:
-        """An analysis with cursors of the class's own type."""
+        """Return an analysis with cursors of the class's own type."""
         found = {"cursor_configs": cursors, "total_items": total_items, "batch_metadata": batch_metadata or {}}
         return cls.model_validate(found)

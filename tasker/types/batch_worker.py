@@ -1,4 +1,4 @@
-"""What a batch worker is given and what it reports."""
+"""Input and outcome of a batch worker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FailureStrategy(StrEnum):
-    """What a worker does about an item that fails; advice that the handler honours."""
+    """Recommended reaction to an item that fails; the handler implements it."""
 
     CONTINUE_ON_FAILURE = "continue_on_failure"
     FAIL_FAST = "fail_fast"
@@ -31,7 +31,7 @@ class FailureStrategy(StrEnum):
 
 
 class BatchMetadata(Model):
-    """The template's advice to its workers; further keys are kept."""
+    """Recommendations of the template for its batch workers; additional keys are kept."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -40,7 +40,7 @@ class BatchMetadata(Model):
 
 
 class RustBatchWorkerInputs(Model):
-    """The inputs of a worker instance."""
+    """Inputs of a batch worker's step."""
 
     cursor: RustCursorConfig
     batch_metadata: BatchMetadata
@@ -48,9 +48,9 @@ class RustBatchWorkerInputs(Model):
 
     @classmethod
     def parse(cls, inputs: Mapping[str, Any]) -> RustBatchWorkerInputs | None:
-        """The inputs of a batch worker; None when `inputs` has no cursor, so belongs to another kind of step.
+        """Return the inputs of a batch worker; None if `inputs` has no cursor, which means another kind of step.
 
-        Raises `ValidationError` when there is a cursor and it cannot be read.
+        Raises `ValidationError` if there is a cursor but the inputs are invalid.
         """
         if not inputs.get("cursor"):
             return None
@@ -66,7 +66,7 @@ class RustBatchWorkerInputs(Model):
 
 
 class BatchWorkerContext(Model):
-    """One batch: its cursors, its place among the batches (`total_batches` is 0 when unknown), the last checkpoint."""
+    """One batch: its cursors, its index among the batches (`total_batches` is 0 if unknown), the last checkpoint."""
 
     batch_id: str
     cursor_config: CursorConfig
@@ -79,65 +79,65 @@ class BatchWorkerContext(Model):
 
     @property
     def start_cursor(self) -> Any:
-        """The first position, inclusive."""
+        """First position, inclusive."""
         return self.cursor_config.start_cursor
 
     @property
     def end_cursor(self) -> Any:
-        """The last position, exclusive."""
+        """Last position, exclusive."""
         return self.cursor_config.end_cursor
 
     @property
     def step_size(self) -> int:
-        """The distance between two items of an integer range."""
+        """Distance between two items of an integer range."""
         return self.cursor_config.step_size
 
     def start_position(self) -> Any:
-        """The same as `start_cursor`."""
+        """Return the first position; see `start_cursor`."""
         return self.start_cursor
 
     def end_position(self) -> Any:
-        """The same as `end_cursor`."""
+        """Return the last position; see `end_cursor`."""
         return self.end_cursor
 
     @property
     def checkpoint_interval(self) -> int | None:
-        """The template's advice, in items; None when it gives none."""
+        """Recommended number of items between checkpoints; None if the template sets none."""
         return self.batch_metadata.get("checkpoint_interval")
 
     @property
     def checkpoint_cursor(self) -> Any:
-        """Where the last checkpoint stopped; None without one."""
+        """Position of the last checkpoint; None without one."""
         return self.checkpoint.get("cursor")
 
     @property
     def accumulated_results(self) -> dict[str, Any] | None:
-        """What the last checkpoint carried along."""
+        """Results stored with the last checkpoint; None without any."""
         return self.checkpoint.get("accumulated_results")
 
     @yes_or_no
     def has_checkpoint(self) -> bool:
-        """True when an earlier run of this step yielded."""
+        """True if an earlier run of this step stored a checkpoint."""
         return bool(self.checkpoint)
 
     @property
     def checkpoint_items_processed(self) -> int:
-        """How many items were done at the last checkpoint; 0 without one."""
+        """Number of items processed at the last checkpoint; 0 without one."""
         return self.checkpoint.get("items_processed") or 0
 
     def checkpoint_yield(
         self, cursor: Any, items_processed: int, accumulated_results: dict[str, Any] | None = None
     ) -> NoReturn:
-        """Save progress and run this step again from there; never returns."""
+        """Store a checkpoint and run this step again from there; never returns."""
         from tasker.step_handler.checkpoint import checkpoint_yield
 
         checkpoint_yield(cursor, items_processed, accumulated_results)
 
     @classmethod
     def from_step_context(cls, step_context: StepContext) -> BatchWorkerContext | None:
-        """The batch that a step works on; None when the step is not a batch worker.
+        """Return the batch of a step; None if the step is not a batch worker.
 
-        Raises `ValidationError` when its inputs cannot be read.
+        Raises `ValidationError` if its inputs are invalid.
         """
         raw = step_context.step_inputs
         inputs = RustBatchWorkerInputs.parse(raw)
@@ -157,7 +157,9 @@ class BatchWorkerContext(Model):
 
 
 def _count_batches(above: Mapping[str, Any]) -> int:
-    """Looked for in the results as they are kept: each of n workers would copy what cut n batches."""
+    """Return the number of batches from the analyzer's result, read without copying it: otherwise each of n workers
+    would copy n cursors.
+    """
     for name in above:
         result = above.original(name) if isinstance(above, CopyOnRead) else above[name]
         outcome = result.get("batch_processing_outcome") if isinstance(result, Mapping) else None
@@ -167,7 +169,7 @@ def _count_batches(above: Mapping[str, Any]) -> int:
 
 
 class BatchWorkerOutcome(Model):
-    """What became of the items of one batch."""
+    """Counts, results and errors of one processed batch."""
 
     items_processed: int = 0
     items_succeeded: int = 0
@@ -187,7 +189,7 @@ class BatchWorkerOutcome(Model):
         last_cursor: Any,
         batch_metadata: dict[str, Any] | None,
     ) -> Self:
-        """From the numbers of items processed, succeeded, failed and skipped, in this order."""
+        """Return the outcome from the numbers of items processed, succeeded, failed and skipped, in this order."""
         processed, succeeded, failed, skipped = counts
         return cls(
             items_processed=processed,

@@ -1,4 +1,4 @@
-"""Tasks and steps as the REST API answers them."""
+"""Tasks and steps as the REST API returns them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.types.model import Model
 
 
 class ClientStepReadiness(Model):
-    """A step of a task and whether it can run; times are ISO 8601 in UTC."""
+    """Readiness of a task's step; times are ISO 8601 in UTC."""
 
     workflow_step_uuid: str
     task_uuid: str
@@ -31,7 +31,7 @@ class ClientStepReadiness(Model):
 
 
 class ClientTaskResponse(Model):
-    """A task with its progress and its steps."""
+    """Task with its progress and its steps."""
 
     task_uuid: str
     name: str
@@ -63,7 +63,7 @@ class ClientTaskResponse(Model):
 
 
 class ClientPaginationInfo(Model):
-    """Which part of a list this is; pages count from 0."""
+    """Position of a page in a list; pages count from 0."""
 
     page: int
     per_page: int
@@ -74,14 +74,14 @@ class ClientPaginationInfo(Model):
 
 
 class ClientTaskListResponse(Model):
-    """A page of tasks."""
+    """One page of tasks."""
 
     tasks: list[ClientTaskResponse]
     pagination: ClientPaginationInfo
 
 
 class ClientStepResponse(Model):
-    """One step with its result."""
+    """Step with its result."""
 
     step_uuid: str
     task_uuid: str
@@ -104,7 +104,7 @@ class ClientStepResponse(Model):
 
 
 class ClientStepAuditResponse(Model):
-    """One execution of a step from the audit."""
+    """One execution of a step, from the audit log."""
 
     audit_uuid: str
     workflow_step_uuid: str
@@ -122,7 +122,7 @@ class ClientStepAuditResponse(Model):
 
 
 class ClientHealthResponse(Model):
-    """The server's health."""
+    """Health of the server."""
 
     status: str
     timestamp: str

@@ -1,4 +1,4 @@
-"""What a handler is called with: the task's input, the results above, its settings, its attempt."""
+"""Context of a handler call: the task's input, the results of dependencies, the step's settings, the attempt."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 
 _KEPT = {"input_data": "_inputs", "dependency_results": "_results"}
-"""What is copied when it is read, and where it is kept until then."""
+"""Fields that are copied when they are first read, and the attributes that hold the originals until then."""
 _MADE_WHEN_READ = ("event", "task_uuid", "step_uuid", "correlation_id", *_KEPT)
 
 
 class CancelFlag(Protocol):
-    """What the worker sets to ask a handler to stop; `threading.Event` is one."""
+    """Flag that the worker sets to ask a handler to stop; `threading.Event` is one."""
 
     def is_set(self) -> bool:
-        """True once the handler should stop."""
+        """Return True once the handler should stop."""
         ...
 
 
 class StepContext(ProgressReporting, Resuming, Model):
-    """Everything a handler may read. No accessor raises for something that is not there.
+    """Everything a handler may read. No accessor raises for a missing value.
 
     `input_data` is the task's context, `step_inputs` the inputs of this step instance (a batch worker's cursor),
-    `step_config` the template's `initialization`. `retry_count` is 0 on the first run, `max_retries` counts
-    executions.
+    `step_config` the template's `initialization`. `retry_count` is 0 on the first run; `max_retries` is the maximum
+    number of executions.
     """
 
     event: FfiStepEvent
@@ -80,10 +80,10 @@ class StepContext(ProgressReporting, Resuming, Model):
         cancel_flag: CancelFlag | None = None,
         events: HandlerEvents | None = None,
     ) -> StepContext:
-        """The context of a claimed step, made without validation: the worker's values are right already.
+        """Return the context of a claimed step, without validation because the worker's values are valid.
 
-        `dependency_results` are unwrapped values by step name. `event` and the identifiers are made when somebody reads
-        them: most handlers do not. So are the copies of the context and of results, each by itself.
+        `dependency_results` are unwrapped values by step name. `event` and the ids are created when they are first
+        read, which most handlers do not do; the task's context and each result are likewise copied only when read.
         """
         self = cls.__new__(cls)
         setting = object.__setattr__
@@ -117,7 +117,7 @@ class StepContext(ProgressReporting, Resuming, Model):
 
     @classmethod
     def from_ffi_event(cls, event: FfiStepEvent, handler_name: str) -> StepContext:
-        """The context from the event form of a step."""
+        """Return the context from the event form of a step."""
         data = event.task_sequence_step
         step = data.get("workflow_step") or {}
         handler = (data.get("step_definition") or {}).get("handler") or {}
@@ -144,7 +144,7 @@ class StepContext(ProgressReporting, Resuming, Model):
                 value: Any = dict(getattr(self, _KEPT[name]))
             else:
                 value = self._event() if name == "event" else UUID(getattr(self._claim, name))
-            return self.__dict__.setdefault(name, value)  # several threads may read it first
+            return self.__dict__.setdefault(name, value)  # several threads may be the first to read it
 
         def _event(self) -> FfiStepEvent:
             return event_for(self._claim, self._template, self._step, self.input_data, self.dependency_results)
@@ -157,7 +157,7 @@ class StepContext(ProgressReporting, Resuming, Model):
         return plain
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Name the attempt. Its input, which may be large and secret, is left out."""
+        """Return the fields that identify the attempt; its input, which may be large and secret, is omitted."""
         return [("handler", self.handler_name), ("task", str(self.task_uuid)), ("attempt", self.retry_count + 1)]
 
     def __eq__(self, other: object) -> bool:
@@ -171,22 +171,22 @@ class StepContext(ProgressReporting, Resuming, Model):
             getattr(self, name)
 
     def read_singly(self, name: str) -> Mapping[str, Any]:
-        """`input_data` or `dependency_results`, for whoever reads single values: only these are copied."""
+        """Return `input_data` or `dependency_results` for access to single values: only the values read are copied."""
         found: Mapping[str, Any] | None = self.__dict__.get(name)
         return getattr(self, _KEPT[name]) if found is None else found
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Everything but the cancel flag and the published events, which belong to the process that made them."""
+        """Return everything but the cancel flag and the published events, which belong to this process."""
         self._copy_kept()
         state = super().__getstate__()
         gone = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results"))
         private = dict(state["__pydantic_private__"] or {}, **gone)
-        if (claim := private["_claim"]) is not None:  # who knows its place in a trace cannot come along
+        if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled
             private["_claim"] = replace(claim, trace=claim.carried, trace_of=None)
         return {**state, "__pydantic_private__": private}
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """Everything that it tells; the cancel flag and the published events stay those of the attempt."""
+        """Copy the context; the copy shares the attempt's cancel flag and published events."""
         self._copy_kept()
         other = self.__copy__()
         object.__setattr__(other, "__dict__", deepcopy(self.__dict__, memo))
@@ -195,67 +195,69 @@ class StepContext(ProgressReporting, Resuming, Model):
 
     @property
     def cancelled(self) -> bool:
-        """True once the task was cancelled, the attempt timed out or the worker is stopping: a long loop looks here."""
+        """True once the task was cancelled, the attempt timed out or the worker is stopping. A long loop should check
+        it.
+        """
         return self._cancel_flag is not None and self._cancel_flag.is_set()
 
     @property
     def trace_headers(self) -> dict[str, str]:
-        """The W3C headers `traceparent` and `tracestate` that a request of this step carries; {} without a trace.
+        """The W3C headers `traceparent` and `tracestate` for a request of this step; {} without a trace.
 
-        The verbs of `APIMixin` add them by themselves. They name the place in a trace that the task was submitted at,
-        or what a plugin says: `otel` that of this attempt, which has a trace always.
+        The HTTP methods of `APIMixin` add them automatically. They carry the trace context of the task's submission, or
+        the one that a plugin provides: with `otel` that of this attempt, which always exists.
         """
         trace = None if self._claim is None else self._claim.propagated_trace
         return {} if trace is None else trace.headers()
 
     @property
     def step_name(self) -> str:
-        """The name of this step instance (`process_csv_batch_001` for a batch worker)."""
+        """Name of this step instance (`process_csv_batch_001` for a batch worker)."""
         if self._claim is not None:
             return self._claim.name
         return str((self.event.task_sequence_step.get("workflow_step") or {}).get("name") or "")
 
     @property
     def namespace(self) -> str:
-        """The namespace of the task's template."""
+        """Namespace of the task's template."""
         if self._template is not None:
             return self._template[0]
         return str(task_fields(self.event.task_sequence_step).get("namespace_name") or "")
 
     def get_dependency_result(self, step_name: str) -> Any:
-        """The result of a step above, unwrapped; None when it has none."""
+        """Return the unwrapped result of a dependency; None if it has none."""
         return unwrap(self.read_singly("dependency_results").get(step_name))
 
     def get_dependency_field(self, step_name: str, *path: str) -> Any:
-        """A value inside the result of a step above: `get_dependency_field("fetch", "user", "email")`."""
+        """Return a value inside the result of a dependency: `get_dependency_field("fetch", "user", "email")`."""
         return dig(self.get_dependency_result(step_name), path)
 
     def get_dependency_result_keys(self) -> list[str]:
-        """The names of the steps above that have a result."""
+        """Return the names of the dependencies that have a result."""
         return list(self.read_singly("dependency_results"))
 
     def get_all_dependency_results(self, prefix: str) -> list[Any]:
-        """The results of all steps above whose name starts with `prefix`, batches in their order."""
+        """Return the results of all dependencies whose name starts with `prefix`, batches in their order."""
         return [
             self.get_dependency_result(name)
             for name in names_with_prefix(self.read_singly("dependency_results"), prefix)
         ]
 
     def get_input(self, key: str) -> Any:
-        """A field of the task's context."""
+        """Return a field of the task's context, or None."""
         return self.read_singly("input_data").get(key)
 
     def get_task_field(self, name: str) -> Any:
-        """The same as `get_input`."""
+        """Return a field of the task's context; see `get_input`."""
         return self.get_input(name)
 
     def get_input_or(self, key: str, default: Any = None) -> Any:
-        """A field of the task's context, or `default` where it is missing or null."""
+        """Return a field of the task's context, or `default` if it is missing or null."""
         value = self.get_input(key)
         return default if value is None else value
 
     def get_config(self, key: str) -> Any:
-        """A value of the template's `initialization`."""
+        """Return a value of the template's `initialization`, or None."""
         return self.step_config.get(key)
 
     @yes_or_no
@@ -265,12 +267,12 @@ class StepContext(ProgressReporting, Resuming, Model):
 
     @yes_or_no
     def is_last_retry(self) -> bool:
-        """True when no execution follows this one."""
+        """True if no execution follows this one."""
         return self.retry_count >= self.max_retries - 1
 
     @property
     def checkpoint(self) -> dict[str, Any] | None:
-        """What the last `checkpoint_yield` of this step stored; None without one."""
+        """Data that the last `checkpoint_yield` of this step stored; None without one."""
         if self._claim is not None:
             return self._claim.checkpoint_data
         stored = (self.event.task_sequence_step.get("workflow_step") or {}).get("checkpoint")
@@ -285,11 +287,11 @@ class StepContext(ProgressReporting, Resuming, Model):
 
     @property
     def task(self) -> TaskWrapper:
-        """The task, with `.context`."""
+        """Task of the step, with `.context`."""
         return self.task_sequence_step.task
 
 
 @cache
 def _field_names(context: type[StepContext]) -> set[str]:
-    """The fields of a context, all of which are set. To be copied."""
+    """Return the fields of a context class. The caller must copy the set."""
     return set(context.model_fields)

@@ -1,4 +1,4 @@
-"""Where a batch starts and ends. Start is inclusive, end exclusive, and both may be any JSON."""
+"""Cursors: the start (inclusive) and end (exclusive) of a batch, both any JSON value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasker.types.printable import described
 
 
 class RustCursorConfig(Model):
-    """A cursor in wire form: exactly the four fields that the engine reads."""
+    """Cursor in wire form: exactly the four fields that the engine reads."""
 
     batch_id: str
     start_cursor: Any
@@ -25,10 +25,10 @@ class RustCursorConfig(Model):
 
 
 class CursorConfig(Model):
-    """A cursor as authors write it; `to_dict` turns it into wire form.
+    """Cursor as handlers build it; `to_dict` converts it to wire form.
 
-    `batch_size` (items in this batch) may be left out for integer cursors, `batch_id` everywhere. `step_size` is the
-    distance between two items of an integer range.
+    `batch_size` (items in this batch) is optional for integer cursors, `batch_id` always. `step_size` is the distance
+    between two items of an integer range.
     """
 
     start_cursor: Any
@@ -39,11 +39,11 @@ class CursorConfig(Model):
     batch_size: int | None = None
 
     def to_dict(self, index: int = 0) -> dict[str, Any]:
-        """The wire form; `index` is the position among the batches, from 0.
+        """Return the wire form; `index` is the position among the batches, from 0.
 
-        `step_size` and `metadata` ride along when they say something. Raises `ValidationError` for a cursor that is
-        not JSON, for a `step_size` below 1, and for one that has no `batch_size` and is not a range of integers, or one
-        that ends before it starts.
+        `step_size` and `metadata` are included unless they have their defaults. Raises `ValidationError` for a cursor
+        that is not JSON, for a `step_size` below 1, and, without a `batch_size`, for a cursor that is not a range of
+        integers or that ends before it starts.
         """
         wire = {
             "batch_id": self.batch_id or batch_id(index),
@@ -76,9 +76,9 @@ class CursorConfig(Model):
 
 
 def wire_cursor(value: Any, index: int) -> dict[str, Any]:
-    """Any accepted form of a cursor (model, mapping, object with `to_dict`) in wire form.
+    """Return any accepted form of a cursor (model, mapping, object with `to_dict`) in wire form.
 
-    Raises `ValidationError` that names the position and says what was found.
+    Raises `ValidationError` with the position and the invalid value.
     """
     if isinstance(value, CursorConfig):
         return value.to_dict(index)

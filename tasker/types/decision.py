@@ -1,4 +1,4 @@
-"""What a decision step decides: which steps of the template come to life."""
+"""Outcome of a decision step: the steps of the template that it creates."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tasker.types.model import Model
 
 
 class DecisionPointOutcome(Model):
-    """A decision. `to_dict` writes what the engine reads; `parse` reads that form and this class's own.
+    """A decision. `to_dict` returns the engine's form; `parse` reads that form and this class's own.
 
-    Raises `ValidationError` (permanent) for `dynamic_steps`: a decision chooses among the steps of the template, it
-    cannot bring steps that the template does not hold.
+    Raises `ValidationError` (permanent) for `dynamic_steps`: a decision chooses among the steps of its template and
+    cannot add others.
     """
 
     decision_type: DecisionType
@@ -49,7 +49,7 @@ class DecisionPointOutcome(Model):
         dynamic_steps: list[dict[str, Any]] | None = None,
         routing_context: dict[str, Any] | None = None,
     ) -> DecisionPointOutcome:
-        """Create these steps of the template, or this one. Repeated names count once."""
+        """Create one or several steps of the template. Repeated names count once."""
         names = [step_names] if isinstance(step_names, str) else step_names
         return cls(
             decision_type=DecisionType.CREATE_STEPS,
@@ -62,14 +62,14 @@ class DecisionPointOutcome(Model):
     def no_branches(
         cls, reason: str | None = None, routing_context: dict[str, Any] | None = None
     ) -> DecisionPointOutcome:
-        """Create nothing; the deferred steps below run all the same."""
+        """Create no steps; dependent deferred steps still run."""
         return cls(decision_type=DecisionType.NO_BRANCHES, reason=reason, routing_context=routing_context or {})
 
     @classmethod
     def parse(cls, value: Any) -> DecisionPointOutcome:
-        """The outcome from itself, its wire form or its published form.
+        """Return the outcome from an outcome, its wire form or its published form.
 
-        Raises `ValidationError` that says what was found.
+        Raises `ValidationError` with the invalid value.
         """
         if isinstance(value, cls):
             return value
@@ -90,14 +90,14 @@ class DecisionPointOutcome(Model):
 
     @classmethod
     def from_step_result(cls, result: Mapping[str, Any] | None) -> DecisionPointOutcome | None:
-        """The outcome inside a step's result; None without the key, `ValidationError` when it is malformed."""
+        """Return the outcome in a step's result; None without the key. Raises `ValidationError` if it is malformed."""
         return cls.parse(result[DECISION_KEY]) if result and DECISION_KEY in result else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Return the outcome in wire form."""
         names = {WIRE.names_key: list(self.next_step_names)} if self.next_step_names else {}
         return {WIRE.type_key: self.decision_type.value, **names}
 
     def to_value(self) -> dict[str, Any]:
-        """The same as `to_dict`."""
+        """Return the outcome in wire form; see `to_dict`."""
         return self.to_dict()

@@ -1,4 +1,4 @@
-"""Reading the results of the steps above: envelopes, paths, groups."""
+"""Access to the results of dependencies: envelopes, paths, groups."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ENVELOPE = frozenset(
 
 
 def unwrap(value: Any) -> Any:
-    """The value inside an envelope `{"result": value}`, anything else as it is.
+    """Return the value inside an envelope `{"result": value}`, any other value unchanged.
 
-    A mapping is an envelope when `result` is its only key, or when it also has `success` and nothing but the fields
-    of a stored execution: a handler's own `{"result": 1, "count": 2}` stays whole.
+    A mapping is an envelope if `result` is its only key, or if it also has `success` and only the fields of a stored
+    execution: a handler's own `{"result": 1, "count": 2}` is returned unchanged.
     """
     if not isinstance(value, Mapping) or "result" not in value:
         return value
@@ -36,13 +36,13 @@ def unwrap(value: Any) -> Any:
 
 
 def unwrap_all(results: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Every result by step name, unwrapped; steps without a result are left out."""
+    """Return every result by step name, unwrapped; steps without a result are omitted."""
     plain = {name: unwrap(value) for name, value in (results or {}).items()}
     return {name: value for name, value in plain.items() if value is not None}
 
 
 def dig(value: Any, path: tuple[str, ...]) -> Any:
-    """The value below `path`, or None where a part is missing."""
+    """Return the value below `path`, or None if a part is missing."""
     for key in path:
         if not isinstance(value, Mapping):
             return None
@@ -51,7 +51,7 @@ def dig(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def names_with_prefix(names: Mapping[str, Any], prefix: str) -> list[str]:
-    """The names that start with `prefix`, numbered ones in the order of their number."""
+    """Return the names that start with `prefix`, numbered ones in the order of their number."""
     return sorted((name for name in names if name.startswith(prefix)), key=_by_number)
 
 

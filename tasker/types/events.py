@@ -1,4 +1,4 @@
-"""Domain events as a subscriber in the same process sees them."""
+"""Domain events as a subscriber in the same process receives them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasker.types.model import Model
 
 
 class DomainEventMetadata(Model):
-    """Where an event comes from; `fired_at` is ISO 8601 in UTC."""
+    """Origin of an event; `fired_at` is ISO 8601 in UTC."""
 
     task_uuid: UUID
     step_uuid: UUID | None = None
@@ -23,7 +23,7 @@ class DomainEventMetadata(Model):
 
 
 class ExecutionResult(Model):
-    """The execution that an event reports."""
+    """Execution that an event reports."""
 
     success: bool
     result: dict[str, Any] | None = None
@@ -33,7 +33,7 @@ class ExecutionResult(Model):
 
 
 class InProcessDomainEvent(Model):
-    """An event delivered inside the process (modes `fast` and `broadcast`)."""
+    """Event delivered inside the process (modes `fast` and `broadcast`)."""
 
     event_id: UUID
     event_name: str

@@ -1,6 +1,6 @@
-"""The fields of a failure, of whatever a handler gave for them.
+"""Conversion of a handler's values to the fields of a failure.
 
-Nothing here raises: the exception would take the place of the failure, and be tried again where that one said not to.
+Nothing here raises: an exception would replace the failure, and be retried even if the failure is permanent.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 from tasker.types.printable import printable
 
 NO = frozenset({"0", "f", "false", "n", "no", "off"})
-"""What a text says that means False."""
+"""Texts that mean False."""
 
 
 def text_of(value: Any) -> str | None:
-    """A message, type or code as text; an enumerated one is its value. None stays None."""
+    """Return a message, type or code as text; an enum member is replaced by its value. None stays None."""
     plain = value.value if isinstance(value, Enum) else value
     return None if plain is None else printable(plain)
 
 
 def flag_of(value: Any) -> bool:
-    """Whether the attempt may be tried again. True where nothing readable says so: as for any failure."""
+    """Return whether the attempt may be retried. True if the value is unreadable, like the default of any failure."""
     if isinstance(value, str):
         return value.lower() not in NO
     try:
@@ -33,7 +33,7 @@ def flag_of(value: Any) -> bool:
 
 
 def mapping_of(value: Any) -> dict[Any, Any]:
-    """Metadata as a dict; what is no mapping is kept as text, below `metadata`."""
+    """Return metadata as a dict; a value that is not a mapping is stored as text under `metadata`."""
     with suppress(Exception):
         if isinstance(value, Mapping) or not value:
             return dict(value or {})

@@ -1,4 +1,4 @@
-"""What a handler returned that cannot be a result: a permanent failure, since another attempt would return the same."""
+"""Errors for invalid results of handlers. They are permanent, since another attempt would return the same."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ INVALID_RESULT = "invalid_handler_result"
 
 
 def invalid_result(message: str) -> PermanentError:
-    """The error of a result that cannot be one, for raising."""
+    """Return the error for an invalid result, to be raised."""
     error = PermanentError(message)
     error.error_type = INVALID_RESULT
     return error
 
 
 def require_object(what: str, value: Any) -> None:
-    """Raise `PermanentError` for a result or metadata (`what`) of a success that is no mapping, nor None."""
+    """Raise `PermanentError` if a result or metadata (`what`) of a success is neither a mapping nor None."""
     if value is not None and not isinstance(value, Mapping):
         message = f"the {what} of the success is {described(value)}, expected a dict: write {_advice(value)}"
         raise invalid_result(message)

@@ -1,4 +1,4 @@
-"""The event form of a step: one nested mapping with task, step, dependency results and definition."""
+"""Event form of a step: one nested mapping with task, step, dependency results and definition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasker.types.model import Model
 
 
 class FfiStepEvent(Model):
-    """A step that is ready for its handler; `task_sequence_step` holds everything known about it."""
+    """Step that is ready for its handler; `task_sequence_step` holds all its data."""
 
     event_id: str
     task_uuid: str
@@ -32,7 +32,7 @@ def event_for(
     input_data: Mapping[str, Any],
     dependency_results: Mapping[str, Any],
 ) -> FfiStepEvent:
-    """The event of a claimed step; `template` is (namespace, name, version)."""
+    """Return the event of a claimed step; `template` is (namespace, name, version)."""
     return FfiStepEvent(
         event_id=f"{claim.step_uuid}:{claim.token}",
         task_uuid=claim.task_uuid,
@@ -101,7 +101,7 @@ def _definition(step: StepPlan) -> dict[str, Any]:
 
 
 def task_fields(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The task of an event, whose fields may sit one level deeper."""
+    """Return the task of an event, whose fields may be nested under the key `task`."""
     task: Mapping[str, Any] = data.get("task") or {}
     inner = task.get("task")
     return {**task, **inner} if isinstance(inner, Mapping) else task

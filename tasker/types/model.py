@@ -1,4 +1,4 @@
-"""The base of the models that handlers see."""
+"""Base class of the models that handlers use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from tasker.contracts.readable import Constructor, yes_or_no
 
 
 class Model(BaseModel):
-    """A pydantic model whose validator is made when it is first used: a process uses few of them, and starts sooner."""
+    """Pydantic model that builds its validator at first use: a process uses few of them and starts faster."""
 
     model_config = ConfigDict(defer_build=True, ignored_types=(Constructor, yes_or_no))

@@ -1,4 +1,4 @@
-"""Values as text for messages, whatever they are: nothing here raises."""
+"""Text forms of arbitrary values for messages; nothing here raises."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 
 def printable(value: Any) -> str:
-    """`str(value)`; of a value that cannot be shown, its class and what asking it raised."""
+    """Return `str(value)`; if that fails, the value's class and the class of the exception."""
     return _asked(str, value)
 
 
 def shown(value: Any) -> str:
-    """The beginning of `repr(value)`: 80 characters."""
+    """Return the first 80 characters of `repr(value)`."""
     return _asked(repr, value)[:80]
 
 
 def described(value: Any) -> str:
-    """The value's class with the beginning of its `repr`, for messages that say what was found."""
+    """Return the value's class and the beginning of its `repr`, for error messages."""
     return "None" if value is None else f"{type(value).__name__} ({shown(value)})"
 
 

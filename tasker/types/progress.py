@@ -1,4 +1,4 @@
-"""How far a handler says it is."""
+"""Progress reports of handlers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST = 500
 def progress_report(
     percent: float | None, done: float | None, total: float | None, message: str | None
 ) -> ProgressReport:
-    """The report of these numbers. Raises `ValueError` for numbers that say nothing, or contradict each other."""
+    """Return the report of these numbers. Raises `ValueError` if they are missing, invalid or contradict each other."""
     for name, value in (("percent", percent), ("done", done), ("total", total)):
         if value is not None and not (_is_number(value) and value >= 0):
             raise ValueError(f"{name} is {shown(value)}; a number from 0 on is expected: {HINT}")
@@ -34,7 +34,7 @@ def _is_number(value: object) -> bool:
         return False
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number that no float can hold
+    except OverflowError:  # an integer too large for a float
         return False
 
 

@@ -1,4 +1,4 @@
-"""What a handler returns, and the envelope in which its result travels."""
+"""Result of a handler call, and the envelope that reports it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasker.types.model import Model
 
 
 class ResultStatus(StrEnum):
-    """How an execution ended."""
+    """Status of an execution."""
 
     SUCCESS = "completed"
     FAILURE = "error"
@@ -25,7 +25,7 @@ class ResultStatus(StrEnum):
 
 
 class ErrorType(StrEnum):
-    """The usual error types. Any other text is legal: `retryable` alone decides."""
+    """Standard error types. Any other text is allowed: only `retryable` decides about another attempt."""
 
     PERMANENT_ERROR = "permanent_error"
     RETRYABLE_ERROR = "retryable_error"
@@ -35,17 +35,18 @@ class ErrorType(StrEnum):
 
     @classmethod
     def is_standard(cls, error_type: str) -> bool:
-        """True when the text is one of the usual types."""
+        """Return True if the text is a standard type."""
         return error_type in {member.value for member in cls}
 
     @classmethod
     def is_typically_retryable(cls, error_type: str) -> bool:
-        """True for the usual types after which another attempt makes sense."""
+        """Return True for the standard types after which another attempt makes sense."""
         return error_type in {cls.RETRYABLE_ERROR.value, cls.TIMEOUT.value, cls.HANDLER_ERROR.value}
 
 
 Keyed: TypeAlias = dict[Any, Any]
-"""A mapping from text. What cannot be stored, keys of another type among it, is found when it is (`not_storable`)."""
+"""Mapping with text keys. Content that cannot be stored, such as other keys, is detected on storage (`not_storable`).
+"""
 
 
 class _Success(Constructor[P]):
@@ -59,7 +60,7 @@ class _Failure(Constructor[P]):
 
 
 class StepHandlerResult(Model):
-    """The outcome of one call of a handler: made by `success(...)` or `failure(...)`."""
+    """Outcome of one call of a handler, made by `success(...)` or `failure(...)`."""
 
     is_success: bool = Field(validation_alias=AliasChoices("is_success", "success"))
     result: Keyed | None = None
@@ -72,9 +73,9 @@ class StepHandlerResult(Model):
     @_Success
     @classmethod
     def success(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> Self:
-        """The step is done; `result` is stored and given to the steps below. On an instance: `is_success`.
+        """Return a success; `result` is stored and passed to dependent steps. On an instance: `is_success`.
 
-        Raises `PermanentError` (`invalid_handler_result`) for a result or metadata that is no mapping.
+        Raises `PermanentError` (`invalid_handler_result`) if the result or the metadata is not a mapping.
         """
         if cls is StepHandlerResult and type(result) is dict and not metadata:
             return cls._valid(result)
@@ -84,7 +85,9 @@ class StepHandlerResult(Model):
 
     @classmethod
     def _valid(cls, result: dict[str, Any]) -> Self:
-        """What validating a success would make, without making the validator: most processes need no other result."""
+        """Return what validation would return for a success, without building the validator: most processes need no
+        other result.
+        """
         self = cls.__new__(cls)
         setting = object.__setattr__
         setting(
@@ -115,11 +118,11 @@ class StepHandlerResult(Model):
         metadata: dict[str, Any] | None = None,
         error_code: str | None = None,
     ) -> Self:
-        """The attempt failed. `retryable=False` ends the step at once. `error_type` is a text, or enumerated.
-        On an instance: whether it is a failure.
+        """Return a failure. `retryable=False` ends the step without another attempt. On an instance: the negation of
+        `is_success`.
 
-        A number under `metadata["retry_after"]` asks for a delay of that many seconds. Fields of another type than
-        these become text: a failure can always be made.
+        `error_type` is a text or an enum member. A number under `metadata["retry_after"]` requests a delay of that many
+        seconds. Values of other types are converted to text, so that a failure can always be created.
         """
         return cls(
             is_success=False,
@@ -132,7 +135,7 @@ class StepHandlerResult(Model):
 
     @classmethod
     def success_handler_result(cls, result: dict[str, Any], metadata: dict[str, Any] | None = None) -> Self:
-        """The same as `success`."""
+        """Return a success; see `success`."""
         return cls.success(result, metadata)
 
     @classmethod
@@ -144,7 +147,7 @@ class StepHandlerResult(Model):
         metadata: dict[str, Any] | None = None,
         error_code: str | None = None,
     ) -> Self:
-        """The same as `failure`."""
+        """Return a failure; see `failure`."""
         return cls.failure(message, error_type, retryable, metadata, error_code)
 
     @yes_or_no
@@ -159,7 +162,7 @@ class StepHandlerResult(Model):
 
 
 class StepHandlerCallResult(Model):
-    """The older, smaller form of a handler's outcome; accepted wherever a `StepHandlerResult` is."""
+    """Older, smaller form of a handler's outcome; accepted everywhere instead of a `StepHandlerResult`."""
 
     success: bool
     result: Keyed = Field(default_factory=dict)
@@ -174,7 +177,7 @@ class StepHandlerCallResult(Model):
 
 
 class StepError(Model):
-    """Why an execution failed."""
+    """Error of a failed execution."""
 
     error_type: str
     message: str
@@ -184,7 +187,7 @@ class StepError(Model):
 
     @classmethod
     def of(cls, failure: Failure) -> Self:
-        """A failure in the published form."""
+        """Return a failure in the published form."""
         return cls(
             error_type=failure.error_type,
             message=failure.message,
@@ -195,7 +198,7 @@ class StepError(Model):
 
 
 class StepExecutionResult(Model):
-    """One execution of a step as it is reported: outcome, duration in milliseconds, and who ran it."""
+    """Report of one execution of a step: outcome, duration in milliseconds, and the worker."""
 
     step_uuid: UUID
     task_uuid: UUID
@@ -219,7 +222,7 @@ class StepExecutionResult(Model):
         correlation_id: UUID | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepExecutionResult:
-        """A successful execution, status `completed`."""
+        """Return a successful execution with the status `completed`."""
         return cls(
             step_uuid=step_uuid,
             task_uuid=task_uuid,
@@ -243,7 +246,9 @@ class StepExecutionResult(Model):
         correlation_id: UUID | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepExecutionResult:
-        """A failed execution, status `retryable_error` or `permanent_error` by `error.retryable`."""
+        """Return a failed execution with the status `retryable_error` or `permanent_error`, according to
+        `error.retryable`.
+        """
         status = ResultStatus.RETRYABLE_ERROR if error.retryable else ResultStatus.PERMANENT_ERROR
         return cls(
             step_uuid=step_uuid,

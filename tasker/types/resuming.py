@@ -1,4 +1,4 @@
-"""What a handler that goes on from a checkpoint reads of it."""
+"""Checkpoint of a handler that resumes its work."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from tasker.contracts.readable import yes_or_no
 
 
 class Resuming:
-    """The part of a `StepContext` that takes its checkpoint apart."""
+    """Part of `StepContext` that reads the checkpoint."""
 
     if TYPE_CHECKING:
 
         @property
         def checkpoint(self) -> dict[str, Any] | None:
-            """What the last `checkpoint_yield` of this step stored."""
+            """Data that the last `checkpoint_yield` of this step stored; None without one."""
             ...
 
     @property
     def checkpoint_cursor(self) -> Any | None:
-        """Where the last checkpoint stopped."""
+        """Position of the last checkpoint; None without one."""
         return (self.checkpoint or {}).get("cursor")
 
     @property
     def checkpoint_items_processed(self) -> int:
-        """How many items were done at the last checkpoint; 0 without one."""
+        """Number of items processed at the last checkpoint; 0 without one."""
         return (self.checkpoint or {}).get("items_processed") or 0
 
     @property
     def accumulated_results(self) -> dict[str, Any] | None:
-        """What the last checkpoint carried along."""
+        """Results stored with the last checkpoint; None without any."""
         return (self.checkpoint or {}).get("accumulated_results")
 
     @yes_or_no
     def has_checkpoint(self) -> bool:
-        """True when an earlier run of this step yielded."""
+        """True if an earlier run of this step stored a checkpoint."""
         return self.checkpoint is not None

@@ -1,4 +1,4 @@
-"""What a handler tells while it runs: its progress, lines of its log, events."""
+"""Reports of a running handler: progress, log lines and events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ProgressReporting:
-    """The part of a `StepContext` that takes what its handler tells."""
+    """Part of `StepContext` that accepts reports of its handler."""
 
     if TYPE_CHECKING:
         _events: HandlerEvents | None
@@ -28,12 +28,21 @@ class ProgressReporting:
         total: float | None = None,
         message: str | None = None,
     ) -> None:
-        """Say how far this attempt is: views, the API and events show it, with an estimate of what is left.
+        """Report the progress of this attempt, which views, the API and events show with an estimate of the remaining
+        time.
 
-        Parameters: `percent` from 0 to 100, or how many of `total` are `done`; `message` says what is being done. May
-        be called as often as one likes: at most once a second the latest is stored, and nothing waits for that. The
-        next attempt begins with none. Counts as a sign of life where a step's checkpoints are watched.
-        Raises `ValueError` for numbers that contradict each other.
+        May be called at any rate: at most once a second the latest report is stored, and nothing waits for that. The
+        next attempt starts without a report. A report counts as a sign of life for steps whose checkpoints are
+        monitored.
+
+        Args:
+            percent: Progress from 0 to 100; alternative to `done` and `total`.
+            done: Number of finished units.
+            total: Number of all units.
+            message: Description of the current work.
+
+        Raises:
+            ValueError: The numbers are missing, invalid or contradict each other.
         """
         report = progress_report(percent, done, total, message)
         if (to := reporter.get()) is not None:
@@ -55,7 +64,7 @@ class ProgressReporting:
 
     @property
     def log(self) -> StepLog:
-        """Writes lines that are kept with the step: `context.log.info("charged", amount=12)`."""
+        """Log whose lines are stored with the step: `context.log.info("charged", amount=12)`."""
         from tasker.step_handler.step_log import StepLog
 
         return StepLog()

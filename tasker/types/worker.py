@@ -1,4 +1,4 @@
-"""A worker as seen from outside: how it starts, what state it is in, how it fares."""
+"""Public models of a worker: its start, state, health and settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tasker.types.model import Model
 
 
 class WorkerState(StrEnum):
-    """The life of a worker."""
+    """States of a worker."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -23,7 +23,7 @@ class WorkerState(StrEnum):
 
 
 class BootstrapConfig(Model):
-    """What a worker is told at its start; everything else comes from the TOML configuration."""
+    """Options of a worker's start; all other settings come from the TOML configuration."""
 
     worker_id: str | None = None
     namespace: str = "default"
@@ -32,7 +32,7 @@ class BootstrapConfig(Model):
 
 
 class BootstrapResult(Model):
-    """What became of a start."""
+    """Result of a worker's start."""
 
     success: bool
     handle_id: str
@@ -43,7 +43,7 @@ class BootstrapResult(Model):
 
 
 class WorkerStatus(Model):
-    """The worker right now; `running` is false when none was started."""
+    """Current status of the worker; `running` is False if none was started."""
 
     running: bool
     environment: str | None = None
@@ -56,7 +56,7 @@ class WorkerStatus(Model):
 
 
 class LogContext(Model):
-    """The fields that every log line about a step should carry."""
+    """Fields that every log line about a step should carry."""
 
     correlation_id: str | None = None
     task_uuid: str | None = None
@@ -66,7 +66,7 @@ class LogContext(Model):
 
 
 class FfiDispatchMetrics(Model):
-    """How many steps wait for a handler, and for how long (milliseconds)."""
+    """Steps that wait for a free slot: their number and ages in milliseconds."""
 
     pending_count: int
     oldest_pending_age_ms: int | None = None
@@ -77,7 +77,7 @@ class FfiDispatchMetrics(Model):
 
 
 class StarvationWarning(Model):
-    """A step that has waited for a handler longer than the threshold (milliseconds)."""
+    """Step that has waited for a free slot longer than the threshold (milliseconds)."""
 
     event_id: UUID
     step_uuid: UUID
@@ -86,7 +86,7 @@ class StarvationWarning(Model):
 
 
 class ComponentHealth(Model):
-    """One part of the worker and how it is."""
+    """Health of one part of the worker."""
 
     name: str
     status: str
@@ -95,7 +95,7 @@ class ComponentHealth(Model):
 
 
 class HealthCheck(Model):
-    """The worker's health; `rust` is kept for code that reads it and stays empty."""
+    """Health of the worker; `rust` exists for compatibility and stays empty."""
 
     status: str
     is_running: bool
@@ -105,7 +105,7 @@ class HealthCheck(Model):
 
 
 class WorkerMetrics(Model):
-    """What the worker has done and what it has to do; ages in milliseconds."""
+    """Counters and pending work of the worker; ages in milliseconds."""
 
     dispatch_channel_pending: int = 0
     oldest_pending_age_ms: int | None = None
@@ -122,7 +122,7 @@ class WorkerMetrics(Model):
 
 
 class WorkerConfig(Model):
-    """The settings a worker runs with; durations in milliseconds."""
+    """Settings that a worker runs with; durations in milliseconds."""
 
     environment: str | None = None
     supported_namespaces: list[str] = Field(default_factory=list)

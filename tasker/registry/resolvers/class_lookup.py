@@ -1,4 +1,4 @@
-"""Dotted paths to a class or function."""
+"""Resolver for dotted paths to a class or function."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ EVERYTHING = ("*",)
 class ClassLookupResolver(BaseResolver):
     """Imports `package.module.Class` or `package.module.function`; `::` is read as a dot.
 
-    `allow` are the paths that may be imported; `package.*` is everything below a package. Nothing else is even looked
-    for, since that would run its package.
+    `allow` lists the paths that may be imported; `package.*` covers everything below a package. Other paths are not
+    even looked up, since that would run their package.
     """
 
     def __init__(self, allow: Sequence[str] = EVERYTHING) -> None:
@@ -27,21 +27,21 @@ class ClassLookupResolver(BaseResolver):
 
     @property
     def name(self) -> str:
-        """`class_lookup`."""
+        """Name of the resolver: `class_lookup`."""
         return "class_lookup"
 
     @property
     def priority(self) -> int:
-        """Last."""
+        """Position in the chain: last of the built-in resolvers."""
         return 100
 
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
-        """True for a callable with `.` or `::`, or with an upper-case first letter."""
+        """Return True for a callable with `.` or `::`, or with an upper-case first letter."""
         name = definition.callable
         return "::" in name or "." in name or name[:1].isupper()
 
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
-        """The object at the path, or None. Raises `HandlerLoadError` when its module is there and fails to import."""
+        """Return the object at the path, or None. Raises `HandlerLoadError` if an existing module fails to import."""
         parts = _parts(definition.callable)
         if not parts or not self.allows(definition.callable):
             return None
@@ -52,13 +52,13 @@ class ClassLookupResolver(BaseResolver):
         return None
 
     def allows(self, callable_name: str) -> bool:
-        """True for what may be imported, and for what is no path."""
+        """Return True for a path that may be imported, and for a callable that is not a path."""
         parts = _parts(callable_name)
         return not parts or any(fnmatchcase(".".join(parts), pattern) for pattern in self._allow)
 
 
 def _parts(callable_name: str) -> list[str]:
-    """The names of a path with more than one; empty for anything else."""
+    """Return the names of a path with at least two; empty for anything else."""
     parts = callable_name.replace("::", ".").split(".")
     return parts if len(parts) > 1 and all(part.isidentifier() for part in parts) else []
 

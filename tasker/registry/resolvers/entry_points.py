@@ -1,4 +1,4 @@
-"""Handlers of installed packages: the entry-point group `tasker.handlers`."""
+"""Resolver for handlers of installed packages, in the entry-point group `tasker.handlers`."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ class EntryPointResolver(BaseResolver):
         charge_card = "shop.payment:ChargeCard"     # one handler, by name
         shop = "shop.handlers"                       # a module or package: every handler in it
 
-    Two packages that claim one name are an error that names both.
+    If two packages declare one name, `HandlerLoadError` names both.
     """
 
     @property
     def name(self) -> str:
-        """`entry_points`."""
+        """Name of the resolver: `entry_points`."""
         return "entry_points"
 
     @property
     def priority(self) -> int:
-        """After everything that was registered by hand, before class paths."""
+        """Position in the chain: after explicit registrations, before class paths."""
         return 90
 
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
-        """True when a package declares the name, or declares modules that may hold it."""
+        """Return True if a package declares the name, or declares modules that may contain it."""
         return bool(self._single or self._modules)
 
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
-        """The handler, or None. Raises `HandlerLoadError` for a package that does not import."""
+        """Return the handler, or None. Raises `HandlerLoadError` for a package that fails to import."""
         name = definition.callable
         if name in self._single:
             return _load(_only(name, self._single[name])[0])
@@ -56,23 +56,23 @@ class EntryPointResolver(BaseResolver):
         return None
 
     def registered_callables(self) -> list[str]:
-        """The declared names; names inside declared modules are known once they were needed."""
+        """Return the declared names; names inside declared modules are included once the modules are loaded."""
         inside = self.__dict__.get("_in_modules", {})
         return sorted({*self._single, *inside})
 
     def load(self) -> None:
         """Import the declared modules, so that the names of their handlers are known."""
-        self._in_modules  # noqa: B018  # read once, then cached
+        self._in_modules  # noqa: B018    # reading the cached property imports them
 
     @property
     def handler_names(self) -> set[str]:
-        """The declared names, and those of the handlers in the modules that are loaded, without their second names."""
+        """Declared names, and names (without aliases) of the handlers in loaded modules."""
         modules = self.__dict__.get("_handlers", {})
         return {*self._single, *(handler.key for found in modules.values() for handler in found)}
 
     @cached_property
     def broken(self) -> dict[str, HandlerLoadError]:
-        """The error of each declared module that was loaded and does not import, by the entry point's name."""
+        """Errors of declared modules that failed to import, by name of the entry point."""
         return {}
 
     @cached_property

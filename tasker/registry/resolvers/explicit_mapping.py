@@ -1,4 +1,4 @@
-"""Names that somebody registered."""
+"""Resolver for names that the program registered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tasker.registry.handler_definition import HandlerDefinition
 
 
 class ExplicitMappingResolver(BaseResolver):
-    """An exact match in a dictionary."""
+    """Looks up the exact callable in a dictionary."""
 
     def __init__(self, name: str = "explicit_mapping") -> None:
         self._name = name
@@ -17,38 +17,38 @@ class ExplicitMappingResolver(BaseResolver):
 
     @property
     def name(self) -> str:
-        """The name given at its making."""
+        """Name given to the constructor."""
         return self._name
 
     @property
     def priority(self) -> int:
-        """First."""
+        """Position in the chain: first."""
         return 10
 
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
-        """True when the callable is registered."""
+        """Return True if the callable is registered."""
         return definition.callable in self._handlers
 
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
-        """What was registered."""
+        """Return the registered class, function or object, or None."""
         return self._handlers.get(definition.callable)
 
     def register(self, key: str, handler: Any) -> None:
-        """Register; an earlier registration of the name is replaced."""
+        """Register a handler; an earlier registration of the name is replaced."""
         self._handlers[key] = handler
 
     def unregister(self, key: str) -> bool:
-        """Forget a name; False when it was not registered."""
+        """Remove a name; return False if it was not registered."""
         return self._handlers.pop(key, None) is not None
 
     def get(self, key: str) -> Any | None:
-        """What is registered under the name."""
+        """Return the class, function or object registered under the name, or None."""
         return self._handlers.get(key)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all registrations."""
         self._handlers.clear()
 
     def registered_callables(self) -> list[str]:
-        """The names, in the order of registration."""
+        """Return the names in the order of registration."""
         return list(self._handlers)

@@ -1,4 +1,4 @@
-"""Second names of handlers that were loaded from modules: class name and dotted name."""
+"""Resolver for aliases of handlers that were loaded from modules: class name and dotted name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger("tasker.registry")
 
 
 class ModuleNamesResolver(ExplicitMappingResolver):
-    """Like the explicit mapping, one place behind it. A name that two handlers share leads to neither."""
+    """Dictionary of aliases, after the explicit mapping. An alias that two handlers share resolves to neither."""
 
     def __init__(self, name: str = "module_names") -> None:
         super().__init__(name)
@@ -20,13 +20,13 @@ class ModuleNamesResolver(ExplicitMappingResolver):
 
     @property
     def priority(self) -> int:
-        """After the explicit mapping."""
+        """Position in the chain: after the explicit mapping."""
         return 20
 
     def offer(self, key: str, handler: Any, place: str) -> None:
-        """Register the handler at `place` (file and name), which it replaces when the file was loaded before.
+        """Register the handler at `place` (file and name); a handler from an earlier load of that file is replaced.
 
-        A name that a handler of another place has as well is dropped; that is said when a template uses it.
+        An alias that a handler of another place has too is dropped; a warning is logged when a template uses it.
         """
         places = self._places.setdefault(key, [])
         if place not in places:
@@ -37,11 +37,11 @@ class ModuleNamesResolver(ExplicitMappingResolver):
             self.register(key, handler)
 
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
-        """True when the name was offered."""
+        """Return True if the alias was offered."""
         return definition.callable in self._places
 
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
-        """The handler of the name; None, with a warning, for a name that several share."""
+        """Return the handler of the alias; None, with a warning, if several handlers share it."""
         places = self._places.get(definition.callable, [])
         if len(places) > 1:
             shared = "%r names several handlers and leads to none of them (%s): call each by its handler_name"
@@ -49,6 +49,6 @@ class ModuleNamesResolver(ExplicitMappingResolver):
         return super().resolve(definition, config)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all aliases."""
         super().clear()
         self._places.clear()

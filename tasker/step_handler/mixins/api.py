@@ -1,4 +1,4 @@
-"""HTTP calls from a handler, sync and async, and their translation into results."""
+"""HTTP calls of a handler, sync and async, and their conversion into results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["APIMixin", "ApiResponse"]
 
 
 class APIMixin(ApiClient[ApiResponse]):
-    """Adds HTTP verbs. Paths are relative to `base_url`; timeouts are seconds.
+    """Adds HTTP methods. Paths are relative to `base_url`; timeouts are in seconds.
 
-    Every verb answers an `ApiResponse` whatever the status; a connection that fails raises httpx's own exception, which
-    makes a retryable failure (`network_error`, `timeout`) unless the handler catches it. `get` and the others block and
-    are for plain handlers; `aget` and the others are for `async def call`.
+    Every method returns an `ApiResponse` whatever the status. A failed connection raises httpx's own exception, which
+    becomes a retryable failure (`network_error`, `timeout`) unless the handler catches it. `get` and the other sync
+    methods block and are for plain handlers; `aget` and the other async methods are for `async def call`.
     """
 
     def _api_answer(self, response: httpx.Response) -> ApiResponse:
@@ -28,9 +28,9 @@ class APIMixin(ApiClient[ApiResponse]):
     def api_success(
         self, response: ApiResponse, result: dict[str, Any] | None = None, include_response: bool = True
     ) -> StepHandlerResult:
-        """A success with the response's body, or with `result`.
+        """Return a success with the response's body, or with `result`.
 
-        `include_response` keeps the status in the metadata. Raises `StepExecutionError` when the status is not 2xx.
+        `include_response` stores the status in the metadata. Raises `StepExecutionError` if the status is not 2xx.
         """
         body = response.json()
         plain = body if isinstance(body, dict) else {"body": body}
@@ -38,7 +38,7 @@ class APIMixin(ApiClient[ApiResponse]):
         return StepHandlerResult.success(plain if result is None else result, metadata)
 
     def api_failure(self, response: ApiResponse, message: str | None = None) -> StepHandlerResult:
-        """A failure classified by the status; `Retry-After` is honoured."""
+        """Return a failure classified by the status; `Retry-After` is honoured."""
         return StepHandlerResult.failure(
             message or response.describe(),
             response.error_type,
@@ -48,11 +48,11 @@ class APIMixin(ApiClient[ApiResponse]):
         )
 
     def connection_error(self, error: Exception, context: str | None = None) -> StepHandlerResult:
-        """A retryable failure for a connection that could not be made or broke; `context` says during what."""
+        """Return a retryable failure for a connection that failed or broke; `context` describes the operation."""
         return _unreachable("connection failed", "network_error", error, context)
 
     def timeout_error(self, error: Exception, context: str | None = None) -> StepHandlerResult:
-        """A retryable failure for an answer that did not come in time."""
+        """Return a retryable failure for a response that did not arrive in time."""
         return _unreachable("timed out", "timeout", error, context)
 
 

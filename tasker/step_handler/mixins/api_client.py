@@ -1,6 +1,6 @@
-"""The HTTP verbs of a handler, sync and async, over a connection pool that lives as long as the handler.
+"""HTTP methods of a handler, sync and async, over a connection pool that lives as long as the handler.
 
-Each event loop has a pool of its own for the async ones.
+The async methods use one pool per event loop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _creating = threading.Lock()
 
 
 def _carry_trace(request: httpx.Request) -> None:
-    """The request belongs to the trace of the step that makes it, unless it names another one."""
+    """Add the trace context of the running step to the request unless the request has one."""
     claim = running.get()
     if claim is not None and "traceparent" not in request.headers and (trace := claim.propagated_trace) is not None:
         request.headers.update(trace.headers())
@@ -32,7 +32,7 @@ async def _acarry_trace(request: httpx.Request) -> None:
 
 
 class ApiClient(Generic[R]):
-    """Adds the verbs; what they answer, `_api_answer` makes of the response. Paths are relative to `base_url`."""
+    """Adds HTTP methods, which return `_api_answer` of the response. Paths are relative to `base_url`."""
 
     base_url: str = ""
     default_timeout: float = 30.0
@@ -45,12 +45,12 @@ class ApiClient(Generic[R]):
 
     @property
     def api_capabilities(self) -> list[str]:
-        """What this mixin adds."""
+        """Capabilities that this mixin adds."""
         return ["http", "api"]
 
     @property
     def client(self) -> httpx.Client:
-        """The connection pool, made at first use and kept until `close`."""
+        """Connection pool, created at first use and kept until `close`."""
         with _creating:
             if self._client is None:
                 import httpx
@@ -61,12 +61,12 @@ class ApiClient(Generic[R]):
 
     @property
     def http_client(self) -> httpx.Client:
-        """The same as `client`."""
+        """Connection pool; see `client`."""
         return self.client
 
     @property
     def async_client(self) -> httpx.AsyncClient:
-        """The connection pool of the async verbs in the running loop, kept until `aclose` or the end of the loop."""
+        """Connection pool of the async methods in the running loop, kept until `aclose` or the end of the loop."""
         client = self._async_client
         if client is None:
             import httpx
@@ -88,30 +88,30 @@ class ApiClient(Generic[R]):
         self._async_clients.keep(client)
 
     def configure_session(self, session: httpx.Client | httpx.AsyncClient) -> None:
-        """Called once with each new client: override it to set headers, auth or timeouts."""
+        """Configure a new client; override it to set headers, auth or timeouts. Called once per client."""
 
     def _settings(self) -> dict[str, Any]:
         return {"base_url": self.base_url, "timeout": self.default_timeout, "headers": dict(self.default_headers)}
 
     def close(self) -> None:
-        """Close the connections of the plain verbs; the next call opens new ones."""
+        """Close the connections of the sync methods; the next call opens new ones."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
     async def aclose(self) -> None:
-        """Close the connections of the async verbs in the running loop."""
+        """Close the connections of the async methods in the running loop."""
         if self._async_clients is not None:
             await self._async_clients.close()
 
     def request(self, method: str, path: str, **kwargs: Any) -> R:
-        """Any method; `kwargs` go to httpx."""
+        """Send a request with any method; `kwargs` are passed to httpx."""
         return self._api_answer(self.client.request(method, path, **kwargs))
 
     def get(
         self, path: str, params: dict[str, Any] | None = None, headers: dict[str, str] | None = None, **kwargs: Any
     ) -> R:
-        """GET."""
+        """Send a GET request."""
         return self._api_answer(self.client.request("GET", path, params=params, headers=headers, **kwargs))
 
     def post(
@@ -122,7 +122,7 @@ class ApiClient(Generic[R]):
         headers: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> R:
-        """POST `json`, or `data` as a form."""
+        """Send a POST request with `json`, or `data` as a form."""
         return self._api_answer(self.client.request("POST", path, json=json, data=data, headers=headers, **kwargs))
 
     def put(
@@ -133,7 +133,7 @@ class ApiClient(Generic[R]):
         headers: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> R:
-        """PUT `json`, or `data` as a form."""
+        """Send a PUT request with `json`, or `data` as a form."""
         return self._api_answer(self.client.request("PUT", path, json=json, data=data, headers=headers, **kwargs))
 
     def patch(
@@ -144,37 +144,37 @@ class ApiClient(Generic[R]):
         headers: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> R:
-        """PATCH `json`, or `data` as a form."""
+        """Send a PATCH request with `json`, or `data` as a form."""
         return self._api_answer(self.client.request("PATCH", path, json=json, data=data, headers=headers, **kwargs))
 
     def delete(self, path: str, headers: dict[str, str] | None = None, **kwargs: Any) -> R:
-        """DELETE."""
+        """Send a DELETE request."""
         return self._api_answer(self.client.request("DELETE", path, headers=headers, **kwargs))
 
     async def arequest(self, method: str, path: str, **kwargs: Any) -> R:
-        """Any method, without blocking the loop; `kwargs` go to httpx."""
+        """Send a request with any method without blocking the event loop; `kwargs` are passed to httpx."""
         return self._api_answer(await self.async_client.request(method, path, **kwargs))
 
     async def aget(self, path: str, **kwargs: Any) -> R:
-        """GET; takes what `get` takes."""
+        """Send a GET request; accepts the arguments of `get`."""
         return self._api_answer(await self.async_client.request("GET", path, **kwargs))
 
     async def apost(self, path: str, json: dict[str, Any] | None = None, **kwargs: Any) -> R:
-        """POST; takes what `post` takes."""
+        """Send a POST request; accepts the arguments of `post`."""
         return self._api_answer(await self.async_client.request("POST", path, json=json, **kwargs))
 
     async def aput(self, path: str, json: dict[str, Any] | None = None, **kwargs: Any) -> R:
-        """PUT; takes what `put` takes."""
+        """Send a PUT request; accepts the arguments of `put`."""
         return self._api_answer(await self.async_client.request("PUT", path, json=json, **kwargs))
 
     async def apatch(self, path: str, json: dict[str, Any] | None = None, **kwargs: Any) -> R:
-        """PATCH; takes what `patch` takes."""
+        """Send a PATCH request; accepts the arguments of `patch`."""
         return self._api_answer(await self.async_client.request("PATCH", path, json=json, **kwargs))
 
     async def adelete(self, path: str, **kwargs: Any) -> R:
-        """DELETE; takes what `delete` takes."""
+        """Send a DELETE request; accepts the arguments of `delete`."""
         return self._api_answer(await self.async_client.request("DELETE", path, **kwargs))
 
     @abstractmethod
     def _api_answer(self, response: httpx.Response) -> R:
-        """What a verb answers."""
+        """Convert a response to the return value of the HTTP methods."""

@@ -1,4 +1,4 @@
-"""An HTTP response, and what its status means for the step."""
+"""HTTP response and the meaning of its status for the step."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ERROR_TYPES = {
 
 
 class ApiResponse:
-    """A response with its body read: a mapping for a JSON object, else what the JSON holds, else text.
+    """A response with its body read: the decoded JSON, else text.
 
-    `response["email"]` and `response.json()` raise `StepExecutionError` with the right classification when the
-    status is not 2xx, so a body is never taken from a failed call by accident. `body` is always readable.
+    `response["email"]` and `response.json()` raise `StepExecutionError` with the right classification if the status is
+    not 2xx, so that a handler never uses the body of a failed call by accident. `body` is always readable.
     """
 
     def __init__(self, response: httpx.Response, body: dict[str, Any] | str | None = None) -> None:
@@ -40,27 +40,27 @@ class ApiResponse:
 
     @property
     def ok(self) -> bool:
-        """Status 200 to 299."""
+        """True for status 200 to 299."""
         return 200 <= self.status_code < 300
 
     @property
     def is_client_error(self) -> bool:
-        """Status 400 to 499."""
+        """True for status 400 to 499."""
         return 400 <= self.status_code < 500
 
     @property
     def is_server_error(self) -> bool:
-        """Status 500 to 599."""
+        """True for status 500 to 599."""
         return 500 <= self.status_code < 600
 
     @property
     def is_retryable(self) -> bool:
-        """Status 408, 429, 500 to 504."""
+        """True for status 408, 429 and 500 to 504."""
         return self.status_code in RETRYABLE_STATUS
 
     @property
     def retry_after(self) -> int | None:
-        """Seconds that the server asks to wait; a date is measured from the response's own `Date`."""
+        """Seconds to wait according to `Retry-After`, or None; a date is measured from the response's own `Date`."""
         value = self.response.headers.get("retry-after")
         if value is None:
             return None
@@ -73,7 +73,7 @@ class ApiResponse:
         return ERROR_TYPES.get(self.status_code, fallback)
 
     def json(self) -> Any:
-        """The body of a successful response."""
+        """Return the body. Raises `StepExecutionError` unless the status is 2xx."""
         self.raise_for_status()
         return self.body
 
@@ -93,12 +93,12 @@ class ApiResponse:
             )
 
     def describe(self) -> str:
-        """One line: method, address, status."""
+        """Return method, URL without query, and status in one line."""
         request = self.response.request
         return f"{request.method} {request.url.copy_with(query=None)} answered {self.status_code}"
 
     def failure_metadata(self) -> dict[str, Any]:
-        """What a failure should keep of the response."""
+        """Return the metadata of a failure: status, `Retry-After`, and the first 1000 characters of the body."""
         found = {
             "status_code": self.status_code,
             "retry_after": self.retry_after,
@@ -107,7 +107,7 @@ class ApiResponse:
         return {key: value for key, value in found.items() if value is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """Status, headers (without cookies) and body as plain data."""
+        """Return status, headers (without cookies) and body as plain data."""
         headers = {key: value for key, value in self.headers.items() if key.lower() != "set-cookie"}
         return {"status_code": self.status_code, "headers": headers, "body": self.body}
 

@@ -1,4 +1,4 @@
-"""Helpers for a handler that decides which branches of the template come to life."""
+"""Helpers for a handler that decides which branches of the template are created."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tasker.types import DecisionPointOutcome, DecisionType, StepHandlerResult
 class DecisionMixin:
     """Adds decision results to a step handler.
 
-    `routing_context` (also spelled `result_data`) is merged into the result, so that the steps below read
-    `get_dependency_field("decide", "route_type")`, and is kept whole under `routing_context`.
+    `routing_context` (alias `result_data`) is merged into the result, so that dependent steps can read
+    `get_dependency_field("decide", "route_type")`; the whole mapping is also stored under `routing_context`.
     """
 
     @property
     def decision_capabilities(self) -> list[str]:
-        """What this mixin adds."""
+        """Capabilities that this mixin adds."""
         return ["decision_point", "dynamic_workflow", "step_creation"]
 
     def decision_success(
@@ -29,13 +29,13 @@ class DecisionMixin:
         *,
         result_data: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """Create these steps: one name, several, or a ready outcome. No names at all means no branches."""
+        """Create these steps: one name, several, or a complete outcome. An empty list creates no branches."""
         return decision_result(to_outcome(steps), _merged(routing_context, result_data), metadata)
 
     def decision_success_with_outcome(
         self, outcome: DecisionPointOutcome, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """Report a ready outcome."""
+        """Return the result for a complete outcome."""
         return decision_result(outcome, None, metadata)
 
     def decision_with_custom_outcome(
@@ -44,7 +44,7 @@ class DecisionMixin:
         result_data: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """Report an outcome in any accepted form, with data for the result."""
+        """Return the result for an outcome in any accepted form, with additional data."""
         return decision_result(self.validate_decision_outcome(outcome), result_data, metadata)
 
     def decision_no_branches(
@@ -54,7 +54,7 @@ class DecisionMixin:
         *,
         result_data: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """Create nothing. `outcome` is a `no_branches` outcome, or data for the result."""
+        """Create no steps. `outcome` is a `no_branches` outcome, or data for the result."""
         if isinstance(outcome, DecisionPointOutcome):
             return decision_result(outcome, result_data, metadata)
         return decision_result(DecisionPointOutcome.no_branches(), _merged(outcome, result_data), metadata)
@@ -65,7 +65,7 @@ class DecisionMixin:
         routing_context: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """The same as `decision_success`."""
+        """Create these steps; see `decision_success`."""
         return self.decision_success(step_names, routing_context, metadata)
 
     def skip_branches(
@@ -74,7 +74,7 @@ class DecisionMixin:
         routing_context: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """Create nothing and say why; the result carries `reason`."""
+        """Create no steps; the result contains `reason`."""
         return decision_result(DecisionPointOutcome.no_branches(reason), routing_context, metadata)
 
     def decision_failure(
@@ -84,17 +84,17 @@ class DecisionMixin:
         retryable: bool = False,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """No decision could be made."""
+        """Return a failure to decide."""
         return StepHandlerResult.failure(message, error_type, retryable, metadata)
 
     @staticmethod
     def validate_decision_outcome(outcome: DecisionPointOutcome | dict[str, Any]) -> DecisionPointOutcome:
-        """The outcome, checked; raises `ValidationError` when its structure is wrong."""
+        """Return the validated outcome. Raises `ValidationError` if its structure is invalid."""
         return DecisionPointOutcome.parse(outcome)
 
 
 def to_outcome(steps: str | list[str] | DecisionPointOutcome) -> DecisionPointOutcome:
-    """The outcome for a name, several names, or an outcome."""
+    """Return the outcome for a name, several names, or an outcome."""
     if isinstance(steps, DecisionPointOutcome):
         return steps
     if not steps:
@@ -105,7 +105,7 @@ def to_outcome(steps: str | list[str] | DecisionPointOutcome) -> DecisionPointOu
 def decision_result(
     outcome: DecisionPointOutcome, data: Any = None, metadata: dict[str, Any] | None = None
 ) -> StepHandlerResult:
-    """A success that carries the outcome where the engine looks for it; `data` never replaces it."""
+    """Return a success with the outcome under the engine's key; `data` never replaces it."""
     context = {**outcome.routing_context, **_plain(data)}
     result: dict[str, Any] = dict(context)
     if outcome.decision_type is DecisionType.NO_BRANCHES and outcome.reason:
@@ -116,7 +116,7 @@ def decision_result(
 
 
 def _plain(data: Any) -> Mapping[str, Any]:
-    """Routing data as a mapping; an object such as an API response says itself what it is."""
+    """Return routing data as a mapping; an object such as an API response is converted with its `to_dict`."""
     to_dict = getattr(data, "to_dict", None)
     plain: Mapping[str, Any] = to_dict() if callable(to_dict) else data or {}
     return plain

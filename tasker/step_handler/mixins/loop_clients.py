@@ -1,4 +1,4 @@
-"""The async clients of one handler, one for each event loop: connections belong to the loop that opened them."""
+"""Async clients of one handler, one per event loop, because connections belong to the loop that opened them."""
 
 from __future__ import annotations
 
@@ -14,34 +14,35 @@ _Kept = tuple["httpx.AsyncClient", AsyncGenerator[None, None] | None]
 
 
 class LoopClients:
-    """In a thread or a child process each call of an async handler has a loop, and so a client, of its own.
+    """Clients by event loop: in a thread or a child process each call of an async handler runs in a loop of its own.
 
-    A client is closed when its loop ends: `asyncio.run` closes the async generators of the loop before it, one of
-    which waits for that here.
+    A client is closed when its loop ends: `asyncio.run` closes the loop's async generators first, and one of them waits
+    here to close the client.
     """
 
     def __init__(self) -> None:
         self._kept: dict[asyncio.AbstractEventLoop | None, _Kept] = {}
 
     def get(self) -> httpx.AsyncClient | None:
-        """The one of the running loop, or of no loop where none runs."""
+        """Return the client of the running loop, or the one made outside a loop if none runs; None if there is none."""
         kept = self._kept.get(_running_loop())
         return kept[0] if kept else None
 
     def keep(self, client: httpx.AsyncClient) -> None:
-        """From here on it is the one of the running loop."""
+        """Store the client for the running loop."""
         loop = _running_loop()
         end = None if loop is None else self._at_its_end(loop, client)
         if end is not None:
             with suppress(StopIteration):
                 end.__anext__().send(None)
-        for each in list(self._kept):  # other threads keep theirs meanwhile
+        for each in list(self._kept):  # a copy, because other threads may add their clients meanwhile
             if each is not None and each.is_closed():
-                self._kept.pop(each, None)  # a loop that ended otherwise: its connections cannot be closed any more
+                # a loop that ended without closing its generators: its connections can no longer be closed
+                self._kept.pop(each, None)
         self._kept[loop] = (client, end)
 
     async def close(self) -> None:
-        """Close the one of the running loop, and one that was made where none ran."""
+        """Close the client of the running loop, and the one made outside a loop."""
         for loop in (_running_loop(), None):
             if kept := self._kept.pop(loop, None):
                 client, end = kept

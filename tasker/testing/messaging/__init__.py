@@ -1,1 +1,1 @@
-"""The conformance suite of messaging backends by subject; `tasker.testing.messaging_contract` joins it."""
+"""Conformance tests of messaging backends by subject; `tasker.testing.messaging_contract` combines them."""

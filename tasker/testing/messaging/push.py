@@ -10,7 +10,7 @@ from tasker.testing.messaging.suite import HIDDEN, OTHER, QUEUE, Suite, needs, n
 
 
 class Push(Suite):
-    """Subscribers are told of messages."""
+    """Subscribers are notified of messages."""
 
     async def test_a_subscriber_is_told_of_messages_that_come_later(self, backend: Backend) -> None:
         needs(backend.capabilities.push, "push")

@@ -18,7 +18,7 @@ BAD_NAMES = ["", " ", "a b", "a;b", 'a"b', "a'b", "a$b", "a--b", "a.b", "a/b", "
 
 
 class QueueContract(Suite):
-    """A backend keeps the shape of one; queues are made, listed, removed and named."""
+    """A backend has the interface of one; queues are created, listed, deleted and named."""
 
     async def test_it_keeps_the_shape_of_a_backend(self, backend: Backend) -> None:
         assert isinstance(backend, Backend)

@@ -9,7 +9,7 @@ from tasker.testing.messaging.suite import HIDDEN, QUEUE, Suite, needs, numbered
 
 
 class Receipts(Suite):
-    """Who has received a message settles it, gives it back, or loses it with time."""
+    """The receiver of a message acknowledges it, releases it, or loses it after a time."""
 
     async def test_a_received_message_is_hidden_until_its_timeout_then_counted_again(self, backend: Backend) -> None:
         await backend.create_queue(QUEUE)

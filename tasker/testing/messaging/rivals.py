@@ -10,7 +10,7 @@ from tasker.testing.messaging.suite import HIDDEN, QUEUE, RECOVERY, Suite, numbe
 
 
 class Rivals(Suite):
-    """Two processes share a queue; one lives on when the other dies."""
+    """Two processes share a queue; one continues after the other has died."""
 
     async def test_two_processes_share_the_messages_and_get_none_twice(self, backend: Backend) -> None:
         await backend.create_queue(QUEUE)
@@ -72,7 +72,7 @@ class Rivals(Suite):
 
 
 async def _settle_until(enough: Callable[[], bool], backend: Backend, received: list[QueuedMessage]) -> None:
-    """Receive and acknowledge a few at a time; they go to `received`."""
+    """Receive and acknowledge a few messages at a time, and add them to `received`."""
     async with asyncio.timeout(RECOVERY):
         while not enough():
             for message in await backend.receive_messages(QUEUE, 5, HIDDEN):

@@ -1,4 +1,4 @@
-"""What the test class of a backend brings, and the calls that tests of several subjects make."""
+"""Base of the test classes of a backend, and calls that tests of several subjects share."""
 
 from __future__ import annotations
 
@@ -16,61 +16,63 @@ from tasker.errors import MessagingError
 QUEUE = "worker_contract_queue"
 OTHER = "worker_contract_other_queue"
 HIDDEN = 30.0
-"""Visibility timeout of the tests, in seconds; time passes by `advance` alone."""
+"""Visibility timeout of the tests, in seconds; only `advance` lets time pass."""
 PATIENCE = 10.0
-"""Seconds after which a notification counts as lost; a test that passes does not wait for them."""
+"""Seconds after which a notification counts as lost; a passing test does not wait for them."""
 RECOVERY = 60.0
-"""Seconds that a backend may need to work again after its server was killed and started."""
+"""Seconds that a backend may need to recover after its server was killed and started."""
 
 T = TypeVar("T")
 
 
 @pytest.mark.asyncio
 class Suite:
-    """What the subclass says about its backend, beside the fixture `backend`: open, and without queues."""
+    """Methods that the subclass overrides for its backend, in addition to the fixture `backend`: open, and without
+    queues.
+    """
 
     async def advance(self, backend: Backend, seconds: float) -> None:
         """Let `seconds` pass for the messages of the backend, without waiting. The subclass overrides it."""
         raise NotImplementedError("say how time passes: async def advance(self, backend, seconds)")
 
     async def another(self, backend: Backend) -> Backend:
-        """A second backend, open, as another process on the same server has it. The suite closes it.
+        """Return a second open backend, like that of another process on the same server. The suite closes it.
 
-        Its `close` must leave what it holds as the death of its process would. Tests that need two processes are
-        skipped with a warning unless the subclass overrides it; it calls `pytest.skip` itself where messages never
-        leave the process.
+        Its `close` must leave its messages as the death of its process would. Tests that need two processes are skipped
+        with a warning unless the subclass overrides this method; it calls `pytest.skip` itself if messages never leave
+        the process.
         """
         _unproven(self, "another", "two processes on one queue, and messages of one that died")
 
     async def restart(self, backend: Backend) -> None:
         """Kill the server as a crash would, start it again with its data, and return when it listens.
 
-        Tests whose names begin with `test_after_a_restart` call it. They are skipped with a warning unless the
-        subclass overrides it; it calls `pytest.skip` itself where there is no server.
+        Tests whose names begin with `test_after_a_restart` call it. They are skipped with a warning unless the subclass
+        overrides it; it calls `pytest.skip` itself if there is no server.
         """
         _unproven(self, "restart", "a server that was killed and started again")
 
 
 def _unproven(suite: Suite, method: str, subject: str) -> NoReturn:
-    """Skip, and say so even where reasons of skips are not shown."""
+    """Skip the test with a warning, which is visible even if reasons of skips are not shown."""
     text = f"NOT TESTED on {type(suite).__name__}: {subject}; override {method}()"
     warnings.warn(text, stacklevel=3)
     pytest.skip(text)
 
 
 def needs(claimed: bool, capability: str) -> None:
-    """Skip the test of a capability that is not claimed."""
+    """Skip the test unless the backend claims the capability."""
     if not claimed:
         pytest.skip(f"the backend does not claim {capability}")
 
 
 def numbered(n: int) -> bytes:
-    """A payload that tells its number."""
+    """Return a payload with a number."""
     return json.dumps({"n": n}).encode()
 
 
 async def one_received(backend: Backend) -> QueuedMessage:
-    """A message that was sent and received."""
+    """Send and receive one message."""
     await backend.create_queue(QUEUE)
     await backend.send_message(QUEUE, b"{}")
     (message,) = await backend.receive_messages(QUEUE, 1, HIDDEN)
@@ -78,12 +80,12 @@ async def one_received(backend: Backend) -> QueuedMessage:
 
 
 async def receive(backend: Backend, queue: str = QUEUE) -> list[object]:
-    """What is received now, as JSON."""
+    """Receive the available messages as JSON."""
     return [json.loads(message.payload) for message in await backend.receive_messages(queue, 100, HIDDEN)]
 
 
 async def recovered(call: Callable[[], Awaitable[T]]) -> T:
-    """What the call answers once the backend is over the loss of its server."""
+    """Return the result of the call once the backend has recovered from the loss of its server."""
     async with asyncio.timeout(RECOVERY):
         while True:
             try:
@@ -93,7 +95,7 @@ async def recovered(call: Callable[[], Awaitable[T]]) -> T:
 
 
 async def received_in_time(backend: Backend, count: int) -> list[QueuedMessage]:
-    """What is received until there are `count` messages; the first answers of a server may be empty."""
+    """Receive until there are `count` messages; the first answers of a server may be empty."""
     received: list[QueuedMessage] = []
     async with asyncio.timeout(RECOVERY):
         while True:
@@ -106,7 +108,7 @@ async def received_in_time(backend: Backend, count: int) -> list[QueuedMessage]:
 async def stats_at_depth(backend: Backend, depth: int) -> QueueStats:
     """Return the statistics of the queue once its depth is as expected, or the last ones after `PATIENCE`.
 
-    A broker may count a message that is on its way back to the queue neither as waiting nor as delivered.
+    A broker may count a message that is returning to the queue neither as waiting nor as delivered.
     """
     deadline = asyncio.get_running_loop().time() + PATIENCE
     while (stats := await backend.queue_stats(QUEUE)).depth != depth and asyncio.get_running_loop().time() < deadline:
@@ -115,5 +117,5 @@ async def stats_at_depth(backend: Backend, depth: int) -> QueueStats:
 
 
 async def soon(pending: Awaitable[T]) -> T:
-    """What is awaited, unless it counts as lost."""
+    """Await with the time limit `PATIENCE`."""
     return await asyncio.wait_for(pending, PATIENCE)
