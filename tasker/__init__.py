@@ -6,8 +6,9 @@ use, so that `import tasker` stays cheap (rule 25). All other names are imported
 """
 
 TYPE_CHECKING = False
-"""Local stand-in for `typing.TYPE_CHECKING`: importing `typing` would take longer than everything else that runs before
-`tasker.__main__` handles Ctrl-C.
+"""Local stand-in for `typing.TYPE_CHECKING`.
+
+Importing `typing` would take longer than everything else that runs before `tasker.__main__` handles Ctrl-C.
 """
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import os
 
 INTERRUPTED = 130
 YOUNG = 2000
-"""Number of allocated container objects after which the garbage collector runs. With Python's default of 700 it would
-scan the imported modules a dozen times, which takes a tenth of the start time.
+"""Number of allocated container objects after which the garbage collector runs.
+
+With Python's default of 700 it would scan the imported modules a dozen times, a tenth of the start time.
 """
 
 TYPE_CHECKING = False

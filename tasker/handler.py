@@ -101,8 +101,9 @@ class HandlerRegistry(SharedInstance):
         return self._chain.resolve(to_definition(handler_spec))
 
     def of_step(self, step: StepPlan, template: TemplateId | None = None) -> ResolvedHandler:
-        """Return the handler of a step as the worker calls it; called before every attempt. Raises the errors of
-        `resolved`.
+        """Return the handler of a step as the worker calls it; called before every attempt.
+
+        Raises the errors of `resolved`.
         """
         return self._known.of_step(
             step, template, lambda: self.resolved(HandlerDefinition.from_plan(step.handler), step.name, template)
@@ -110,9 +111,7 @@ class HandlerRegistry(SharedInstance):
 
     @property
     def checked(self) -> set[str]:
-        """Hashes of plans whose handlers all exist and fit; replaced by an empty set when a handler is added or
-        removed.
-        """
+        """Hashes of plans whose handlers all exist and fit; a new set once a handler is added or removed."""
         return self._known.checked
 
     def resolved(
@@ -190,8 +189,9 @@ class HandlerRegistry(SharedInstance):
 
     @property
     def resolver_chain(self) -> ResolverChain:
-        """The chain of resolvers; add your own here. Every registry of the process also asks the resolvers of
-        `instance()`.
+        """Chain of resolvers; add your own here.
+
+        Every registry of the process also asks the resolvers of `instance()`.
         """
         return self._chain
 
@@ -228,10 +228,10 @@ class HandlerRegistry(SharedInstance):
         return sorted(names)
 
     def load_installed(self) -> None:
-        """Import the handlers of installed packages so that they can be listed; a package that fails to import is
-        logged.
+        """Import the handlers of installed packages so that they can be listed.
 
-        Raises `ConfigurationError` for an installed error classifier that cannot be used.
+        A package that fails to import is logged. Raises `ConfigurationError` for an installed error classifier that
+        cannot be used.
         """
         installed_classifier()
         for resolver in self._chain.resolvers:
@@ -276,8 +276,9 @@ class HandlerRegistry(SharedInstance):
         return self.add(handlers_in_path(path))
 
     def add(self, handlers: list[FoundHandler]) -> int:
-        """Register discovered handlers; return their number. Raises `HandlerLoadError` if two of them have the same
-        name.
+        """Register discovered handlers; return their number.
+
+        Raises `HandlerLoadError` if two of them have the same name.
         """
         refuse_shared_names(handlers)
         for handler in handlers:

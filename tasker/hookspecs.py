@@ -89,8 +89,9 @@ ASKED = (
     "tasker_routers",
     "tasker_template_rules",
 )
-"""Hooks that are called directly because the caller needs the return value; all others are notifications, which each
-plugin gets in a thread of its own.
+"""Hooks that are called directly because the caller needs the return value.
+
+All others are notifications, which each plugin gets in a thread of its own.
 """
 
 
@@ -136,8 +137,9 @@ class Hooks:
 
     @hookspec
     def tasker_event_published(self, event: EventPublished) -> None:
-        """Observe that a domain event of a step of this worker was published after its result was accepted, or that
-        publishing failed.
+        """Observe that publishing a domain event of a step of this worker succeeded or failed.
+
+        An event is published after the step's result was accepted.
         """
 
     @hookspec
@@ -146,8 +148,9 @@ class Hooks:
 
     @hookspec
     def tasker_batch_delivered(self, heard: BatchDelivered) -> None:
-        """Observe that every notification so far was delivered: the plugin may now write what it collected as one
-        batch.
+        """Observe that every notification so far was delivered.
+
+        The plugin may now write the data that it collected as one batch.
         """
 
     @hookspec
@@ -169,8 +172,9 @@ class Hooks:
 
     @hookspec
     def tasker_claims_throttled(self, claims: ClaimsThrottled) -> None:
-        """Observe that this process stops claiming, claims less, or resumes, for one reason; several may apply at a
-        time.
+        """Observe that this process stops claiming, claims less, or resumes, for one reason.
+
+        Several reasons may apply at a time.
         """
 
     @hookspec
@@ -183,8 +187,9 @@ class Hooks:
 
     @hookspec
     def tasker_process_stopping(self, process: ProcessInfo) -> None:
-        """Observe that the worker or orchestrator is stopping: it claims nothing more, and running steps get their
-        grace period.
+        """Observe that the worker or orchestrator is stopping.
+
+        It claims nothing more, and running steps get their grace period.
         """
 
     @hookspec
@@ -221,16 +226,17 @@ class Hooks:
 
     @hookspec
     def tasker_metrics(self) -> Sequence[Metric]:  # type: ignore[empty-body]
-        """Return the plugin's metrics, built with `tasker.contracts.metrics`; called when a process starts to serve
-        HTTP.
+        """Return the plugin's metrics, built with `tasker.contracts.metrics`.
 
-        `/metrics` of that process exports their current values. A metric whose name is taken is ignored.
+        Called when a process starts to serve HTTP; `/metrics` of that process exports their current values. A metric
+        whose name is taken is ignored.
         """
 
     @hookspec
     def tasker_domain_events(self) -> Sequence[Any]:  # type: ignore[empty-body]
-        """Return publishers and subscribers of domain events, classes or instances; called once when a worker is
-        assembled.
+        """Return publishers and subscribers of domain events, classes or instances.
+
+        Called once when a worker is assembled.
         """
 
     @hookspec

@@ -24,8 +24,9 @@ def offered(group: str) -> tuple[EntryPoint, ...]:
 
 @cache
 def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Cached per search path: reading means scanning every metadata folder, and the settings need it for each
-    parameter.
+    """Return the entry points of a group, cached per search path.
+
+    Reading means scanning every metadata folder, and the settings need the result for each parameter.
     """
     if not _mentioned(group, path):
         return ()
@@ -53,7 +54,10 @@ def _mentioned(group: str, path: tuple[str, ...]) -> bool:
 
 @cache
 def _declarations(path: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the entry-point files of all distributions; None if entry points may be declared elsewhere as well."""
+    """Return the contents of all distributions' entry-point files.
+
+    None if entry points may be declared elsewhere as well.
+    """
     from importlib.machinery import PathFinder
     from pathlib import Path
 

@@ -50,8 +50,10 @@ __all__ = [
 
 
 def get_health_check() -> HealthCheck:
-    """Return the health: `healthy` if the worker runs and database and messaging answer, else `unhealthy`; `stopped`
-    without a worker.
+    """Return the health of the worker.
+
+    The status is `healthy` if the worker runs and database and messaging answer, else `unhealthy`; `stopped` without a
+    worker.
     """
     status = get_worker_status()
     python = {"version": platform.python_version(), "worker": status.worker_core_status}
@@ -157,15 +159,17 @@ def metrics_worker() -> Mapping[str, Any]:
 
 
 def event_stats() -> Mapping[str, Any]:
-    """Return the counts of delivered domain events since the start: `router`, `in_process_bus`, `captured_at`,
-    `worker_id`.
+    """Return counts of the domain events delivered since the start.
+
+    The keys are `router`, `in_process_bus`, `captured_at` and `worker_id`.
     """
     return _told(lambda process: process.events())
 
 
 def listening_stats() -> Mapping[str, Any]:
-    """Return how the worker found work: polls with results, failed polls, their latency, and work found by polling
-    alone.
+    """Return statistics about how the worker found work.
+
+    They cover polls with results, failed polls, latency, and work found by polling alone.
     """
     return asdict(running_system().runtime.events.statistics())
 

@@ -27,7 +27,7 @@ HANDLERS = "tasker.handlers"
 
 
 class StepLogHandler(logging.Handler):
-    """Stores the records that are written while a handler runs with its step; other records are ignored."""
+    """Stores the log records of a running handler with its step; ignores other records."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Store the record with its traceback."""
@@ -56,7 +56,7 @@ def _text(record: logging.LogRecord) -> str:
 
 
 class CapturedPrints:
-    """Stream that also stores what is written while a handler runs with its step."""
+    """Stream wrapper that also stores the output of a running handler with its step."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -72,7 +72,7 @@ class CapturedPrints:
 
 
 def capture_logs(level: int | None = logging.INFO) -> None:
-    """Store from now on what handlers in this process print, and what they log at this level of `logging` or above.
+    """Store the output of handlers in this process from now on: prints, and log records of this level or above.
 
     None stores nothing. Visible output does not change: if the level of the root logger is higher, it becomes the level
     of the root logger's handlers. Call it after logging is set up.
@@ -84,7 +84,7 @@ def capture_logs(level: int | None = logging.INFO) -> None:
 
 
 def capture_prints() -> None:
-    """Store what handlers write to the current standard output, which may be a replaced one."""
+    """Store the output of handlers to the current standard output, which the program may have replaced."""
     if not isinstance(sys.stdout, CapturedPrints):
         sys.stdout = cast(TextIO, CapturedPrints(sys.stdout))
 

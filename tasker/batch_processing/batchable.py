@@ -184,10 +184,10 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome]):
         processed_count: int | None = None,
         result_data: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """Return the success of a batch. `processed_count` is an alias of `items_processed`; `result_data` is merged
-        into the result.
+        """Return the success of a batch.
 
-        Without `items_succeeded`, every processed item that did not fail counts as succeeded.
+        `processed_count` is an alias of `items_processed`; `result_data` is merged into the result. Without
+        `items_succeeded`, every processed item that did not fail counts as succeeded.
         """
         processed = next((n for n in (items_processed, processed_count) if n is not None), 0)
         succeeded = processed - items_failed if items_succeeded is None else items_succeeded

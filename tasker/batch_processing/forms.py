@@ -14,8 +14,9 @@ Analysis = TypeVar("Analysis", bound=BatchAnalyzerOutcome)
 
 
 class BatchForms(Generic[Cursor, Analysis]):
-    """Builds cursors and analyses of the classes that a subclass names. Ranges are 0-indexed, start inclusive, end
-    exclusive.
+    """Builds cursors and analyses of the classes that a subclass names.
+
+    Ranges are 0-indexed, start inclusive, end exclusive.
     """
 
     cursor_class: type[Cursor]

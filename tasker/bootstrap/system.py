@@ -71,12 +71,10 @@ class System:
 
     @property
     def runtime(self) -> Runtime:
-        """Runtime of the worker."""
         return _runtime(self.app)
 
     @property
     def namespaces(self) -> list[str]:
-        """Namespaces that the worker serves."""
         return list(self.runtime.namespaces)
 
     @property
@@ -90,7 +88,6 @@ class System:
         self.app.stop_working()
 
     def stop(self) -> None:
-        """Stop the worker and its observers."""
         self.app.stop()
         self.announcer.stop()
 

@@ -46,7 +46,6 @@ class SubscriberThread:
 
     @property
     def waiting(self) -> int:
-        """Number of events waiting for delivery."""
         return self._waiting.qsize()
 
     def tell(self, name: str, event: Any) -> None:

@@ -165,8 +165,9 @@ def settings_table(loaded: Loaded) -> type[Table] | None:
 
 
 def table_or_none(loaded: Loaded) -> type[Table] | None:
-    """Return the model of `[plugins.NAME]`, or None; also None for an invalid one, which is reported at the plugin's
-    load.
+    """Return the model of `[plugins.NAME]`; None if there is none or it is invalid.
+
+    An invalid model is reported when the plugin is loaded.
     """
     try:
         return settings_table(loaded)

@@ -21,8 +21,9 @@ from tasker.plugins.asking import ANSWER_SECONDS
 PAUSES = BackoffPolicy(60.0, 1800.0)
 """Time for which a plugin stays disabled."""
 REST_SECONDS = 0.02
-"""Time for which a thread without work ignores new calls: waking it for each call costs more than the call, for the
-notifying thread too.
+"""Seconds for which an idle thread lets new calls wait.
+
+Waking it for each call costs more than the call, for the notifying thread too.
 """
 _log = logging.getLogger("tasker.plugins")
 CAUGHT_UP = "tasker_batch_delivered"
@@ -66,8 +67,9 @@ class PluginDelivery:
     lacking: set[str] = field(default_factory=set)
 
     def is_on(self) -> bool:
-        """Return whether the plugin may be called, and enable it if its pause is over; one more failure starts the next
-        pause.
+        """Return whether the plugin may be called, and enable it again if its pause is over.
+
+        After a pause, one more failure starts the next one.
         """
         if self.off and self.clock() >= self.off_until:
             self.off = ""
@@ -139,7 +141,6 @@ class PluginThread:
 
     @property
     def waiting(self) -> int:
-        """Number of waiting calls."""
         return self._calls.qsize()
 
     def tell(self, hook: str, value: Any) -> None:

@@ -53,8 +53,9 @@ class PluginHost:
         }
 
     def listener(self, hook: str) -> Listener | None:
-        """Return a function that notifies the plugins with this hook; None if there are none, so that callers can skip
-        work.
+        """Return a function that notifies the plugins with this hook.
+
+        None if there are none, so that the caller can skip the work.
         """
         tells = [self._threads[name].tell for name, functions in self._hooks.items() if hook in functions]
         if not tells:
@@ -72,7 +73,6 @@ class PluginHost:
             tell(value)
 
     def having(self, hook: str) -> tuple[str, ...]:
-        """Return the names of the plugins that have this hook."""
         return tuple(name for name, functions in self._hooks.items() if hook in functions)
 
     def answers(self, hook: str, *values: Any) -> list[tuple[str, Any]]:
@@ -109,7 +109,6 @@ class PluginHost:
         return answer
 
     def is_on(self, plugin: str) -> bool:
-        """Return whether the plugin is enabled."""
         return self._threads[plugin].account.is_on()
 
     def failed(self, plugin: str, hook: str, error: BaseException) -> None:
@@ -121,7 +120,6 @@ class PluginHost:
         self._threads[plugin].account.succeeded(hook)
 
     def states(self) -> tuple[PluginState, ...]:
-        """Return the state of each plugin."""
         return tuple(map(_state, self._threads.values()))
 
     async def settle(self, seconds: float = STOP_SECONDS) -> None:

@@ -14,8 +14,10 @@ DEFAULT_METHOD = "call"
 
 @dataclass
 class HandlerDefinition:
-    """Handler of a step: `callable` locates it, `handler_method` names its method, `resolver` the resolver to use;
-    `initialization` is the step's configuration.
+    """Handler of a step as written in the template.
+
+    `callable` locates the handler, `handler_method` names its method, `resolver` the resolver to use; `initialization`
+    is the step's configuration.
     """
 
     callable: str

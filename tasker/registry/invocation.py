@@ -36,9 +36,7 @@ class HandlerSource:
     named: bool = True
     """False if `qualname` leads to another object in the module, or to none: a child process would run other code."""
     state: str = ""
-    """Identifies the content of `file` that this process has loaded: after a change a child process loads the file
-    again.
-    """
+    """Identifies the content of `file` that this process loaded, so that a child process loads a changed file again."""
 
     @property
     def loadable(self) -> bool:
@@ -62,7 +60,7 @@ class HandlerSource:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedHandler:
-    """A handler ready to be called. `kind` tells whether `call` returns an awaitable or blocks."""
+    """Handler ready to be called. `kind` is "async" if `call` returns an awaitable, "sync" if it blocks."""
 
     kind: HandlerKind
     call: Callable[[StepContext], Any]
@@ -123,8 +121,9 @@ def _source(target: Any, method: str) -> HandlerSource:
 
 
 def _namespaces(cls: type) -> Iterator[Mapping[str, Any]]:
-    """Yield the namespace of the handler's module, and the one in which its code ran if the file was loaded again
-    since.
+    """Yield the namespaces in which the handler may be found.
+
+    These are its module's, and the one in which its code ran if the file was loaded again since.
     """
     if (module := sys.modules.get(cls.__module__)) is not None:
         yield vars(module)
@@ -137,8 +136,9 @@ def _namespaces(cls: type) -> Iterator[Mapping[str, Any]]:
 
 
 def _path(names: Mapping[str, Any], cls: type) -> str | None:
-    """Return the name that leads to the handler, which may differ from its qualified name: a decorator may have copied
-    the qualified name to another object.
+    """Return the name that leads to the handler.
+
+    It may differ from the qualified name, which a decorator may have copied to another object.
     """
     first, *rest = cls.__qualname__.split(".")
     found = names.get(first)

@@ -45,8 +45,9 @@ def _subclasses(cls: type[Any]) -> Iterator[type[Any]]:
 
 
 def _may_be_meant(value: Any, name: str) -> bool:
-    """Return True if the name refers to the value; for a function with `@inputs` or `@depends_on`, which was surely
-    meant as a handler, the last part of the name suffices.
+    """Return True if the name probably refers to the value.
+
+    A function with `@inputs` or `@depends_on` was written as a handler, so the last part of the name suffices.
     """
     return name in _names(value) or (reads_arguments(value) and name.rpartition(".")[2] == value.__name__)
 
@@ -92,8 +93,9 @@ def _left_out(name: str) -> Iterator[str]:
 
 
 def _beside(callables: Iterable[str], folder: Path) -> Iterator[str]:
-    """Yield files beside a template that define the callables; files that only mention them, such as tests, are
-    skipped.
+    """Yield files beside a template that define the callables.
+
+    Files that only mention them, such as tests, are skipped.
     """
     for file in sorted(folder.glob("*.py")):
         text = _text(file)
@@ -113,8 +115,9 @@ def _text(file: Path) -> str:
 
 
 def _defines(text: str, name: str) -> bool:
-    """Return True for a decorator with this name, a class with this `handler_name`, or a class or function of this
-    name.
+    """Return True if the text defines the name.
+
+    That is a decorator with this name, a class with this `handler_name`, or a class or function of this name.
     """
     quoted, own = f"[\"']{re.escape(name)}[\"']", re.escape(name.rpartition(".")[2])
     forms = (rf"^\s*@\w[\w.]*\(\s*{quoted}", rf"\bhandler_name\b.*=\s*{quoted}", rf"^(async def|def|class) {own}\b")

@@ -91,7 +91,6 @@ class WorkflowHandlers:
         return {name for neighbours in self._folders.values() for name in neighbours.names}
 
     def clear(self) -> None:
-        """Remove all folders."""
         self._folders.clear()
         self._of_template.clear()
 

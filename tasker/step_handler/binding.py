@@ -118,8 +118,9 @@ def _declared(function: Callable[..., Any], key: str, default: Any) -> Any:
 
 
 def declared_dependencies(function: Callable[..., Any]) -> dict[str, tuple[str, type | None]]:
-    """Return the declarations of `@depends_on`: parameter -> the step whose result fills it, and the model of the
-    result.
+    """Return the declarations of `@depends_on`.
+
+    Each parameter maps to the step whose result fills it, and the model of the result.
     """
     found: dict[str, tuple[str, type | None]] = _declared(function, "depends_on", {})
     return found
@@ -135,15 +136,15 @@ def _the_context(context: StepContext) -> StepContext:
 
 
 def adapter_of(model: type) -> TypeAdapter[Any]:
-    """Return the pydantic validator of a type."""
     from pydantic import TypeAdapter  # needed for models only
 
     return TypeAdapter(model)
 
 
 def validated(adapter: TypeAdapter[Any], value: Any, what: str) -> Any:
-    """Return the value converted by the adapter. Raises `ValidationError` (permanent) with `what` and the invalid
-    fields.
+    """Return the value converted by the adapter.
+
+    Raises `ValidationError` (permanent) with `what` and the invalid fields.
     """
     try:
         return adapter.validate_python(value)

@@ -1,4 +1,4 @@
-"""The conformance suite of messaging backends.
+"""Conformance suite of messaging backends.
 
 Subclass it in a test file, give it an open backend and a way to move its time, and run pytest:
 
@@ -13,10 +13,10 @@ Subclass it in a test file, give it an open backend and a way to move its time, 
         async def advance(self, backend, seconds):
             ...
 
-        async def another(self, backend):  # as a second process would have it
+        async def another(self, backend):  # the backend of a second process
             ...
 
-        async def restart(self, backend):  # where there is a server that can be killed
+        async def restart(self, backend):  # only for a backend with a server
             ...
 """
 

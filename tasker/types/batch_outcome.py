@@ -116,8 +116,9 @@ class BatchAnalyzerOutcome(Model):
 
     @classmethod
     def parse(cls, value: Any) -> Self:
-        """Return the analysis from the wire form or from this class's own form. Raises `ValidationError` for any other
-        value.
+        """Return the analysis from the wire form or from this class's own form.
+
+        Raises `ValidationError` for any other value.
         """
         found: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
         kind, cursors = found.get("type"), found.get("cursor_configs")
@@ -132,6 +133,5 @@ class BatchAnalyzerOutcome(Model):
 
     @classmethod
     def _of(cls, cursors: list[dict[str, Any]], total_items: Any, batch_metadata: Any) -> Self:
-        """Return an analysis with cursors of the class's own type."""
         found = {"cursor_configs": cursors, "total_items": total_items, "batch_metadata": batch_metadata or {}}
         return cls.model_validate(found)

@@ -157,8 +157,9 @@ class BatchWorkerContext(Model):
 
 
 def _count_batches(above: Mapping[str, Any]) -> int:
-    """Return the number of batches from the analyzer's result, read without copying it: otherwise each of n workers
-    would copy n cursors.
+    """Return the number of batches from the analyzer's result.
+
+    The result is read without copying: otherwise each of n workers would copy n cursors.
     """
     for name in above:
         result = above.original(name) if isinstance(above, CopyOnRead) else above[name]

@@ -195,14 +195,15 @@ class StepContext(ProgressReporting, Resuming, Model):
 
     @property
     def cancelled(self) -> bool:
-        """True once the task was cancelled, the attempt timed out or the worker is stopping. A long loop should check
-        it.
+        """True once the task was cancelled, the attempt timed out or the worker is stopping.
+
+        A long loop should check it.
         """
         return self._cancel_flag is not None and self._cancel_flag.is_set()
 
     @property
     def trace_headers(self) -> dict[str, str]:
-        """The W3C headers `traceparent` and `tracestate` for a request of this step; {} without a trace.
+        """W3C headers `traceparent` and `tracestate` for a request of this step; {} without a trace.
 
         The HTTP methods of `APIMixin` add them automatically. They carry the trace context of the task's submission, or
         the one that a plugin provides: with `otel` that of this attempt, which always exists.

@@ -85,8 +85,9 @@ class StepHandlerResult(Model):
 
     @classmethod
     def _valid(cls, result: dict[str, Any]) -> Self:
-        """Return what validation would return for a success, without building the validator: most processes need no
-        other result.
+        """Return the same instance as validation would for a success, without building the validator.
+
+        Most processes need no other result.
         """
         self = cls.__new__(cls)
         setting = object.__setattr__
@@ -118,11 +119,11 @@ class StepHandlerResult(Model):
         metadata: dict[str, Any] | None = None,
         error_code: str | None = None,
     ) -> Self:
-        """Return a failure. `retryable=False` ends the step without another attempt. On an instance: the negation of
-        `is_success`.
+        """Return a failure; `retryable=False` ends the step without another attempt.
 
-        `error_type` is a text or an enum member. A number under `metadata["retry_after"]` requests a delay of that many
-        seconds. Values of other types are converted to text, so that a failure can always be created.
+        On an instance, `failure` is the negation of `is_success`. `error_type` is a text or an enum member. A number
+        under `metadata["retry_after"]` requests a delay of that many seconds. Values of other types are converted to
+        text, so that a failure can always be created.
         """
         return cls(
             is_success=False,
@@ -246,8 +247,9 @@ class StepExecutionResult(Model):
         correlation_id: UUID | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepExecutionResult:
-        """Return a failed execution with the status `retryable_error` or `permanent_error`, according to
-        `error.retryable`.
+        """Return a failed execution.
+
+        The status is `retryable_error` or `permanent_error`, according to `error.retryable`.
         """
         status = ResultStatus.RETRYABLE_ERROR if error.retryable else ResultStatus.PERMANENT_ERROR
         return cls(

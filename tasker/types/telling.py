@@ -28,12 +28,11 @@ class ProgressReporting:
         total: float | None = None,
         message: str | None = None,
     ) -> None:
-        """Report the progress of this attempt, which views, the API and events show with an estimate of the remaining
-        time.
+        """Report the progress of this attempt.
 
-        May be called at any rate: at most once a second the latest report is stored, and nothing waits for that. The
-        next attempt starts without a report. A report counts as a sign of life for steps whose checkpoints are
-        monitored.
+        Views, the API and events show it with an estimate of the remaining time. May be called at any rate: at most
+        once a second the latest report is stored, and nothing waits for that. The next attempt starts without a report.
+        A report counts as a sign of life for steps whose checkpoints are monitored.
 
         Args:
             percent: Progress from 0 to 100; alternative to `done` and `total`.

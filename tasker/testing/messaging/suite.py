@@ -27,8 +27,9 @@ T = TypeVar("T")
 
 @pytest.mark.asyncio
 class Suite:
-    """Methods that the subclass overrides for its backend, in addition to the fixture `backend`: open, and without
-    queues.
+    """Methods that the subclass overrides for its backend.
+
+    The fixture `backend` provides an open backend without queues.
     """
 
     async def advance(self, backend: Backend, seconds: float) -> None:
@@ -67,7 +68,6 @@ def needs(claimed: bool, capability: str) -> None:
 
 
 def numbered(n: int) -> bytes:
-    """Return a payload with a number."""
     return json.dumps({"n": n}).encode()
 
 
