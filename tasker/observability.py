@@ -169,7 +169,7 @@ def event_stats() -> Mapping[str, Any]:
 def listening_stats() -> Mapping[str, Any]:
     """Return statistics about how the worker found work.
 
-    They cover polls with results, failed polls, latency, and work found by polling alone.
+    They cover polls that found work, failed polls, rates and latency, and work found by polling alone.
     """
     return asdict(running_system().runtime.events.statistics())
 

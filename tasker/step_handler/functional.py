@@ -108,8 +108,9 @@ def _written(example: str) -> Callable[[F], F]:
 def step_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
     """Register the function as the handler `name`; its return value or exception becomes the step's result.
 
-    A dict is the result, a pydantic model is dumped, None is an empty result, any other value becomes `{"result":
-    value}`. `PermanentError` ends the step; `RetryableError` and every other exception request another attempt.
+    A dict is the result, a pydantic model is dumped, None is an empty result; any other value is stored as
+    `{"result": value}`. `PermanentError` ends the step; `RetryableError` and every other exception request another
+    attempt.
     """
     return _decorator("step_handler", FunctionHandler, name, version)
 
