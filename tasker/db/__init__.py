@@ -1,1 +1,1 @@
-"""PostgreSQL: the only part that touches the driver. Schema, migrations, connections, the embedded server."""
+"""PostgreSQL access, the only part that uses the driver: schema, migrations, connections and the embedded server."""

@@ -1,4 +1,4 @@
-"""Waiting, at the start of a process, for a server that is not there yet, or goes away again meanwhile."""
+"""Waiting at process start for a server that is not reachable yet, or becomes unreachable again meanwhile."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _log = logging.getLogger("tasker.process")
 
 
 def with_database(url: str, seconds: float, call: Callable[[], T]) -> T:
-    """What `call` returns, which is repeated while the database is away, or goes away in the middle of it.
+    """Return the result of `call`, repeating it while the database is unreachable or its connection is lost in the
+    middle.
 
-    With growing pauses for `seconds`; the log says once what is waited for, and once that it answered. Raises
-    `DatabaseUnavailable`: after that time, and at once for what waiting does not mend (a wrong password, a database
-    that does not exist).
+    Retries with growing pauses for `seconds`; logs one line when waiting begins and one when the server answers. Raises
+    `DatabaseUnavailable` after that time, or at once if waiting cannot help (a wrong password, a database that does not
+    exist).
     """
     try:
         return call()
@@ -45,7 +46,7 @@ def with_database(url: str, seconds: float, call: Callable[[], T]) -> T:
 
 
 async def with_servers(where: str, seconds: float, hint: str, call: Callable[[], Awaitable[T]]) -> T:
-    """As `with_database` for a coroutine, and for brokers too: `BackendUnavailable` is waited for likewise."""
+    """Await `call` as `with_database` does for a function; `BackendUnavailable` of a broker is retried too."""
     try:
         return await call()
     except (DatabaseUnavailable, BackendUnavailable) as error:
@@ -64,13 +65,15 @@ async def with_servers(where: str, seconds: float, hint: str, call: Callable[[],
 
 
 class StartupWait(Statements):
-    """Statements that wait, for `seconds` each, while the database is away. Only for what may run twice."""
+    """Wrapper of `Statements` that waits up to `seconds` per statement for an unreachable database.
+
+    A statement may run twice, so use it only for statements that are safe to repeat.
+    """
 
     def __init__(self, statements: Statements, url: str, seconds: float) -> None:
         self._statements, self._url, self._seconds = statements, url, seconds
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
-        """As `Statements.execute`."""
         return await with_servers(
             describe_url(self._url),
             self._seconds,
@@ -79,7 +82,6 @@ class StartupWait(Statements):
         )
 
     async def close(self) -> None:
-        """As `Statements.close`."""
         await self._statements.close()
 
 
@@ -89,7 +91,7 @@ def _may_come(error: Exception) -> bool:
 
 @contextmanager
 def _waiting(where: str, seconds: float, first: TaskerError, hint: str) -> Iterator[None]:
-    """One line at the beginning and one at the end; the error of waiting in vain."""
+    """Log one line at the beginning and one at the end; raise the error of the last attempt if waiting fails."""
     _log.warning("waiting for %s, at most %g seconds: %s", where, seconds, " ".join(first.message.split()))
     try:
         with _attempts_at_debug(where):
@@ -106,7 +108,7 @@ def _waiting(where: str, seconds: float, first: TaskerError, hint: str) -> Itera
 
 @contextmanager
 def _attempts_at_debug(where: str) -> Iterator[None]:
-    """In place of what stamina prints, to stdout where structlog is not configured."""
+    """Log attempts at debug level instead of stamina's hook, which prints to stdout if structlog is not configured."""
     from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 
     def report(details: RetryDetails) -> None:

@@ -1,6 +1,6 @@
-"""A transaction that belongs to the caller: SQLAlchemy's (connection or session, of either kind) or the driver's.
+"""Access to a transaction of the caller: SQLAlchemy's (connection or session, sync or async) or the driver's.
 
-SQLAlchemy is imported only when something other than a connection of the driver is given.
+SQLAlchemy is imported only if the caller passes something other than a connection of the driver.
 """
 
 from __future__ import annotations
@@ -38,54 +38,54 @@ _log = logging.getLogger("tasker.submission")
 
 
 class CallerTransaction(Protocol):
-    """The caller's transaction. Nothing here commits it or rolls it back."""
+    """A transaction of the caller. Tasker never commits it or rolls it back."""
 
     def value(self, statement: str, *arguments: str) -> Any:
-        """The first value of the first row; None without a row. `{}` in the statement stands for an argument."""
+        """Return the first value of the first row, or None if there is no row. `{}` in the statement stands for an
+        argument."""
         ...
 
     def savepoint(self) -> AbstractContextManager[object]:
-        """Everything inside is undone when it raises; the transaction goes on."""
+        """Return a savepoint: its block is rolled back if it raises, and the transaction continues."""
         ...
 
     def is_lost(self, error: Exception) -> bool:
-        """True when its connection has ended, of which `error` of the driver came."""
+        """Return True if the connection has ended, given the driver's `error`."""
         ...
 
     def after_commit(self, then: Then) -> None:
-        """Call `then` when the transaction is about to be committed, never after a rollback."""
+        """Call `then` just before the transaction commits, and never after a rollback."""
         ...
 
 
 class DriverTransaction:
-    """On a synchronous connection of psycopg."""
+    """Caller's transaction on a synchronous psycopg connection."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
 
     def value(self, statement: str, *arguments: str) -> Any:
-        """As `CallerTransaction.value`."""
         row = self._execute(statement.replace("{}", "%s").encode(), arguments).fetchone()
         return row[0] if row else None
 
     def _execute(self, statement: bytes, arguments: Sequence[str] = ()) -> psycopg.Cursor[tuple[Any, ...]]:
-        """Past the connection's own factories, which may read placeholders in their way and make anything of a row."""
+        """Execute the statement without the connection's own factories, which may change placeholders and rows."""
         return psycopg.Cursor(self._connection, row_factory=tuple_row).execute(statement, arguments)
 
     def savepoint(self) -> AbstractContextManager[object]:
-        """As `CallerTransaction.savepoint`. Raises `UsageError` outside of a transaction."""
+        """Return a savepoint; see `CallerTransaction.savepoint`. Raises `UsageError` outside of a transaction."""
         if self._connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
             if self._connection.autocommit:
                 raise _no_transaction()
-            self._execute(b"select")  # begins the caller's transaction; else the block below would commit it
+            # begins the caller's transaction, which the block below would otherwise begin and commit
+            self._execute(b"select")
         return self._connection.transaction()
 
     def is_lost(self, error: Exception) -> bool:
-        """As `CallerTransaction.is_lost`."""
         return self._connection.closed
 
     def after_commit(self, then: Then) -> None:
-        """Refused: a connection of the driver does not tell when it commits."""
+        """Raise `UsageError`: a psycopg connection has no hook for its commit."""
         raise UsageError(
             "this messaging backend sends after the commit, and a psycopg connection does not tell when it commits",
             hint="give a SQLAlchemy connection or session, or use a backend that sends in the transaction, such as "
@@ -94,13 +94,12 @@ class DriverTransaction:
 
 
 class SqlalchemyTransaction:
-    """On a synchronous connection of SQLAlchemy, whichever PostgreSQL driver is below."""
+    """Caller's transaction on a synchronous SQLAlchemy connection, with any PostgreSQL driver."""
 
     def __init__(self, connection: sqlalchemy.Connection) -> None:
         self._connection = connection
 
     def value(self, statement: str, *arguments: str) -> Any:
-        """As `CallerTransaction.value`."""
         from sqlalchemy import text
 
         names = [f"argument_{number}" for number in range(len(arguments))]
@@ -108,20 +107,17 @@ class SqlalchemyTransaction:
         return self._connection.execute(query, dict(zip(names, arguments, strict=True))).scalar()
 
     def savepoint(self) -> AbstractContextManager[object]:
-        """As `CallerTransaction.savepoint`."""
         return self._connection.begin_nested()
 
     def is_lost(self, error: Exception) -> bool:
-        """As `CallerTransaction.is_lost`."""
         return bool(getattr(error, "connection_invalidated", False))
 
     def after_commit(self, then: Then) -> None:
-        """As `CallerTransaction.after_commit`."""
         _CommitHook.of(self._connection).then.append(then)
 
 
 class _CommitHook:
-    """What waits for the commit of a SQLAlchemy connection: one listener, however many wait."""
+    """Callbacks that run at the commit of a SQLAlchemy connection, with one event listener per connection."""
 
     _hooks: ClassVar[WeakKeyDictionary[sqlalchemy.Connection, _CommitHook]] = WeakKeyDictionary()
 
@@ -144,7 +140,7 @@ class _CommitHook:
         for call in then:
             try:
                 call()
-            except Exception:  # SQLAlchemy would take it for a commit that failed, and leave the transaction open
+            except Exception:  # SQLAlchemy would treat an error as a failed commit and leave the transaction open
                 _log.exception("after_commit_failed")
 
     def rolled_back(self, connection: sqlalchemy.Connection) -> None:
@@ -152,7 +148,7 @@ class _CommitHook:
 
 
 def caller_transaction(target: object) -> CallerTransaction:
-    """The transaction of a synchronous connection or session. Raises `UsageError` for anything else."""
+    """Return the transaction of a synchronous connection or session. Raises `UsageError` for any other object."""
     if isinstance(target, psycopg.Connection):
         return DriverTransaction(target)
     import sqlalchemy
@@ -173,8 +169,11 @@ def caller_transaction(target: object) -> CallerTransaction:
 
 
 async def in_caller_transaction(target: Any, use: Callable[[CallerTransaction], T]) -> T:
-    """What `use` returns for the transaction of a connection or session of either kind. Raises as the other one."""
-    asynchronous = sys.modules.get("sqlalchemy.ext.asyncio")  # loaded by whoever has one of its objects
+    """Call `use` with the transaction of a sync or async connection or session and return its result.
+
+    Raises `UsageError` for any other object.
+    """
+    asynchronous = sys.modules.get("sqlalchemy.ext.asyncio")  # already imported if the caller has one of its objects
     if asynchronous is not None:
         if isinstance(target, asynchronous.async_scoped_session):
             target = target()
@@ -186,10 +185,10 @@ async def in_caller_transaction(target: Any, use: Callable[[CallerTransaction], 
 
 @contextmanager
 def guarded(transaction: CallerTransaction, lock_timeout: float) -> Iterator[None]:
-    """A savepoint in which nothing waits longer than `lock_timeout` seconds for a lock (rule 23).
+    """Open a savepoint in which no statement waits longer than `lock_timeout` seconds for a lock (rule 23).
 
-    Errors of the driver become Tasker's; whatever is raised, the caller's transaction can go on. Raises `UsageError`
-    for one that is not READ COMMITTED.
+    Driver errors are raised as Tasker's errors, and after any error the caller can continue the transaction. Raises
+    `UsageError` if the transaction is not READ COMMITTED.
     """
     from_driver = _driver_errors()
     try:
@@ -205,23 +204,23 @@ def guarded(transaction: CallerTransaction, lock_timeout: float) -> Iterator[Non
 
 
 def call_in(transaction: CallerTransaction, expression: str, args: str) -> dict[str, Any]:
-    """Call a function that answers jsonb, e.g. `tasker.submit_v1(cast({} as jsonb))`. `args` is JSON text."""
+    """Call a function that returns jsonb, e.g. `tasker.submit_v1(cast({} as jsonb))`. `args` is JSON text."""
     found: dict[str, Any] = portable(transaction.value(f"select {as_portable(expression)}", _ascii(args)))
     return found
 
 
 def as_portable(expression: str) -> str:
-    """The SQL of a jsonb value as text that every `client_encoding` of a caller can carry; `portable` reads it."""
+    """Return SQL that encodes a jsonb value as text valid in every `client_encoding`; `portable` decodes it."""
     return f"pg_catalog.encode(pg_catalog.convert_to(cast({expression} as text), 'UTF8'), 'base64')"
 
 
 def portable(text: str) -> Any:
-    """Return the JSON value behind the answer to `as_portable`."""
+    """Return the JSON value encoded by the SQL of `as_portable`."""
     return json.loads(b64decode(text))
 
 
 def _ascii(text: str) -> str:
-    """The same JSON for an encoding that lacks some of its characters."""
+    """Return the same JSON in ASCII, for a client encoding that lacks some of its characters."""
     return text if text.isascii() else re.sub(r"[^\x00-\x7f]", lambda match: json.dumps(match[0])[1:-1], text)
 
 

@@ -1,4 +1,4 @@
-"""The engine's database as a messaging backend sees it: statements and notifications, errors as `MessagingError`."""
+"""Engine database as a messaging backend uses it: statements and notifications, with errors as `MessagingError`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tasker.errors import BackendUnavailable, DatabaseError, DatabaseUnavailable
 
 
 class DatabaseChannel:
-    """A `tasker.contracts.messaging.SqlChannel` on one connection for statements and one more for each LISTEN."""
+    """A `tasker.contracts.messaging.SqlChannel` with one connection for statements and one more for each LISTEN."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._connection = Connection(url, name="tasker messaging")
 
     async def execute(self, statement: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement in a transaction of its own; its rows. Raises `MessagingError`."""
+        """Run one statement in its own transaction and return its rows. Raises `MessagingError`."""
         if self._connection.ended:
             await self._connection.close()
         try:
@@ -30,7 +30,7 @@ class DatabaseChannel:
             raise _translated(error) from error
 
     def listen(self, channels: Sequence[str]) -> AbstractAsyncContextManager[AsyncIterator[tuple[str, str]]]:
-        """(channel, payload) of each notification while the context is open. Raises `MessagingError`."""
+        """Return a context that iterates over (channel, payload) of each notification. Raises `MessagingError`."""
         return self._listen(channels)
 
     @asynccontextmanager

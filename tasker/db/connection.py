@@ -1,6 +1,6 @@
-"""Asynchronous connections of the hot path: the driver's own, in autocommit mode, one statement per transaction.
+"""Asynchronous connections of the hot path: driver connections in autocommit mode, one transaction per statement.
 
-Everything else in the package asks a `Connection`, or a `Pool` of them, and sees Tasker's errors, never the driver's.
+The rest of the package uses a `Connection` or a `Pool` of them, and gets Tasker's errors instead of the driver's.
 """
 
 from __future__ import annotations
@@ -23,36 +23,34 @@ from tasker.db.unusable import READ_ONLY, is_unusable, reports_read_only, unusab
 from tasker.errors import ConnectionLost, DatabaseError, DatabaseUnavailable, LockTimeout, StatementTimeout
 
 REFUSED_DATA = ("22", "23", "54")
-"""SQLSTATE classes that mean: the data of this call cannot be stored (the caller looks for the culprit)."""
+"""SQLSTATE classes of data that cannot be stored; the caller isolates the row that causes them."""
 LOST = ("08", "57P", "25P03", "25P04")
-"""SQLSTATEs of a server that is being stopped, was stopped, or starts, and of connections that ended."""
+"""SQLSTATEs of a server that is stopping, stopped or starting, and of connections that ended."""
 CANCELLED, LOCKED = "57014", "55P03"
 T = TypeVar("T")
 
 
 class Execute(Protocol):
-    """Runs a statement, as `Statements.execute` does."""
+    """Callable that runs a statement as `Statements.execute` does."""
 
-    async def __call__(self, statement: str, params: Params = None, /) -> Rows:
-        """Its rows."""
-        ...
+    async def __call__(self, statement: str, params: Params = None, /) -> Rows: ...
 
 
 class DataRefused(DatabaseError):
-    """The database refused the values of a call; repeating it changes nothing."""
+    """Error: the database refused the values of a call, so repeating it cannot succeed."""
 
     retryable: bool = False
     error_type = "data_refused"
 
 
 class Statements(ABC):
-    """Whoever runs one statement at a time, each in a transaction of its own: a connection, or a pool of them."""
+    """Executor that runs each statement in its own transaction: a connection or a pool."""
 
     async def call(self, expression: str, args: dict[str, Any] | str) -> dict[str, Any]:
-        """Call a function that takes and answers jsonb, e.g. `tasker.claim_v1(%s::jsonb)`.
+        """Call a function that takes and returns jsonb, e.g. `tasker.claim_v1(%s::jsonb)`.
 
-        `args` is a mapping or its JSON text; the answer is a mapping (empty when the function answers null). Raises as
-        `execute`.
+        `args` is a mapping or its JSON text; the result is a mapping (empty if the function returns null). Raises the
+        errors of `execute`.
         """
         text = args if isinstance(args, str) else json.dumps(args)
         rows = await self.execute(f"select {expression}", (text,))
@@ -61,22 +59,22 @@ class Statements(ABC):
 
     @abstractmethod
     async def execute(self, statement: str, params: Params = None) -> Rows:
-        """Run one statement; its rows, or an empty list when it has none.
+        """Run one statement and return its rows (an empty list if the statement returns none).
 
-        Raises `DatabaseUnavailable` when there is no connection, `ConnectionLost` when it ended meanwhile (the outcome
-        is then unknown), `DataRefused` when the values cannot be stored, `StatementTimeout` when it ran for too long,
-        `LockTimeout` when it waited too long for another transaction, `DatabaseError` for anything else.
+        Raises `DatabaseUnavailable` if there is no connection, `ConnectionLost` if it ended during the statement (the
+        outcome is then unknown), `DataRefused` if the values cannot be stored, `StatementTimeout` if it ran too long,
+        `LockTimeout` if it waited too long for another transaction, and `DatabaseError` for anything else.
         """
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of the database. May be called twice; a later call opens a connection again, and a pool refuses it."""
+        """Close the connections. May be called twice; a later statement reopens a connection, but fails on a pool."""
 
 
 class Connection(Statements):
-    """One connection that is opened on first use and again after it was lost. One statement at a time.
+    """Single connection, opened on first use and reopened after a loss. Runs one statement at a time.
 
-    Parameters: `url` of the database; `name` shown in `pg_stat_activity`; `prepare` False for poolers that cannot keep
+    Parameters: `url` of the database; `name` shown in `pg_stat_activity`; `prepare`, False for poolers that cannot keep
     prepared statements; `settings` of the session, as `-c name=value`.
     """
 
@@ -91,23 +89,26 @@ class Connection(Statements):
         self._opened_at = 0.0
         self._writes, self._generation = writes_of(url), 0
         self._read_only = False
-        """What the server reported of the session when it was opened."""
+        """Read-only state that the server reported when the session was opened."""
 
     @property
     def age(self) -> float:
-        """Seconds since it was opened; 0 while it is closed."""
+        """Seconds since the connection was opened; 0 while it is closed."""
         return time.monotonic() - self._opened_at if self._connection is not None else 0.0
 
     @property
     def is_open(self) -> bool:
-        """True while it has a session that the server has not ended."""
+        """True while there is a session that the server has not ended."""
         return self._connection is not None and not self.ended
 
     @property
     def ended(self) -> bool:
-        """The server has ended it while nobody asked, or accepts no writes any more. The next statement is told so, as
-        another server may be the next to answer, which whoever remembers answers must know; who need not know closes it
-        before."""
+        """True if the server ended the session while it was idle, or no longer accepts writes.
+
+        The next statement then fails instead of reconnecting silently, because another server may answer next and
+        callers that remember earlier answers must know. A caller that does not need to know closes the connection
+        first.
+        """
         if self._session is None or self._connection is None:
             return False
         turned = not self._read_only and reports_read_only(self._connection)
@@ -115,17 +116,19 @@ class Connection(Statements):
 
     @property
     def _is_replaced(self) -> bool:
-        """Another session of this process was refused a write since this one was opened."""
+        """True if another session of this process was refused a write since this one was opened."""
         return self._generation != self._writes.generation
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
-        """As `Statements.execute`."""
         async with self._lock:
             return await self._run(*await self._open(), statement, params)
 
     async def hold(self, use: Callable[[Execute], Awaitable[T]]) -> T:
-        """What `use` returns, who alone runs statements here, all of them in one session: what was lost is not opened
-        again. A transaction that it leaves open is rolled back; where that fails the connection is closed."""
+        """Call `use` with exclusive access to this connection and return its result.
+
+        All its statements run in one session: a lost session is not reopened. A transaction that it leaves open is
+        rolled back; if the rollback fails, the connection is closed.
+        """
         opened: list[tuple[psycopg.AsyncConnection[Any], Session]] = []
 
         async def execute(statement: str, params: Params = None, /) -> Rows:
@@ -141,7 +144,7 @@ class Connection(Statements):
                     await self._take_back(*opened[0])
 
     async def _take_back(self, connection: psycopg.AsyncConnection[Any], session: Session) -> None:
-        """Leave nothing open, whatever becomes of the rollback."""
+        """Roll back an open transaction; close the connection if that fails."""
         try:
             if connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
                 with suppress(psycopg.Error):
@@ -162,7 +165,6 @@ class Connection(Statements):
         return rows
 
     async def close(self) -> None:
-        """As `Statements.close`."""
         session, self._session = self._session, None
         connection, self._connection = self._connection, None
         if session is not None:
@@ -202,16 +204,17 @@ class Connection(Statements):
 
 
 def is_lost(error: Exception) -> bool:
-    """True when the server has ended the session, or is not up yet, and not the statement is what failed.
+    """Return True if the session was ended by the server or the server is not up yet, and not only the statement
+    failed.
 
-    The driver may learn only later that the connection is closed, and behind a pooler it stays open.
+    The driver may notice only later that the connection is closed, and behind a pooler the connection stays open.
     """
     state = getattr(error, "sqlstate", None) or ""
     return state.startswith(LOST) if state else isinstance(error, psycopg.OperationalError)
 
 
 def refusal(error: psycopg.Error, statement: str) -> DatabaseError:
-    """Tasker's error for a statement that the database refused or gave up."""
+    """Return Tasker's error for a statement that the database refused or cancelled."""
     state = error.sqlstate or ""
     said, metadata = f"the database answered {state or 'an error'}: {error}", {"sqlstate": state}
     if state == CANCELLED:
@@ -228,14 +231,14 @@ def refusal(error: psycopg.Error, statement: str) -> DatabaseError:
 
 
 def is_of_data(state: str) -> bool:
-    """True for the SQLSTATE of a statement that was refused for its values; "": by the driver, before it was sent."""
+    """Return True for the SQLSTATE of a statement refused for its values; "" means refused by the driver."""
     return not state or state[:2] in REFUSED_DATA
 
 
 async def open_connection(
     url: str, *, application_name: str = "tasker", settings: str = "", prepare_threshold: int | None = None
 ) -> psycopg.AsyncConnection[tuple[Any, ...]]:
-    """A new connection in autocommit mode; through a pooler it prepares nothing. Raises `DatabaseUnavailable`."""
+    """Open a connection in autocommit mode; through a pooler it prepares nothing. Raises `DatabaseUnavailable`."""
     info = conninfo(url, settings=settings, application_name=application_name)
     try:
         connection = await psycopg.AsyncConnection.connect(info, autocommit=True, prepare_threshold=prepare_threshold)
@@ -255,23 +258,23 @@ async def _prepare_only_in_its_own_session(connection: psycopg.AsyncConnection[A
     try:
         if not await is_own_session(connection):
             connection.prepare_threshold = None
-    except BaseException:  # nobody else knows of it yet, also when the wait for the answer is cancelled
+    except BaseException:  # the caller has no reference to it yet, also if the wait for the answer is cancelled
         await connection.close()
         raise
 
 
 async def is_own_session(connection: psycopg.AsyncConnection[Any]) -> bool:
-    """False behind a pooler: who answers is not who answered the log-in.
+    """Return False behind a pooler, where the answering backend is not the one that answered the login.
 
     Prepared statements belong to a session, and the driver numbers them from 0 in every connection: behind a pooler in
-    transaction mode one could be executed that somebody else has prepared.
+    transaction mode, a connection could execute a statement that another client prepared.
     """
     row = await (await connection.execute("select pg_backend_pid()", prepare=False)).fetchone()
     return row is not None and row[0] == connection.info.backend_pid
 
 
 class SyncConnection:
-    """A connection for a thread of its own (the lease keeper)."""
+    """Synchronous connection for use in a separate thread (the lease keeper)."""
 
     def __init__(self, url: str, *, name: str = "tasker lease") -> None:
         self._url = url
@@ -280,7 +283,7 @@ class SyncConnection:
 
     @property
     def is_open(self) -> bool:
-        """True while no call has found it lost."""
+        """True until a call finds the connection lost."""
         return self._connection is not None
 
     def open(self, *, limit_ms: int) -> None:
@@ -289,10 +292,10 @@ class SyncConnection:
             self._connection = self._open(limit_ms)
 
     def call(self, expression: str, args: dict[str, Any], *, limit_ms: int) -> dict[str, Any]:
-        """As `Connection.call`, blocking.
+        """Call a jsonb function and block until it returns; see `Connection.call`. Raises `DatabaseUnavailable`.
 
-        When it opens the connection, `limit_ms` is how long connecting may take (2 seconds or more), the network may
-        stay silent and a statement may run: a call that hangs would lose the lease, the next one may not.
+        If this call opens the connection, `limit_ms` also limits connecting (at least 2 seconds), network silence and
+        the running time of statements: one call that hangs may cost the lease, so the next must not hang as well.
         """
         try:
             self.open(limit_ms=limit_ms)
@@ -313,7 +316,7 @@ class SyncConnection:
         )
 
     def close(self) -> None:
-        """Close it. May be called twice; a later call opens it again."""
+        """Close the connection. May be called twice; a later call reopens it."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()

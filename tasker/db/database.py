@@ -1,4 +1,4 @@
-"""Reaching a PostgreSQL database: URLs, what is asked of the network and of the session, creating what is missing."""
+"""Access to a PostgreSQL database: URLs, network and session settings, and creation of a missing database."""
 
 from __future__ import annotations
 
@@ -28,29 +28,30 @@ LOGIN_HINTS: Mapping[Sequence[str], str] = {
     ("authentication failed",): "correct the user name or the password in the URL",
     ("no pg_hba.conf entry",): "let the role {role} connect to {database} from this host (pg_hba.conf of the server)",
 }
-"""What to do where trying again does not help, by words of the server's answer."""
+"""Hints for logins where retrying cannot help, by words of the server's answer."""
 FULL_HINT = (
     "the server has no connection left: raise its max_connections or the connection limit, start fewer processes, or "
     "make common.database.pool.max_connections smaller; tasker doctor shows what the fleet needs"
 )
 
 _PLAIN: set[str] = set()
-"""Servers (poolers) that refuse settings of the session at the start of a connection."""
+"""Servers (poolers) that refuse session settings at the start of a connection."""
 _ANSWERED = re.compile(r"failed: \w+:  ")
-"""libpq puts a severity (in the server's language) in front of what the server says, and none before its own words."""
+"""Match for an answer of the server: libpq puts a severity, in the server's language, before it but not before its own
+errors."""
 _FULL = (
     "too many connections for",
     "too many clients already",
     "connection slots are reserved",
     "no more connections allowed",  # PgBouncer
 )
-"""How a server and a pooler refuse one session too many (SQLSTATE 53300)."""
+"""Refusals by a server or pooler without a free connection (SQLSTATE 53300)."""
 
 
 def libpq_url(url: str) -> str:
-    """The URL as the driver wants it: `postgresql+psycopg://...` and `postgres://...` are accepted as well.
+    """Return the URL in the form that the driver needs; accepts `postgresql+psycopg://...` and `postgres://...` too.
 
-    Raises `UsageError` for anything else.
+    Raises `UsageError` for any other scheme.
     """
     scheme, separator, rest = url.partition("://")
     if not separator or not re.fullmatch(r"postgres(ql)?(\+\w+)?", scheme):
@@ -62,7 +63,7 @@ def libpq_url(url: str) -> str:
 
 
 def with_statement_timeout(url: str, milliseconds: int) -> str:
-    """The URL of the same database whose sessions have this `statement_timeout`, unless the URL says so itself."""
+    """Return the URL with this `statement_timeout` for its sessions, unless the URL already sets one."""
     if milliseconds == SESSION["statement_timeout"]:
         return url
     options = f"-c statement_timeout={milliseconds} {_parts(url).get('options', '')}".strip()
@@ -71,13 +72,13 @@ def with_statement_timeout(url: str, milliseconds: int) -> str:
 
 
 def describe_url(url: str) -> str:
-    """The database and its host, for messages; never the password."""
+    """Return the database and its host for messages, never the password."""
     parts = _parts(url)
     return f"database '{parts.get('dbname', '')}' on {parts.get('host', 'the local server')}"
 
 
 def host_and_port(url: str) -> str:
-    """HOST:PORT for messages, of each host."""
+    """Return HOST:PORT of each host, for messages."""
     parts = _parts(url)
     hosts, ports = str(parts.get("host", "localhost")).split(","), str(parts.get("port", 5432)).split(",")
     ports = ports * len(hosts) if len(ports) == 1 else ports
@@ -85,15 +86,16 @@ def host_and_port(url: str) -> str:
 
 
 def has_several_hosts(url: str) -> bool:
-    """True for a URL of which any host may answer."""
+    """Return True for a URL with several hosts, of which any may answer."""
     return "," in str(_parts(url).get("host", ""))
 
 
 def conninfo(url: str, *, settings: str = "", session: Mapping[str, int | str] = SESSION, **options: Any) -> str:
-    """What the driver connects with: `NETWORK` and `session` unless the URL says otherwise, `options`, `FIXED` and the
-    encoding in any case.
+    """Return the driver's connection string.
 
-    `settings` are more of the session's, as `-c name=value`. A server that refuses such settings is not sent any.
+    `NETWORK` and `session` apply unless the URL overrides them; `options`, `FIXED` and the encoding always apply.
+    `settings` are additional session settings, as `-c name=value`. A server that refuses session settings gets none of
+    them.
     """
     from psycopg.conninfo import make_conninfo
 
@@ -109,9 +111,9 @@ def _options(settings: Mapping[str, int | str]) -> str:
 
 
 def refuses_settings(url: str, error: Exception) -> bool:
-    """True the first time that a server refuses the settings of the session: connecting again leaves them out.
+    """Return True the first time that a server refuses the session settings: the caller then reconnects without them.
 
-    Poolers do, because a session of theirs belongs to many (rule 22). It is said once.
+    Poolers refuse them because their sessions are shared by many clients (rule 22). Logs a warning once per server.
     """
     where = host_and_port(url)
     if "startup parameter" not in str(error) or where in _PLAIN:
@@ -128,11 +130,11 @@ def refuses_settings(url: str, error: Exception) -> bool:
 def connect(
     url: str, *, session: Mapping[str, int | str] = SESSION, **options: Any
 ) -> psycopg.Connection[tuple[Any, ...]]:
-    """A connection in autocommit mode. Raises `DatabaseUnavailable`, saying what the server answered."""
+    """Open a connection in autocommit mode. Raises `DatabaseUnavailable` with the server's answer."""
     import psycopg
 
     try:
-        # prepares nothing: behind a pooler a prepared statement may be somebody else's
+        # prepares nothing: behind a pooler a prepared statement may belong to another client
         info = conninfo(url, session=session, **options)
         connection = psycopg.connect(info, autocommit=True, prepare_threshold=None)
     except psycopg.OperationalError as error:
@@ -146,7 +148,7 @@ def connect(
 
 
 def unreadable(url: str, info: psycopg.ConnectionInfo) -> DatabaseUnavailable | None:
-    """The error for a session in which the driver cannot read dates: a pooler has not passed the settings on."""
+    """Return an error if the driver cannot read dates of this session: a pooler has not passed on the settings."""
     style = info.parameter_status("DateStyle") or "ISO"
     if style.startswith("ISO"):
         return None
@@ -158,14 +160,14 @@ def unreadable(url: str, info: psycopg.ConnectionInfo) -> DatabaseUnavailable | 
 
 
 def lost(url: str, error: Exception) -> str:
-    """What is said of a connection that was lost, in one line."""
+    """Return a one-line message for a lost connection."""
     return f"the connection to {describe_url(url)} was lost: {' '.join(str(error).split())}"
 
 
 def unavailable(url: str, error: Exception) -> DatabaseUnavailable:
-    """Return the error for a connection that failed. It is not retryable when the server refuses this login for good.
+    """Return the error for a failed connection; it is not retryable if the server refuses this login permanently.
 
-    The driver has no SQLSTATE for it, only the server's words.
+    The driver gives no SQLSTATE for it, only the server's text.
     """
     said = " ".join(str(error).split())
     message = f"cannot connect to {describe_url(url)}: {said}"
@@ -180,15 +182,15 @@ def unavailable(url: str, error: Exception) -> DatabaseUnavailable:
 
 
 def ensure_database(url: str) -> bool:
-    """Create the database that the URL names unless it exists. Returns True when it was created.
+    """Create the database named by the URL unless it exists. Returns True if it was created.
 
-    Raises `DatabaseUnavailable` when the server cannot be reached, or refuses.
+    Raises `DatabaseUnavailable` if the server cannot be reached or refuses.
     """
     import psycopg
     from psycopg import sql
 
     name = _parts(url)["dbname"]
-    with suppress(DatabaseUnavailable):  # a role may be allowed to connect to this database alone
+    with suppress(DatabaseUnavailable):  # the role may be allowed to connect only to this database
         connect(url).close()
         return False
     with connect(url, dbname=MAINTENANCE_DATABASE) as connection:
@@ -200,14 +202,14 @@ def ensure_database(url: str) -> bool:
         try:
             connection.execute(sql.SQL("create database {} {}").format(sql.Identifier(name), options))
         except (psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):
-            return False  # somebody else was quicker
+            return False  # another process created it first
         except psycopg.Error as error:
             raise DatabaseUnavailable(f"cannot create {describe_url(url)}: {error}") from None
     return True
 
 
 def _parts(url: str) -> dict[str, Any]:
-    """The URL taken apart. Raises `UsageError` in words of its own, because the driver's quote the password."""
+    """Split the URL into its parts. Raises `UsageError` without the driver's message, which quotes the password."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 

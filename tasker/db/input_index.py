@@ -1,6 +1,6 @@
-"""An index of what tasks were given, for whoever looks for tasks by fields of their inputs.
+"""Index of task inputs, for searches of tasks by fields of their inputs.
 
-It is made on demand only: every submission pays for it.
+It is created only on demand, because every submission pays for it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from tasker.errors import DatabaseError
 
 
 def create_input_index(url: str) -> bool:
-    """Make it beside running work, from all inputs there are; False where it was there. Safe to repeat when cut off.
+    """Create the index from all existing inputs without blocking running work; return False if it exists.
 
-    Raises `DatabaseError` for whoever does not own the schema.
+    An interrupted creation can be repeated. Raises `DatabaseError` if the role does not own the schema.
     """
     return _change(url, present=True)
 
 
 def drop_input_index(url: str) -> bool:
-    """Remove it; False where there was none. Raises `DatabaseError` for whoever does not own the schema."""
+    """Remove the index; return False if there is none. Raises `DatabaseError` if the role does not own the schema."""
     return _change(url, present=False)
 
 
@@ -32,7 +32,8 @@ def _change(url: str, *, present: bool) -> bool:
             found = connection.execute(query("input_index", "state").encode()).fetchone()
             if present == (found is not None and found[0]):
                 return False
-            if found is not None:  # what a creation left that was cut off serves nobody and costs all the same
+            # an interrupted creation leaves an index that queries cannot use but writes still pay for
+            if found is not None:
                 connection.execute(query("input_index", "drop").encode())
             if present:
                 connection.execute(query("input_index", "create").encode())

@@ -1,4 +1,4 @@
-"""How long and how many: time-outs of the network and of sessions, sizes of pools."""
+"""Limits of database access: network and session timeouts, and pool sizes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NETWORK: Mapping[str, int] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""A server that is gone without a word is noticed within a minute (seconds; the last one milliseconds)."""
+"""Network timeouts that detect a silently vanished server within a minute (seconds; the last one is milliseconds)."""
 
 SESSION: Mapping[str, int | str] = {
     "statement_timeout": STATEMENT_TIMEOUT_MS,
@@ -36,11 +36,10 @@ SESSION: Mapping[str, int | str] = {
     "tcp_user_timeout": 30_000,
     "jit": "off",
 }
-"""How long the server bears with a session whose client hangs, is frozen or gone: others wait for its locks no longer.
+"""Session timeouts for clients that hang, are frozen or have gone: their locks block others no longer than this.
 
-`statement_timeout` does not reach a session that waits for its client to read a large answer; `tcp_user_timeout` does,
-and where there is no TCP, a sweep (`queries/sessions.sql`). JIT compilation costs more than
-any statement here gains by it.
+`statement_timeout` does not end a session that waits for its client to read a large answer; `tcp_user_timeout` does,
+and without TCP a sweep does (`queries/sessions.sql`). JIT compilation costs more than any statement here gains by it.
 """
 
 FIXED: Mapping[str, str] = {
@@ -57,38 +56,38 @@ FIXED: Mapping[str, str] = {
     "transform_null_equals": "off",
     "gin_fuzzy_search_limit": "0",
 }
-"""What statements and the driver rely on, whatever the URL, the role or the database says.
+"""Settings that statements and the driver rely on; they override the URL, the role and the database.
 
-With this search path nothing in a user's schema is taken for a function, operator or table of the server's. Functions
-that are called in sessions that are not ours (a pooler's, a caller's) set the same path themselves.
+With this search path no object in a user's schema shadows a function, operator or table of the server. Functions called
+in other sessions (a pooler's, a caller's) set the same path themselves.
 """
 
 ENCODING = "UTF8"
-"""The `client_encoding` of every session; poolers take it at the start of a connection."""
+"""The `client_encoding` of every session; poolers accept it at the start of a connection."""
 
 MIGRATION: Mapping[str, int | str] = {**SESSION, "statement_timeout": 0, "lock_timeout": 0}
-"""A migration may take as long as it takes."""
+"""Session settings of a migration: without statement or lock timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSettings:
-    """The size of a pool and its patience. Times are seconds."""
+    """Size and timeouts of a pool. Times are in seconds."""
 
     max_connections: int = MAX_CONNECTIONS
     min_connections: int = MIN_CONNECTIONS
-    """So many are not closed for being idle."""
+    """Number of connections kept open even if idle."""
     acquire_timeout: float = ACQUIRE_TIMEOUT_SECONDS
     idle_timeout: float = IDLE_TIMEOUT_SECONDS
     max_lifetime: float = MAX_LIFETIME_SECONDS
     slow_acquire: float = SLOW_ACQUIRE_MS / 1000
-    """A wait for a free connection that takes longer is logged and counted."""
+    """Waiting time for a free connection above which the wait is logged and counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSettings:
-    """What a process does with its database."""
+    """Database settings of a process."""
 
     statement_timeout_ms: int = STATEMENT_TIMEOUT_MS
     connect_wait_seconds: float = CONNECT_WAIT_SECONDS
-    """How long a process that serves waits at its start for a database that cannot be reached."""
+    """Time that a serving process waits at its start for an unreachable database."""
     pool: PoolSettings = PoolSettings()

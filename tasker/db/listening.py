@@ -1,9 +1,9 @@
-"""Notifications over a connection of its own that proves again and again that they arrive.
+"""Notifications over a dedicated connection whose delivery is proven periodically.
 
-A transaction pooler accepts LISTEN and lends its session to somebody else; a network may swallow a connection without a
-word. Both look like silence. Therefore the listener has a notification sent to itself over another connection, and
-believes only what arrives (rule 22). Through a pooler something may arrive by chance, so whether the pooler lends the
-session to others is found out before.
+A transaction pooler accepts LISTEN and lends its session to another client; a network may drop a connection silently.
+Both look like silence. Therefore the listener sends itself a notification over another connection and trusts only what
+arrives (rule 22). Through a pooler a notification may arrive by chance, so the listener first checks whether the pooler
+lends the session to others.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Notification = tuple[str, str]
 Notify = Callable[[str], Awaitable[Any]]
 
 TRIES = 3
-"""How often a pooler gets the chance to lend the session to somebody else."""
+"""Number of attempts to see a pooler lend the session to another connection."""
 
 
 class ListenSilent(DatabaseError):
-    """LISTEN was accepted, and what was sent did not arrive."""
+    """Error: LISTEN was accepted, but the test notification did not arrive."""
 
     error_type = "listen_silent"
 
@@ -45,12 +45,12 @@ async def listen(
     name: str = "tasker listen",
     on_proof: Callable[[float], None] = lambda seconds: None,
 ) -> AsyncGenerator[Notification | None, None]:
-    """Notifications on these channels, and None each time it is proven that they arrive, first of all.
+    """Yield notifications on these channels, and None each time their delivery is proven, which is the first item.
 
     `notify(channel)` sends an empty notification over another connection; it must arrive within `proof_seconds`, and
-    another one is sent `check_seconds` later. `name` is shown in `pg_stat_activity`. `on_proof(seconds)` is told how
-    long each one took that arrived, from before it was sent. Ends with `ListenSilent`, or `DatabaseUnavailable` when a
-    connection is lost.
+    the next one is sent `check_seconds` later. `name` is shown in `pg_stat_activity`. `on_proof(seconds)` gets the time
+    each test notification took, measured from before it was sent. Raises `ListenSilent` if one does not arrive, and
+    `DatabaseUnavailable` if a connection is lost.
     """
     connection = await open_connection(url, application_name=name)
     proof = f"tasker_proof_{uuid4().hex}"
@@ -64,7 +64,7 @@ async def listen(
             answered, sent = False, perf_counter()
             await notify(proof)
             for seconds in (proof_seconds, check_seconds):
-                # never left in the middle: the driver would lose notifications that came together
+                # never interrupted: the driver would lose notifications that arrived together
                 async with aclosing(connection.notifies(timeout=seconds)) as notifications:
                     async for each in notifications:
                         if each.channel == proof:
@@ -81,11 +81,11 @@ async def listen(
 
 
 async def _is_lent(url: str, connection: psycopg.AsyncConnection[Any]) -> bool:
-    """True when the connection has another session for each of its transactions: behind a pooler in transaction mode.
+    """Return True if the connection gets another session for each transaction: behind a pooler in transaction mode.
 
-    Such a pooler lends the session that has become idle last, so a second connection gets ours. Somebody else may be
-    quicker, so it is tried a few times, also in the other way: while the second one keeps its session, ours must be the
-    same.
+    Such a pooler lends the session that became idle last, so a second connection gets ours. Another client may be
+    faster, so several attempts are made, also in reverse: while the second connection keeps its session, ours must stay
+    the same.
     """
     if await is_own_session(connection):
         return False

@@ -1,6 +1,7 @@
-"""Bring a database to this version's schema: all or nothing, one at a time, nearly free when there is nothing to do.
+"""Upgrade of a database to this version's schema: one transaction, one upgrade at a time, cheap if nothing is to be
+done.
 
-Alembic orders and records the migrations; the SQL files are the source. Functions follow by checksum.
+Alembic orders and records the migrations; the SQL files are the source. Functions are re-applied by checksum.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
-UPGRADE_LOCK = 7_281_655_301  # one number, the same in every version
+UPGRADE_LOCK = 7_281_655_301  # the same number in every version
 LOCK_TIMEOUT_SECONDS = 30.0
 VIEW_LOCK_TIMEOUT_MS, VIEW_PAUSE_SECONDS = 1_000, 1.0
 READERS = """select distinct a.application_name, a.pid
@@ -48,22 +49,22 @@ _log = logging.getLogger("tasker.db")
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How a database compares with this version; the fields hold the names of scripts."""
+    """Comparison of a database with this version; the fields hold names of scripts."""
 
     state: str
     """`empty`, `current`, `outdated`, `newer` or `edited`."""
     applied: tuple[str, ...]
     pending: tuple[str, ...]
-    """Never applied."""
+    """Scripts that were never applied."""
     outdated: tuple[str, ...]
-    """Applied with another content."""
+    """Scripts that were applied with another content."""
     edited: tuple[str, ...]
     unknown: tuple[str, ...]
     superseded: tuple[str, ...]
-    """What a newer release has replaced: it stays, and this version works with it."""
+    """Scripts replaced by a newer release: they stay, and this version works with them."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the comparison as a mapping of plain values."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
@@ -75,13 +76,15 @@ def upgrade(
     root: Path = HERE,
     release: str = __version__,
 ) -> list[str]:
-    """Apply what the database lacks, in one transaction; returns the names of the applied scripts.
+    """Apply the scripts that the database lacks, in one transaction, and return their names.
 
-    `extra_scripts` are a messaging backend's (name, SQL) pairs, `release` is whose SQL it is: functions that a newer
-    release wrote stay as they are, which is logged (rule 24). A current database costs one query and loads neither
-    Alembic nor SQLAlchemy. Raises `SchemaOutdated` for a database that is newer or whose migrations were edited,
-    `DatabaseUnavailable`, and `DatabaseError` with the script's name and line, or when another upgrade holds the
-    database for longer than `lock_timeout_seconds`.
+    `extra_scripts` are (name, SQL) pairs of a messaging backend; `release` is the release that the SQL belongs to.
+    Functions written by a newer release stay as they are, which is logged (rule 24). For a current database this costs
+    one query and loads neither Alembic nor SQLAlchemy.
+
+    Raises `SchemaOutdated` if the database is newer or its migrations were edited, `DatabaseUnavailable`, and
+    `DatabaseError` with the script's name and line, or if another upgrade holds the lock for longer than
+    `lock_timeout_seconds`.
     """
     schema = read_schema(extra_scripts, root, release)
     with _told_as_outage(url):
@@ -99,7 +102,7 @@ def upgrade(
 def status(
     url: str, extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = HERE, release: str = __version__
 ) -> Status:
-    """How the database compares with this version. Changes nothing."""
+    """Compare the database with this version. Changes nothing."""
     with connect(url) as connection:
         applied = _applied(connection)
     difference = read_schema(extra_scripts, root, release).difference(applied)
@@ -118,7 +121,7 @@ def status(
 
 
 def offline_sql(extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = HERE) -> str:
-    """The SQL of an upgrade from nothing, for an administrator to read and run. Needs no database."""
+    """Return the SQL of an upgrade from an empty database, for an administrator to read and run. Needs no database."""
     from alembic import command
 
     schema = read_schema(extra_scripts, root)
@@ -132,7 +135,7 @@ def offline_sql(extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = H
 
 @contextmanager
 def _told_as_outage(url: str) -> Iterator[None]:
-    """A server that goes away in the middle is one that is away, through whichever library it shows."""
+    """Raise `DatabaseUnavailable` for a connection lost in the middle, through whichever library it is reported."""
     try:
         yield
     except Exception as error:
@@ -155,11 +158,11 @@ def _applied(connection: Connection) -> dict[str, RecordedScript]:
 
 
 def _upgrade(url: str, schema: Schema, root: Path, lock_timeout_seconds: float) -> SchemaDifference:
-    """Apply what is missing and record it; what was missing."""
+    """Apply and record the missing scripts; return the difference that was applied."""
     with _transaction(url) as (bound, connection):
         _lock(connection, lock_timeout_seconds)
         _run(connection, Script("bootstrap", _bootstrap()))
-        difference = schema.difference(_applied(connection))  # again: somebody may have been quicker
+        difference = schema.difference(_applied(connection))  # again: another process may have upgraded meanwhile
         difference.refuse_foreign()
         if difference.pending:
             _migrate(bound, connection, root)
@@ -172,7 +175,7 @@ def _upgrade(url: str, schema: Schema, root: Path, lock_timeout_seconds: float) 
 
 @contextmanager
 def _transaction(url: str) -> Iterator[tuple[sqlalchemy.Connection, Connection]]:
-    """One transaction on one connection, seen through SQLAlchemy (for Alembic) and directly (for scripts)."""
+    """Open one transaction on one connection, used through SQLAlchemy (by Alembic) and directly (by scripts)."""
     import psycopg
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
@@ -213,7 +216,7 @@ def _migrate(bound: sqlalchemy.Connection, connection: Connection, root: Path) -
 def alembic_config(
     root: Path = HERE, *, output: io.StringIO | None = None, connection: sqlalchemy.Connection | None = None
 ) -> alembic.config.Config:
-    """Alembic's configuration, for `output` (offline) or an open `connection`."""
+    """Return Alembic's configuration, for `output` (offline) or an open `connection`."""
     from alembic.config import Config
 
     config = Config(output_buffer=output)
@@ -226,7 +229,8 @@ def alembic_config(
 
 
 def _replace(connection: Connection, scripts: Sequence[Script], lock_timeout_seconds: float) -> None:
-    """Functions may call each other in any order: made unchecked, then once more with their bodies checked."""
+    """Create the functions unchecked, then again with their bodies checked, because they may call each other in any
+    order."""
     others = [script for script in scripts if not script.is_view]
     connection.execute(UNCHECKED)
     for script in others:
@@ -239,7 +243,7 @@ def _replace(connection: Connection, scripts: Sequence[Script], lock_timeout_sec
 
 
 def _replace_views(connection: Connection, scripts: Sequence[Script], lock_timeout_seconds: float) -> None:
-    """Replace all of them or none, and give way: those who read a view meanwhile wait for this only for a moment."""
+    """Replace all views or none, retrying with short lock waits so that readers of a view are blocked only briefly."""
     deadline, attempts = time.monotonic() + lock_timeout_seconds, 0
     while scripts:
         try:
@@ -274,7 +278,7 @@ def _run(connection: Connection, script: Script) -> None:
 
 
 def _hint(connection: Connection, error: psycopg.Error) -> str | None:
-    """The server's hint, or the grant that the role lacks."""
+    """Return the server's hint, or the grant that the role lacks."""
     if error.sqlstate != INSUFFICIENT_PRIVILEGE:
         return error.diag.message_hint
     user, message = connection.info.user, error.diag.message_primary or ""

@@ -1,4 +1,4 @@
-"""What belongs to one event loop, as connections do, refuses the others before it is touched."""
+"""Check that an object bound to one event loop, such as a connection, is not used from another one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tasker.errors import UsageError
 
 
 def require_loop(own: asyncio.AbstractEventLoop) -> None:
-    """Raises `UsageError` where another loop runs than this one."""
+    """Raise `UsageError` if the running event loop is not `own`."""
     if asyncio.get_running_loop() is not own:
         raise UsageError(
             "this call comes from another event loop than the one in which the app was started",

@@ -1,4 +1,4 @@
-"""Connecting again to a server that does not answer: growing pauses with jitter, for as long as the process lives."""
+"""Reconnection to a server that does not answer: growing pauses with jitter, as long as the process lives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasker.errors import DatabaseUnavailable, TooManyConnections
 from tasker.resilience.outage import Outage
 
 BACKOFF = BackoffPolicy(0.1, 5.0, spread=0.5)
-"""Seconds between two attempts to connect."""
+"""Pause between two attempts to connect, in seconds."""
 _log = logging.getLogger("tasker.database")
 
 
@@ -25,12 +25,12 @@ _full: dict[str, Fullness] = {}
 
 
 def outage_of(url: str) -> Outage:
-    """What the connections of this process know together of one database."""
+    """Return the outage state that all connections of this process to one database share."""
     return _outages.setdefault(_key(url), Outage("database_unreachable", "database_reconnected", _log))
 
 
 def fullness_of(url: str) -> Fullness:
-    """Return what the connections of this process know together of one database's room for sessions."""
+    """Return the state "server has no free sessions" that all connections of this process to one database share."""
     return _full.setdefault(_key(url), Fullness())
 
 
@@ -39,32 +39,33 @@ def _key(url: str) -> str:
 
 
 class Fullness:
-    """Whether a server refuses sessions because it has too many: one log line when that begins, one when it ends."""
+    """State of a server that refuses sessions because it has too many; logs one line at its begin and one at its
+    end."""
 
     def __init__(self) -> None:
         self._since: float | None = None
         self._last = 0.0
-        """When the last attempt began that was refused."""
+        """Start of the last refused attempt."""
 
     def refused(self, error: DatabaseUnavailable, began: float) -> None:
-        """Note that the attempt that `began` then was refused."""
+        """Record that the attempt started at `began` was refused."""
         self._last = max(self._last, began)
         if self._since is None:
             self._since = began
             _log.warning("database_full %s; open connections are used", " ".join(error.message.split()))
 
     def opened(self, began: float, now: float) -> None:
-        """Note that the attempt that `began` then succeeded, which says nothing of those that began later."""
+        """Record that the attempt started at `began` succeeded, which says nothing about attempts that began later."""
         if self._since is not None and began > self._last:
             _log.warning("database_has_room after_s=%.1f", now - self._since)
             self._since = None
 
 
 class ReconnectPause:
-    """The pause before the next attempt of one connection: `async with pace:` around the attempt.
+    """Pause before the next attempt of one connection: use `async with pace:` around the attempt.
 
-    Not stamina, which repeats a block until it succeeds: here every failed attempt is answered to the caller at once,
-    who may have a circuit breaker, other work, or be told to stop. Only the next attempt waits.
+    It does not use stamina, which repeats a block until it succeeds: here every failed attempt is reported at once to
+    the caller, which may have a circuit breaker, other work, or a request to stop. Only the next attempt waits.
     """
 
     def __init__(
@@ -75,10 +76,10 @@ class ReconnectPause:
         self._failures = 0
         self._not_before = 0.0
         self.is_refused = False
-        """A statement was refused, and the outage that this began is not over."""
+        """True after a refused statement until the outage that it began is over."""
 
     async def __aenter__(self) -> Self:
-        """Wait until the next attempt may be made."""
+        """Wait until the next attempt may start."""
         if self._failures and (seconds := self._not_before - self._clock()) > 0:
             await asyncio.sleep(seconds)
         self._began = self._outage.now()
@@ -87,7 +88,7 @@ class ReconnectPause:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remember how the attempt ended."""
+        """Record how the attempt ended."""
         if isinstance(error, TooManyConnections):
             self._pause(error)
             self._fullness.refused(error, self._began)
@@ -100,18 +101,19 @@ class ReconnectPause:
                 self._failures = 0
 
     def failed(self, error: DatabaseUnavailable, began: float | None = None) -> None:
-        """There is no connection to write with: pause before the next attempt to open one."""
+        """Record that no connection for writing is available, and pause before the next attempt to open one."""
         self._pause(error)
         self._outage.failed(error, self._outage.now() if began is None else began)
 
     def refused(self, error: DatabaseUnavailable) -> None:
-        """The connection was open, and the server lacks what statements need: pause as after a failure."""
+        """Record that an open connection was refused a statement for lack of server resources, and pause as after a
+        failure."""
         self.is_refused = True
         self._pause(error)
         self._outage.refused(error)
 
     def used(self) -> None:
-        """A statement has succeeded after one was refused."""
+        """Record that a statement succeeded after one was refused."""
         self._outage.answered()
         if not self._outage.is_on:
             self.is_refused, self._failures = False, 0

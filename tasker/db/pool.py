@@ -1,4 +1,4 @@
-"""Connections for whoever asks: opened when they are needed, never more than the limit, closed when they were idle."""
+"""Connection pool: connections are opened when needed, up to a limit, and closed when idle."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from tasker.db.slow_waits import SlowWaits
 from tasker.errors import DatabaseError, PoolExhausted, SessionRefused, UsageError
 
 WAIT_BOUNDS_MS = (1, 5, 10, 25, 50, 100, 200, 500, 1000, 5000, 10_000)
-"""The upper ends of the buckets of waits."""
+"""Upper bounds of the wait-time buckets, in milliseconds."""
 C = TypeVar("C", bound=Connection)
 T = TypeVar("T")
 
 
 class PoolClosed(UsageError, DatabaseError):
-    """The program has let go of the database while something was under way: that statement was not sent."""
+    """Error: the pool was closed while a call was under way; its statement was not sent."""
 
 
 class Pool(Statements, Generic[C]):
-    """Runs each statement on a free connection, of at most `max_connections`.
+    """Pool that runs each statement on a free connection, of at most `max_connections`.
 
     A connection is lent for one statement, or for a transaction whose statements all go to it (`GuardedConnection`): so
     nobody ever asks for a second one while holding one, and a pool of a single connection is slow, and never stuck.
     One that the server has ended while it was idle is opened again before it is lent. `make` makes one, which
     opens by itself.
 
-    While the server refuses further sessions the pool is as large as what is open: callers wait for these, and with
-    growing pauses one of them tries to open another.
+    While the server refuses further sessions, the pool is limited to the open connections: callers wait for these, and
+    one of them tries to open another with growing pauses.
     """
 
     def __init__(self, make: Callable[[], C], settings: PoolSettings | None = None) -> None:
         self._make, self.settings = make, settings or PoolSettings()
         self._free = asyncio.Semaphore(self.settings.max_connections)
         self._idle: list[tuple[float, C]] = []
-        """With the time since when; the last one used is the next one lent."""
+        """Idle connections, each with the time it became idle; the last one used is lent next."""
         self._all: set[C] = set()
         self._waiting = 0
         self._closing: set[asyncio.Task[None]] = set()
         self._refused = 0
-        """Permits of `_free` that nobody gets, because the server has refused their sessions."""
+        """Permits of `_free` withheld because the server refused their sessions."""
         self._refusal: SessionRefused | None = None
         self._refusals = 0
-        """How often in a row."""
+        """Number of consecutive refusals."""
         self._grow_at = 0.0
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -64,7 +64,7 @@ class Pool(Statements, Generic[C]):
             "tasker_db_pool_wait_duration_milliseconds", "A wait for a connection of this process.", WAIT_BOUNDS_MS
         )
         self.longest_wait_ms = 0.0
-        """Of those who got a connection and those who did not, since the start."""
+        """Longest wait for a connection since the start, whether the caller got one or not."""
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
         """As `Statements.execute`. Raises `PoolExhausted` when no connection became free in time, and
@@ -72,9 +72,12 @@ class Pool(Statements, Generic[C]):
         return await self.lend(lambda connection: connection.execute(statement, params))
 
     async def lend(self, use: Callable[[C], Awaitable[T]]) -> T:
-        """What `use` returns for a free connection. Raises as `execute`, and `UsageError` in another event loop than
-        that of the first call, whose connections these are. `use` is called once more, with another connection, where
-        the server has refused to open the first one."""
+        """Call `use` with a free connection and return its result.
+
+        Raises the errors of `execute`, and `UsageError` if another event loop made the first call, because the
+        connections belong to that loop. If the server refuses to open the connection, `use` is called again with
+        another one.
+        """
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         require_loop(self._loop)
@@ -110,14 +113,14 @@ class Pool(Statements, Generic[C]):
         self._free.release()
 
     def _take(self) -> C:
-        """The connection that was used last of those that are open, else one that is opened."""
+        """Return the most recently used open connection, or else one that is opened on use."""
         for index in reversed(range(len(self._idle))):
             if self._idle[index][1].is_open:
                 return self._idle.pop(index)[1]
         return self._idle.pop()[1] if self._idle else self._new()
 
     def _shrink(self, connection: C, error: SessionRefused) -> bool:
-        """Go on without a connection that the server refuses, and without its permit; False if there is no other."""
+        """Remove a connection that the server refuses, and its permit; return False if there is no other connection."""
         has_others = len(self._all) - len(self._idle) > 1 or any(idle.is_open for _, idle in self._idle)
         if not has_others:
             return False
@@ -133,17 +136,18 @@ class Pool(Statements, Generic[C]):
         self._refusals += 1
 
     def sizes(self) -> dict[str, int]:
-        """How many connections there may be and are, how many are lent, and how many callers wait for one."""
+        """Return the maximum and current number of connections, the number lent, and the number of waiting callers."""
         lent = len(self._all) - len(self._idle)
         return {"max": self.settings.max_connections, "made": len(self._all), "lent": lent, "waiting": self._waiting}
 
     def waits(self) -> Histogram:
-        """How long callers have waited for a connection, most of them not at all."""
+        """Return the distribution of callers' waits for a connection; most are zero."""
         waited = sum(self._waits.counted()[0])
         return summed(self._waits, zeros=self.counts["acquires"] - self._waiting - waited)
 
     async def close(self) -> None:
-        """As `Statements.close`, for good: nothing is lent any more, and what is lent is closed when it comes back."""
+        """Close the pool permanently: nothing is lent any more, and lent connections are closed when they are
+        returned."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -154,7 +158,7 @@ class Pool(Statements, Generic[C]):
         await asyncio.gather(*(connection.close() for _, connection in idle), *self._closing)
 
     async def _acquire(self, deadline: float) -> bool:
-        """Wait for a permit; True for one whose session the server has refused before."""
+        """Wait for a permit; return True for one whose session the server refused before."""
         self.counts["acquires"] += 1
         if not self._free.locked():
             await self._free.acquire()
@@ -201,7 +205,7 @@ class Pool(Statements, Generic[C]):
         return connection
 
     def _watch_idle(self) -> None:
-        """Look again when the connection that was idle for the longest time may go."""
+        """Schedule the next check for when the connection that has been idle longest may be closed."""
         if self._timer is None and len(self._all) > self.settings.min_connections:
             wait = self._idle[0][0] + self.settings.idle_timeout - time.monotonic()
             self._timer = asyncio.get_running_loop().call_later(max(0.0, wait), self._close_idle)

@@ -1,4 +1,4 @@
-"""Named queries from `sql/queries/*.sql`: `-- name: x` begins one, comments after it say what it answers."""
+"""Named queries from `sql/queries/*.sql`: `-- name: x` begins a query, and comments after it describe its result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parent / "sql" / "queries"
 
 @cache
 def query(file: str, name: str) -> str:
-    """The SQL of the query `name` in `FILE.sql`. Raises `KeyError` when there is none."""
+    """Return the SQL of the query `name` in `FILE.sql`. Raises `KeyError` if it does not exist."""
     return _queries(file)[name]
 
 

@@ -1,4 +1,4 @@
-"""The order of Tasker's releases: whose SQL a database holds decides who may replace it (rule 24)."""
+"""Order of Tasker's releases, which decides who may replace the SQL in a database (rule 24)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _STAGES = ("dev", "a", "b", "rc", "", "post")
 Order = tuple[tuple[int, ...], int, int]
 
 
-@lru_cache(64)  # every record of a database is compared by it, and most are of one release
+@lru_cache(64)  # compared for every record of a database, most of which have the same release
 def release_order(release: str | None) -> Order:
-    """What releases are compared by; one that is unknown, or no release's name, comes before all others."""
+    """Return the sort key of a release; an unknown or invalid one sorts before all others."""
     found = _PARTS.match(release or "")
     if found is None:
         return ((), 0, 0)
     numbers, stage, count = found.groups(default="")
-    significant = re.sub(r"(\.0+)+$", "", numbers)  # 1.0 is 1.0.0
+    significant = re.sub(r"(\.0+)+$", "", numbers)  # 1.0 equals 1.0.0
     return tuple(int(number) for number in significant.split(".")), _STAGES.index(stage), int(count or 0)

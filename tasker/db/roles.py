@@ -1,4 +1,4 @@
-"""Database roles for the kinds of processes, with the least rights each."""
+"""Database roles for the kinds of processes, each with the least privileges."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tasker.db.schema import HERE
 from tasker.errors import DatabaseError, UsageError
 
 KINDS = ("worker", "orchestrator", "api", "exporter")
-"""Each has a role. Who exports numbers reads them only; the others work, and send and take messages."""
+"""Process kinds, each with a role. The exporter only reads metrics; the others work, and send and receive messages."""
 PREFIX = "tasker"
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role of the server; `made` says that it was not there before."""
+    """Role on the server; `made` is True if this call created it."""
 
     name: str
     made: bool
@@ -30,9 +30,9 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The roles of one fleet: their names begin with `prefix`. Raises `UsageError` for one that would need quotes.
+    """Roles of one fleet, whose names begin with `prefix`. Raises `UsageError` for a prefix that would need quotes.
 
-    `of_backend` is what the messaging backend wants these roles to be granted, if its queues are in this database.
+    `of_backend` returns the grants that the messaging backend needs for these roles if its queues are in this database.
     """
 
     prefix: str = PREFIX
@@ -45,11 +45,11 @@ class Roles:
 
     @property
     def names(self) -> dict[str, str]:
-        """The role of each kind."""
+        """Role name of each kind."""
         return {kind: f"{self.prefix}_{kind}" for kind in KINDS}
 
     def sql(self) -> str:
-        """All that makes them, in one transaction; it may be run again."""
+        """Return the SQL that creates the roles in one transaction; it may be run again."""
         names = self.names
         grants = (HERE / "sql" / "roles.sql").read_text("utf-8")
         for kind, name in names.items():
@@ -58,9 +58,9 @@ class Roles:
         return "\n".join([f"select pg_advisory_xact_lock({UPGRADE_LOCK});", *map(_made, names.values()), grants, extra])
 
     def apply(self, url: str) -> list[Role]:
-        """Make what is missing of them, and put every right back to what it is to be.
+        """Create missing roles and reset all their privileges to the expected ones.
 
-        Raises `DatabaseError` for whoever may not make roles or does not own the schema.
+        Raises `DatabaseError` if the user may not create roles or does not own the schema.
         """
         with connect(url, session=MIGRATION, application_name="tasker roles") as connection, connection.transaction():
             there = {name for (name,) in connection.execute("select rolname from pg_roles")}

@@ -1,4 +1,4 @@
-"""What this version wants to find in a database: its SQL files, their checksums, and how a database differs."""
+"""Expected schema of this version: its SQL files, their checksums, and the difference from a database."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from tasker.version import DISTRIBUTION, __version__
 
 _VIEW = re.compile(r"(?m)^(?:--.*\n)*create or replace view tasker\.(\w+)")
 HERE = Path(__file__).parent
-"""Holds `sql/` (the files) and `migrations/` (Alembic's side of them)."""
+"""Folder of `sql/` (the files) and `migrations/` (their Alembic counterparts)."""
 
 APPLIED = "select s.name, s.sha256, to_jsonb(s)->>'release' from tasker.schema_scripts s"
-"""The one query that tells whether a database is current; also where the record has no releases yet."""
+"""Single query that shows whether a database is current; works also if the table has no column `release` yet."""
 
 
 class RecordedScript(NamedTuple):
-    """What a database remembers of a script."""
+    """Record of an applied script in a database."""
 
     sha256: str
     release: str | None
-    """The release that wrote it last; None when the record is older than releases."""
+    """Release that last wrote the script; None if the record is older than release tracking."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One SQL script under the name that the database remembers it by."""
+    """SQL script and the name under which databases record it."""
 
     name: str
     sql: str
 
     @property
     def sha256(self) -> str:
-        """Its checksum."""
+        """Checksum of the SQL."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
     @property
@@ -48,7 +48,7 @@ class Script:
 
     @property
     def is_view(self) -> bool:
-        """True for what replaces a view, which waits for every transaction that has read it."""
+        """True for a script that replaces a view: it waits for every transaction that has read the view."""
         return _VIEW.search(self.sql) is not None
 
 
@@ -56,9 +56,9 @@ class Script:
 class Schema:
     """All scripts, in the order in which they are applied.
 
-    A migration is applied once and never changes after its release; the other scripts (functions, then what the
-    messaging backend brings) create or replace, and are applied again when their content changes, unless a newer
-    release wrote what is there: processes of the previous release may start again while a fleet is upgraded (rule 24).
+    A migration is applied once and never changes after its release. The other scripts (functions, then those of the
+    messaging backend) create or replace objects and are re-applied when their content changes, unless a newer release
+    wrote the existing version: processes of the previous release may restart while a fleet is upgraded (rule 24).
     """
 
     migrations: tuple[Script, ...]
@@ -66,7 +66,7 @@ class Schema:
     release: str = __version__
 
     def difference(self, applied: Mapping[str, RecordedScript]) -> SchemaDifference:
-        """Compare with what a database has recorded."""
+        """Compare the scripts with those recorded in a database."""
         known = {script.name: script.sha256 for script in self.migrations}
         changed = [script for script in self.replaceable if not _has(applied, script)]
         superseded = {script.name for script in changed if self._precedes(applied.get(script.name))}
@@ -88,7 +88,7 @@ class Schema:
         )
 
     def _precedes(self, recorded: RecordedScript | None) -> bool:
-        """True for what a newer release wrote."""
+        """Return True if a newer release wrote the script."""
         return recorded is not None and release_order(recorded.release) > release_order(self.release)
 
 
@@ -98,30 +98,30 @@ def _has(applied: Mapping[str, RecordedScript], script: Script) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SchemaDifference:
-    """What a database lacks, and what it has that this version does not know."""
+    """Scripts that a database lacks, and those that this version does not know."""
 
     pending: tuple[Script, ...]
     outdated: tuple[Script, ...]
     edited: tuple[str, ...]
     unknown: Mapping[str, str | None]
-    """Migrations that this version does not know, each with the release that applied it."""
+    """Migrations unknown to this version, each with the release that applied it."""
     superseded: Mapping[str, str | None]
-    """Other scripts that a newer release has replaced, each with that release: they stay."""
+    """Other scripts replaced by a newer release, each with that release: they stay."""
     unchanged: tuple[Script, ...]
-    """What is as this version wants it: an upgrade records that this release wants it, too."""
+    """Scripts that already match this version; an upgrade records that this release also needs them."""
 
     @property
     def is_empty(self) -> bool:
-        """True when there is nothing to apply and nothing to refuse."""
+        """True if there is nothing to apply and nothing to refuse."""
         return not (self.pending or self.outdated or self.edited or self.unknown)
 
     @property
     def newest(self) -> str | None:
-        """The newest release that has left something here which this version does not know."""
+        """Newest release that left something unknown to this version, or None."""
         return max((*self.unknown.values(), *self.superseded.values()), key=release_order, default=None)
 
     def refuse_foreign(self) -> None:
-        """Raise `SchemaOutdated` when the database is newer than this version, or a migration was edited."""
+        """Raise `SchemaOutdated` if the database is newer than this version, or a migration was edited."""
         if self.unknown:
             raise SchemaOutdated(
                 "the database is newer than this version of Tasker, which does not know "
@@ -138,7 +138,7 @@ class SchemaDifference:
 
 
 def read_schema(extra_scripts: Sequence[tuple[str, str]] = (), root: Path = HERE, release: str = __version__) -> Schema:
-    """The schema of `release` from `root/sql`, and the (name, SQL) scripts that a messaging backend adds to it."""
+    """Read the schema of `release` from `root/sql`, plus the (name, SQL) scripts added by a messaging backend."""
     migrations = _read(root / "sql" / "migrations", "up/*.sql")
     functions = tuple(part for script in _read(root / "sql" / "functions", "*.sql") for part in _views_apart(script))
     backend = tuple(Script(f"backend/{name}", sql) for name, sql in extra_scripts)
@@ -153,7 +153,7 @@ def _read(folder: Path, pattern: str) -> tuple[Script, ...]:
 
 
 def _views_apart(script: Script) -> list[Script]:
-    """Each view of a file as a script of its own, so that one that stays the same is not replaced."""
+    """Split a file into one script per view, so that an unchanged view is not replaced."""
     views = [*_VIEW.finditer(script.sql)]
     ends = [view.start() for view in views[1:]] + [len(script.sql)]
     parts = (

@@ -1,7 +1,7 @@
-"""Several statements as one transaction, on a connection that is lent for as long as it takes.
+"""Several statements in one transaction, on a connection that is lent for its duration.
 
-Whoever is in the middle of it asks the same object as ever: what the task of the event loop that began the transaction
-asks is part of it, what others ask at the same time is not.
+Code inside the transaction uses the same object as outside: statements of the asyncio task that began the transaction
+belong to it, and statements of other tasks at the same time do not.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ Then = Callable[[], Awaitable[None]]
 
 
 class Transaction:
-    """One transaction of `owner`, over `execute`. Behind the first statement that fails nothing is executed any more:
-    the server would answer a commit as if all were well."""
+    """Transaction of `owner`, run through `execute`.
+
+    After the first failed statement nothing more is executed: the server would answer a commit as if it had succeeded.
+    """
 
     def __init__(self, owner: SharedTransactions, execute: Execute) -> None:
         self.owner, self.task = owner, asyncio.current_task()
@@ -31,7 +33,7 @@ class Transaction:
         self._then: list[Then] = []
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
-        """As `Statements.execute`. Raises `DatabaseError` behind a failure, whatever became of that."""
+        """Run one statement; see `Statements.execute`. Raises `DatabaseError` after an earlier failure."""
         self._require_sound()
         try:
             return await self._execute(statement, params)
@@ -40,13 +42,15 @@ class Transaction:
             raise
 
     def after_commit(self, then: Then) -> None:
-        """Run `then` once it is committed and its connection is given back; never, where it is not."""
+        """Run `then` after the commit, when the connection has been returned; never if the transaction is not
+        committed."""
         self._then.append(then)
 
     async def around(self, use: Callable[[], Awaitable[T]]) -> T:
-        """What `use` returns, committed. What it raises leaves the transaction open, for whoever lent the connection.
+        """Call `use`, commit, and return its result. An error leaves the transaction open for the lender of the
+        connection.
 
-        Each statement sees what is committed by then, as it would in a transaction of its own.
+        Each statement sees everything committed by then, as it would in its own transaction.
         """
         before = _current.set(self)
         try:
@@ -58,7 +62,7 @@ class Transaction:
         return answer
 
     async def told(self) -> None:
-        """Run what waits for the commit, in its order."""
+        """Run the callbacks registered by `after_commit`, in order."""
         for then in self._then:
             await then()
 
@@ -68,19 +72,22 @@ class Transaction:
 
 
 class SharedTransactions(Statements):
-    """Who can lend a connection for a whole transaction."""
+    """`Statements` that can lend a connection for a whole transaction."""
 
     @property
     def transaction(self) -> Transaction | None:
-        """The one that is open here and now: begun by `together`, of this object, in this task of the event loop."""
+        """Open transaction begun by `together` of this object in the current asyncio task, or None."""
         found = _current.get()
         mine = found is not None and found.owner is self and found.task is asyncio.current_task()
         return found if mine else None
 
     @abstractmethod
     async def together(self, use: Callable[[], Awaitable[T]]) -> T:
-        """What `use` returns; the statements that it asks of this object are one transaction, or part of the one that
-        is open. Raises as they do: nothing of it is done then, unless the connection was lost during the commit."""
+        """Call `use` and return its result; its statements on this object form one transaction or join the open one.
+
+        Raises the errors of the statements: nothing is committed then, unless the connection was lost during the
+        commit.
+        """
 
 
 _current: ContextVar[Transaction | None] = ContextVar("transaction", default=None)

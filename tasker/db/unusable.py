@@ -1,7 +1,7 @@
-"""Sessions that cannot be used though the server answers: they accept no writes, or the server lacks resources.
+"""Sessions that cannot be used although the server answers: they accept no writes, or the server lacks resources.
 
-A standby, a fenced primary and a database with `default_transaction_read_only` take connections and refuse writes.
-Which server answers may change at any time (a failover, several hosts in the URL), so another connection is opened.
+A standby, a fenced primary and a database with `default_transaction_read_only` accept connections and refuse writes.
+The answering server may change at any time (a failover, several hosts in the URL), so another connection is opened.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from tasker.errors import DatabaseUnavailable
 
 READ_ONLY = "25006"
 UNUSABLE = (READ_ONLY, "40001", "53000", "53100", "53200", "53300", "58030")
-"""SQLSTATEs of sessions that accept no writes or conflict with a standby's recovery (READ COMMITTED knows no other
+"""SQLSTATEs of sessions that accept no writes or conflict with a standby's recovery (READ COMMITTED has no other
 serialization failure), and of servers without disk space, memory or connections, or with failing disks."""
 REPORTED = ("default_transaction_read_only", "in_hot_standby")
-"""What the server reports of a session by itself."""
+"""Parameters that the server reports without a query."""
 
 
 class Writes:
-    """Whether the sessions of this process accept writes, for one URL.
+    """State whether this process's sessions for one URL accept writes.
 
-    When one refuses a write, all sessions opened until then are replaced: some may belong to a server that is the
-    primary no more, and answer with its past.
+    When a session refuses a write, all sessions opened until then are replaced: some may belong to a server that is no
+    longer the primary and return outdated data.
     """
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._accepted: bool | None = None
-        """By the session that was opened last; None: no write was refused yet."""
+        """True or False as seen by the last opened session; None if no write was refused yet."""
         self.generation = 0
-        """Grows with every refusal; sessions of an earlier one are replaced."""
+        """Number of refusals; sessions of an earlier generation are replaced."""
 
     def refused(self, generation: int) -> bool:
-        """A session of that generation refused a write. True when it is the first one to do so."""
+        """Record that a session of that generation refused a write. Returns True if it is the first to do so."""
         if generation != self.generation:
             return False
         self._accepted = False
@@ -46,7 +46,7 @@ class Writes:
     async def require(self, connection: psycopg.AsyncConnection[Any]) -> None:
         """Close a new session that accepts no writes, and raise `DatabaseUnavailable`.
 
-        Not before a write was refused: a process that only reads may use a standby.
+        Checks only after a write was refused: a process that only reads may use a standby.
         """
         if self._accepted is None:
             return
@@ -63,17 +63,17 @@ _writes: dict[str, Writes] = {}
 
 
 def writes_of(url: str) -> Writes:
-    """What the connections of this process know together of one URL."""
+    """Return the write state that all connections of this process to one URL share."""
     return _writes.setdefault(url, Writes(url))
 
 
 def is_unusable(error: psycopg.Error) -> bool:
-    """True when the statement was refused for the session or the server, and not for what it is."""
+    """Return True if the statement was refused because of the session or the server, not because of its content."""
     return error.sqlstate in UNUSABLE
 
 
 def unusable(url: str, error: psycopg.Error) -> DatabaseUnavailable:
-    """The error for a statement that `is_unusable`: nothing of it was done."""
+    """Return the error for a statement for which `is_unusable` is True: nothing of it was done."""
     return DatabaseUnavailable(
         f"{describe_url(url)} cannot be used: {error.diag.message_primary} ({error.sqlstate})",
         metadata={"sqlstate": error.sqlstate},
@@ -82,7 +82,7 @@ def unusable(url: str, error: psycopg.Error) -> DatabaseUnavailable:
 
 
 def reports_read_only(connection: psycopg.AsyncConnection[Any]) -> bool:
-    """What the server has reported, without a round trip. Of a pooler it may be what was true before."""
+    """Return True if the server reported a read-only session; no round trip. Through a pooler it may be outdated."""
     return any(connection.info.parameter_status(name) == "on" for name in REPORTED)
 
 

@@ -1,4 +1,4 @@
-"""One error tree. Every error has `message`, an optional `hint` and `to_dict()`."""
+"""Error classes of Tasker. Every error has `message`, an optional `hint` and `to_dict()`."""
 
 from __future__ import annotations
 

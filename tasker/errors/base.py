@@ -1,4 +1,4 @@
-"""The root of the one error tree: what every Tasker error carries."""
+"""Base class of all Tasker errors."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 class TaskerError(Exception):
-    """Something that Tasker, or a handler, reports.
+    """Base class of errors reported by Tasker or by a handler.
 
-    Parameters: `retryable` overrides the class's default; `metadata` and `context` are free mappings kept with the
-    failure; `error_code` is the application's own code; `retry_after` is the delay in seconds that the failure asks
-    for before the next attempt; `hint` tells the reader what to do. `str(error)` is the message alone.
+    Parameters: `retryable` overrides the class's default; `metadata` and `context` are free mappings stored with the
+    failure; `error_code` is the application's own code; `retry_after` is the requested delay before the next attempt in
+    seconds; `hint` tells the reader what to do. `str(error)` is the message alone.
     """
 
     retryable: bool = True
@@ -39,11 +39,11 @@ class TaskerError(Exception):
         self.hint = hint
 
     def details(self) -> Mapping[str, Any]:
-        """What this class of error knows beyond the common fields; subclasses override it."""
+        """Return fields that this error class adds to the common ones; subclasses override it."""
         return {}
 
     def to_dict(self) -> dict[str, Any]:
-        """The error as plain data. Optional fields appear only when they are set."""
+        """Return the error as a mapping of plain values. Optional fields appear only if they are set."""
         optional = {
             "error_code": self.error_code,
             "retry_after": self.retry_after,

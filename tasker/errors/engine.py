@@ -1,4 +1,4 @@
-"""What the engine itself reports: templates, submission, state machines, storage, messaging."""
+"""Errors of the engine: templates, submission, state machines, storage, messaging."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from tasker.errors.base import TaskerError
 
 
 class UsageError(TaskerError):
-    """The command or the call was given something it cannot work with (exit code 2)."""
+    """Invalid argument of a command or call (exit code 2)."""
 
     retryable: bool = False
     error_type = "usage_error"
 
 
 class TemplateNotFound(UsageError):
-    """No template of that name is registered, or not in that version."""
+    """Error: no template of that name, or not that version, is registered."""
 
     error_type = "template_not_found"
 
 
 class TemplateError(TaskerError):
-    """A template cannot be used; `diagnostics` holds every problem found, each with its place."""
+    """Error of an unusable template; `diagnostics` holds every problem with its location."""
 
     retryable: bool = False
     error_type = "template_error"
@@ -32,19 +32,19 @@ class TemplateError(TaskerError):
         self.diagnostics = tuple(diagnostics)
 
     def details(self) -> Mapping[str, Any]:
-        """The diagnostics as plain data where they know how, else as text."""
+        """Return the diagnostics as mappings where they support it, else as text."""
         return {"diagnostics": [_plain(item) for item in self.diagnostics] or None}
 
 
 class PlanUnreadable(TaskerError):
-    """A stored template that this version of Tasker does not understand: a newer one has written it."""
+    """Error of a stored template that a newer version of Tasker wrote and this one cannot read."""
 
     retryable: bool = True
     error_type = "plan_unreadable"
 
 
 class CycleDetected(TemplateError):
-    """The dependencies form a cycle; `cycle` names its steps in order, the first repeated at the end."""
+    """Error of dependencies that form a cycle; `cycle` names its steps in order, with the first repeated at the end."""
 
     error_type = "dependency_cycle"
 
@@ -53,12 +53,12 @@ class CycleDetected(TemplateError):
         self.cycle = tuple(cycle)
 
     def details(self) -> Mapping[str, Any]:
-        """The cycle as a list, beside the diagnostics."""
+        """Return the cycle as a list, in addition to the diagnostics."""
         return {**super().details(), "cycle": list(self.cycle) or None}
 
 
 class InputInvalid(TaskerError):
-    """The context of a task does not fit the template's `input_schema`; `problems` names each place."""
+    """Error of a task context that does not match the template's `input_schema`; `problems` names each location."""
 
     retryable: bool = False
     error_type = "input_invalid"
@@ -68,14 +68,14 @@ class InputInvalid(TaskerError):
         self.problems = list(problems)
 
     def details(self) -> Mapping[str, Any]:
-        """The problems as plain data."""
+        """Return the problems as plain values."""
         return {"problems": [_plain(item) for item in self.problems] or None}
 
 
 class NotStorable(TaskerError):
-    """A value that cannot be stored. `path` is the place (`$.rows[3].price`), `reason` what is wrong there.
+    """Error of a value that cannot be stored. `path` is the location (`$.rows[3].price`), `reason` the problem there.
 
-    `error_type` is `not_storable`, or `result_too_large` when only the size is at fault.
+    `error_type` is `not_storable`, or `result_too_large` if only the size is the problem.
     """
 
     retryable: bool = False
@@ -91,14 +91,14 @@ class NotStorable(TaskerError):
 
     @classmethod
     def at(cls, path: str, reason: str, *, too_large: bool = False, hint: str | None = None) -> Self:
-        """The error of that place, which begins its message."""
+        """Return the error for a location, which begins its message."""
         return cls(f"{path}: {reason}", path=path, reason=reason, too_large=too_large, hint=hint)
 
 
 class DuplicateTask(TaskerError):
-    """A task of the same identity exists: `task_uuid`, its `state` and the number of its `steps` when it was found.
+    """Error: a task of the same identity exists, with its `task_uuid`, `state` and number of `steps` at that time.
 
-    All three stay out of the message and of `to_dict`, which may reach a stranger.
+    None of them appears in the message or in `to_dict`, which may reach a client without access to the task.
     """
 
     retryable: bool = False
@@ -112,7 +112,7 @@ class DuplicateTask(TaskerError):
 
 
 class IdempotencyKeyReused(DuplicateTask):
-    """The idempotency key names a task with another input; `problems` has the path of each difference."""
+    """Error: the idempotency key belongs to a task with another input; `problems` has the path of each difference."""
 
     error_type = "idempotency_key_reused"
 
@@ -121,79 +121,79 @@ class IdempotencyKeyReused(DuplicateTask):
         self.problems = list(problems)
 
     def details(self) -> Mapping[str, Any]:
-        """The differences as plain data."""
+        """Return the differences as plain values."""
         return {"problems": [_plain(item) for item in self.problems] or None}
 
 
 class Overloaded(TaskerError):
-    """New work is refused for now; `retry_after` says for how many seconds. Nothing was created."""
+    """Error: new work is refused for `retry_after` seconds. Nothing was created."""
 
     error_type = "overloaded"
 
 
 class TaskNotFound(TaskerError):
-    """No task has that id."""
+    """Error: no task has that id."""
 
     retryable: bool = False
     error_type = "task_not_found"
 
 
 class StepNotFound(TaskerError):
-    """The task has no such step."""
+    """Error: the task has no such step."""
 
     retryable: bool = False
     error_type = "step_not_found"
 
 
 class DeadLetterNotFound(TaskerError):
-    """There is no such entry among the dead letters."""
+    """Error: no dead letter has that id."""
 
     retryable: bool = False
     error_type = "dead_letter_not_found"
 
 
 class StateMachineError(TaskerError):
-    """A state machine was asked for something it does not do."""
+    """Error of an invalid request to a state machine."""
 
     retryable: bool = False
     error_type = "state_machine_error"
 
 
 class IllegalTransition(StateMachineError):
-    """The event is not legal in that state."""
+    """Error: the event is not legal in that state."""
 
     error_type = "illegal_transition"
 
 
 class DatabaseError(TaskerError):
-    """The database refused or failed a statement."""
+    """Error of a statement that the database refused or failed."""
 
     retryable: bool = True
     error_type = "database_error"
 
 
 class DatabaseUnavailable(DatabaseError):
-    """The database cannot be reached."""
+    """Error: the database cannot be reached."""
 
     error_type = "database_unavailable"
 
 
 class SessionRefused(DatabaseUnavailable):
-    """The server answers, and refuses a new session. Nothing was sent."""
+    """Error: the server answers but refuses a new session. Nothing was sent."""
 
 
 class TooManyConnections(SessionRefused):
-    """The server, the database or the role has as many sessions as it may have. Nothing was sent: try again."""
+    """Error: the server, the database or the role has reached its limit of sessions. Nothing was sent; retry."""
 
     error_type = "too_many_connections"
 
 
 class ConnectionLost(DatabaseUnavailable):
-    """The connection ended during a statement: whether it was carried out is not known."""
+    """Error: the connection ended during a statement, and it is unknown whether the statement was carried out."""
 
 
 class DatabaseBreakerOpen(DatabaseUnavailable):
-    """The database kept failing and is not asked for now; `retry_after` says for how many seconds."""
+    """Error: the circuit breaker of the database is open after repeated failures, for `retry_after` seconds."""
 
     error_type = "database_breaker_open"
 
@@ -212,39 +212,39 @@ class StatementTimeout(DatabaseError):
 
 
 class LockTimeout(DatabaseError):
-    """Another transaction kept what a statement needs for too long; nothing of it was stored."""
+    """Error: a statement waited too long for a lock of another transaction; nothing of it was stored."""
 
     error_type = "lock_timeout"
 
 
 class SchemaOutdated(DatabaseError):
-    """The schema in the database is not the one this version works with."""
+    """Error: the schema in the database is not the one this version works with."""
 
     retryable: bool = False
     error_type = "schema_outdated"
 
 
 class MessagingError(TaskerError):
-    """A messaging backend refused or failed an operation."""
+    """Error of an operation that a messaging backend refused or failed."""
 
     retryable: bool = True
     error_type = "messaging_error"
 
 
 class BackendUnavailable(MessagingError):
-    """The messaging backend cannot be reached, or is not installed."""
+    """Error: the messaging backend cannot be reached, or is not installed."""
 
     error_type = "backend_unavailable"
 
 
 class CircuitBreakerOpen(MessagingError):
-    """Sending is suspended after repeated failures; `retry_after` says for how many seconds."""
+    """Error: sending is suspended after repeated failures, for `retry_after` seconds."""
 
     error_type = "circuit_breaker_open"
 
 
 class InvalidQueueName(MessagingError):
-    """The queue name breaks the rules of the backend."""
+    """Error: the queue name breaks the rules of the backend."""
 
     retryable: bool = False
     error_type = "invalid_queue_name"

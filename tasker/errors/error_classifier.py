@@ -1,4 +1,4 @@
-"""Whether an exception is worth another attempt."""
+"""Classification of exceptions as retryable or permanent."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from tasker.errors.handler import (
 )
 
 MALFORMED = "validation_error"
-"""The `error_type` of a request that could not even be sent: every attempt would be the same."""
+"""The `error_type` of a request that could not be sent at all; every attempt would fail the same way."""
 
 
 class ErrorClassifier:
-    """Sorts exceptions: a Tasker error says so itself, known classes are listed, the rest follows the default.
+    """Classifier of exceptions: a Tasker error says itself whether it is retryable, known classes are listed, the rest
+    follows the default.
 
-    Subclass it and extend the two tuples to teach it the exceptions of your libraries. The entry-point group
-    `tasker.error_classifiers` of an installed package names the subclass that decides for handlers:
+    Subclass it and extend the two tuples to classify the exceptions of your libraries. The entry-point group
+    `tasker.error_classifiers` of an installed package names the subclass used for handlers:
 
         [project.entry-points."tasker.error_classifiers"]
         shop = "shop.errors:ShopErrors"
@@ -56,13 +57,13 @@ class ErrorClassifier:
         builtins.TimeoutError,
         builtins.ConnectionError,
     )
-    """`httpx.TransportError` counts as well."""
+    """Retryable classes; `httpx.TransportError` is retryable as well."""
 
     def __init__(self, *, default_retryable: bool = True) -> None:
         self.default_retryable = default_retryable
 
     def retryable(self, exception: BaseException) -> bool:
-        """True when another attempt may succeed."""
+        """Return True if another attempt may succeed."""
         if isinstance(exception, TaskerError):
             return exception.retryable
         if isinstance(exception, self.PERMANENT_ERROR_CLASSES) or http_problem(exception) == MALFORMED:
@@ -71,11 +72,11 @@ class ErrorClassifier:
         return self.default_retryable or known
 
     def permanent(self, exception: BaseException) -> bool:
-        """True when no other attempt can succeed."""
+        """Return True if no other attempt can succeed."""
         return not self.retryable(exception)
 
     def error_type(self, exception: BaseException) -> str:
-        """The `error_type` of the failure that the exception becomes."""
+        """Return the `error_type` of the failure that the exception becomes."""
         if isinstance(exception, TaskerError):
             return exception.error_type
         if isinstance(exception, builtins.TimeoutError):
@@ -84,7 +85,7 @@ class ErrorClassifier:
         return network or http_problem(exception) or "handler_error"
 
     def classify(self, exception: BaseException) -> dict[str, bool | str]:
-        """Everything at once: `retryable`, `permanent`, `error_type`, `error_class`."""
+        """Return the complete classification: `retryable`, `permanent`, `error_type`, `error_class`."""
         retryable = self.retryable(exception)
         return {
             "retryable": retryable,
@@ -95,8 +96,10 @@ class ErrorClassifier:
 
 
 def http_problem(exception: BaseException) -> str | None:
-    """The `error_type` of an exception of httpx: an answer that did not come in time, a connection that could not be
-    made or broke, an address that is none. None for every other exception, for which httpx is not loaded."""
+    """Return the `error_type` of an httpx exception, or None for any other exception, for which httpx is not loaded.
+
+    Covers timeouts, connections that failed or broke, and invalid URLs.
+    """
     if not any(cls.__module__.partition(".")[0] == "httpx" for cls in type(exception).__mro__):
         return None
     httpx: Any = sys.modules["httpx"]
@@ -111,15 +114,15 @@ _default = ErrorClassifier()
 
 
 def get_classifier() -> ErrorClassifier:
-    """The classifier with the default rules."""
+    """Return the classifier with the default rules."""
     return _default
 
 
 def is_retryable(exception: BaseException) -> bool:
-    """True when another attempt may succeed, by the default rules."""
+    """Return True if another attempt may succeed, by the default rules."""
     return _default.retryable(exception)
 
 
 def is_permanent(exception: BaseException) -> bool:
-    """True when no other attempt can succeed, by the default rules."""
+    """Return True if no other attempt can succeed, by the default rules."""
     return _default.permanent(exception)

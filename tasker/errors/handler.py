@@ -1,4 +1,4 @@
-"""What a handler raises to say how its attempt failed. `retryable` alone decides what happens next."""
+"""Errors that a handler raises to report a failed attempt. Only `retryable` decides what happens next."""
 
 from __future__ import annotations
 
@@ -8,87 +8,88 @@ from tasker.errors.base import TaskerError
 
 
 class RetryableError(TaskerError):
-    """The attempt failed and a later one may succeed; `retry_after` seconds override the template's delay."""
+    """Failure of an attempt after which a later one may succeed; `retry_after` seconds override the template's
+    delay."""
 
     retryable: bool = True
     error_type = "retryable_error"
 
 
 class PermanentError(TaskerError):
-    """The attempt failed and no later one can succeed: the step ends in `error` at once."""
+    """Failure of an attempt after which no later one can succeed: the step ends in `error` at once."""
 
     retryable: bool = False
     error_type = "permanent_error"
 
 
 class TimeoutError(RetryableError):
-    """Something the handler waited for took too long."""
+    """Failure because an operation of the handler took too long."""
 
     error_type = "timeout"
 
 
 class NetworkError(RetryableError):
-    """A connection could not be made or broke."""
+    """Failure because a connection could not be made or broke."""
 
     error_type = "network_error"
 
 
 class RateLimitError(RetryableError):
-    """Another service asks for fewer requests; set `retry_after` when it says when to come back."""
+    """Failure because another service asks for fewer requests; set `retry_after` if it says when to retry."""
 
     error_type = "rate_limit_error"
 
 
 class ServiceUnavailableError(RetryableError):
-    """Another service is down for now."""
+    """Failure because another service is temporarily down."""
 
     error_type = "service_unavailable"
 
 
 class ResourceContentionError(RetryableError):
-    """Something else holds what the handler needs (a lock, a quota, a row)."""
+    """Failure because a resource that the handler needs (a lock, a quota, a row) is in use elsewhere."""
 
     error_type = "resource_contention"
 
 
 class ValidationError(PermanentError):
-    """The input is wrong and stays wrong."""
+    """Failure because the input is invalid and stays so."""
 
     error_type = "validation_error"
 
 
 class NotFoundError(PermanentError):
-    """What the handler was asked to work on does not exist."""
+    """Failure because the object that the handler works on does not exist."""
 
     error_type = "not_found"
 
 
 class AuthenticationError(PermanentError):
-    """The credentials are missing or refused."""
+    """Failure because credentials are missing or refused."""
 
     error_type = "authentication_error"
 
 
 class AuthorizationError(PermanentError):
-    """The credentials are fine, the permission is missing."""
+    """Failure because valid credentials lack the permission."""
 
     error_type = "authorization_error"
 
 
 class ConfigurationError(PermanentError):
-    """A setting is missing or wrong."""
+    """Failure because a setting is missing or wrong."""
 
     error_type = "configuration_error"
 
 
 class BusinessLogicError(PermanentError):
-    """A rule of the application says no."""
+    """Failure because a rule of the application forbids the operation."""
 
     error_type = "business_logic_error"
 
 
 class StepExecutionError(TaskerError):
-    """Raised inside `call`, it equals returning that failure. `error_type` is free text."""
+    """Failure that, raised inside `call`, equals returning that failure. `error_type` is free text."""
 
     def __init__(
         self,
@@ -102,13 +103,13 @@ class StepExecutionError(TaskerError):
 
 
 class FFIError(TaskerError):
-    """Kept for code that catches it; nothing in Tasker crosses a foreign-function border."""
+    """Class kept for code that catches it; Tasker has no foreign-function interface."""
 
     retryable: bool = True
 
 
 class ConversionError(TaskerError):
-    """A value could not be turned into the type that was asked for."""
+    """Failure to convert a value to the requested type."""
 
     retryable: bool = False
     error_type = "conversion_error"

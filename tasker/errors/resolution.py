@@ -1,4 +1,4 @@
-"""No code for a callable: what was looked for, where, and what is near."""
+"""Errors of resolving a step's callable: the name, the searched places and similar names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.errors.handler import ConfigurationError
 
 
 class MissingCallable(NamedTuple):
-    """A step whose `callable` nobody resolves, and registered names that look like it."""
+    """Step whose `callable` no resolver can resolve, with similar registered names."""
 
     step: str
     callable: str
@@ -18,7 +18,7 @@ class MissingCallable(NamedTuple):
 
 
 class ResolutionError(TaskerError):
-    """No resolver of the chain knows the callable. Resolvers of others may raise it without a message."""
+    """Error: no resolver of the chain resolves the callable. Third-party resolvers may raise it without a message."""
 
     retryable: bool = False
     error_type = "handler_not_found"
@@ -28,33 +28,33 @@ class ResolutionError(TaskerError):
 
 
 class ResolverNotFoundError(ResolutionError):
-    """The chain holds no resolver of that name."""
+    """Error: the chain has no resolver of that name."""
 
 
 class MethodNotFound(ResolutionError):
-    """The handler has no public method of the name that the template gives."""
+    """Error: the handler has no public method of the name given in the template."""
 
 
 class HandlerNotFound(ResolutionError):
-    """One or more steps name callables that nothing resolves; `missing` lists them with suggestions."""
+    """Error: one or more callables cannot be resolved; `missing` lists them with suggestions."""
 
     def __init__(self, message: str, *, missing: Sequence[MissingCallable] = (), **fields: Any) -> None:
         super().__init__(message, **fields)
         self.missing = tuple(missing)
 
     def details(self) -> Mapping[str, Any]:
-        """The missing callables as plain data."""
+        """Return the missing callables as plain values."""
         return {"missing": [item._asdict() for item in self.missing] or None}
 
 
 class HandlerMismatch(ResolutionError):
-    """Handlers are of another kind than their steps, or read results or inputs that these cannot have."""
+    """Error: handlers have another kind than their steps, or read results or inputs that these cannot have."""
 
     error_type = "handler_mismatch"
 
 
 class DeclarationMismatch(ConfigurationError):
-    """The parameters of a handler's function are not those that its `@inputs` and `@depends_on` name."""
+    """Error: the parameters of a handler function do not match its `@inputs` and `@depends_on`."""
 
 
 class HandlerLoadError(ResolutionError):

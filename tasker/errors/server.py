@@ -1,4 +1,4 @@
-"""What a client of a Tasker server reports by itself; all else is the error that the server had."""
+"""Errors raised by a client of a Tasker server itself; all others are raised as the server reported them."""
 
 from __future__ import annotations
 
@@ -8,39 +8,41 @@ from tasker.errors.base import TaskerError
 
 
 class ServerError(TaskerError):
-    """A server failed, or what answers is no Tasker server."""
+    """Error: the server failed, or the responding program is not a Tasker server."""
 
     error_type = "server_error"
 
 
 class ServerUnreachable(ServerError):
-    """The server cannot be reached, or the answer was cut off; of a request that changes something it is not known
-    whether it was carried out, unless the connection was never made."""
+    """Error: the server cannot be reached, or its response was cut off.
+
+    It is unknown whether a request that changes something was carried out, unless the connection was never made.
+    """
 
     error_type = "server_unreachable"
 
 
 class NotTasker(ServerError):
-    """Something answers at that address that is not Tasker's interface."""
+    """Error: the program that responds at that address is not Tasker's API."""
 
     retryable = False
     error_type = "not_tasker"
 
 
 class RequestTimeout(ServerError):
-    """The server did not answer in time; whether the request was carried out is not known."""
+    """Error: the server did not respond in time; it is unknown whether the request was carried out."""
 
     error_type = "request_timeout"
 
 
 class TooManyRequests(ServerError):
-    """The server takes no more requests, or streams, for now; `retry_after` says for how many seconds."""
+    """Error: the server accepts no more requests or streams for `retry_after` seconds."""
 
     error_type = "too_many_requests"
 
 
 class NotAuthenticated(ServerError):
-    """The server knows nobody by these credentials, or none were sent. `reason` is one of a few words."""
+    """Error: the credentials are missing or not accepted. `reason` is one of a few words."""
 
     retryable = False
     error_type = "unauthorized"
@@ -51,7 +53,7 @@ class NotAuthenticated(ServerError):
 
 
 class NotPermitted(ServerError):
-    """Who asks is known and may not do this."""
+    """Error: the caller is authenticated but lacks the permission."""
 
     retryable = False
     error_type = "forbidden"

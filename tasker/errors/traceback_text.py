@@ -1,4 +1,4 @@
-"""Where an exception was raised, read from the traceback that a failure keeps."""
+"""Location at which an exception was raised, read from the traceback stored with a failure."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ _TASKER = str(Path(__file__).parents[1])
 
 
 def traceback_of(metadata: Mapping[str, Any]) -> str | None:
-    """The traceback in a failure's metadata, if it has one."""
+    """Return the traceback in a failure's metadata, or None."""
     text = metadata.get("traceback")
     return text if isinstance(text, str) else None
 
 
 def exception_of(metadata: Mapping[str, Any]) -> str | None:
-    """The exception's class and where it was raised: `ValueError at /srv/handlers.py:12`. None without an exception.
+    """Return the exception's class and location, `ValueError at /srv/handlers.py:12`, or None without an exception.
 
-    The place is the last frame of the user's code; where every frame is of an installed package, the last of all.
+    The location is the last frame of the user's code, or the last frame of all if every frame is in an installed
+    package.
     """
     kind = metadata.get("exception_type")
     if not isinstance(kind, str):
@@ -31,7 +32,7 @@ def exception_of(metadata: Mapping[str, Any]) -> str | None:
 
 
 def raised_in(metadata: Mapping[str, Any]) -> str | None:
-    """The file and the function of the same frame: `handlers.py charge`. None without an exception."""
+    """Return file and function of the same frame, `handlers.py charge`, or None without an exception."""
     for frame in _raising(traceback_of(metadata) or ""):
         return f"{frame['file'].replace(chr(92), '/').rpartition('/')[2]} {frame['function'] or ''}".rstrip()
     return None
@@ -44,7 +45,7 @@ def _place(text: str) -> str | None:
 
 
 def _raising(text: str) -> list[re.Match[str]]:
-    """The frame that counts, if there is one."""
+    """Return the frame to report in a list, or an empty list."""
     frames = list(_FRAME.finditer(text))
     own = [frame for frame in frames if not (_INSTALLED.search(frame["file"]) or frame["file"].startswith(_TASKER))]
     return (own or frames)[-1:]

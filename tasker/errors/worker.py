@@ -1,4 +1,4 @@
-"""What starting and stopping a worker reports."""
+"""Errors of starting and stopping a worker."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from tasker.errors.base import TaskerError
 
 
 class WorkerNotInitializedError(TaskerError, RuntimeError):
-    """The call needs a running worker and there is none."""
+    """Error: the call needs a running worker and there is none."""
 
     error_type = "worker_not_initialized"
 
 
 class WorkerBootstrapError(TaskerError):
-    """The worker could not start."""
+    """Error: the worker could not start."""
 
     error_type = "worker_bootstrap_error"
 
 
 class WorkerAlreadyRunningError(TaskerError):
-    """A worker runs in this process already."""
+    """Error: a worker is already running in this process."""
 
     error_type = "worker_already_running"

@@ -1,4 +1,4 @@
-"""Messaging: backends by name, names of queues, and the service in front of both."""
+"""Messaging: backends by name, queue names, and the service that combines both."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Faults on purpose: a wrapper around any backend that drops, doubles and delays messages.
+"""Fault injection: a wrapper around any backend that drops, duplicates and delays messages.
 
-Chosen with `TASKER_CHAOS=drop:0.01,dup:0.01,delay:0.05` (shares of the messages sent) and optional `seed:7`,
+Enable it with `TASKER_CHAOS=drop:0.01,dup:0.01,delay:0.05` (shares of the messages sent) and optionally `seed:7`,
 `delay_ms:200`. A wrapped backend is never transactional: its messages are sent after the commit, where faults happen.
-The engine must not care, because a message is only a hint. A request for a task is more: one that is dropped is gone
-until it is asked for again.
+The engine must tolerate the faults, because a message is only a wake-up. A task request is more: a dropped one is lost
+until it is submitted again.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from tasker.messaging.forwarding import ForwardingBackend
 VARIABLE = "TASKER_CHAOS"
 SHARES = ("drop", "dup", "delay")
 LATEST_MS = 60_000.0
-"""Late messages wait in the process, so lateness has a bound."""
+"""Upper limit of the delay, because delayed messages wait in the process."""
 _log = logging.getLogger("tasker.chaos")
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How often what goes wrong: shares from 0.0 to 1.0, together at most 1.0, for a message has one fault.
+    """Rates of injected faults from 0.0 to 1.0, with a sum of at most 1.0, because a message gets at most one fault.
 
-    `delay_ms` is how late a delayed message is sent, up to a minute; with a `seed` the same sends get the same faults.
+    A delayed message is sent `delay_ms` later, up to a minute. With a `seed` the same sends get the same faults.
     """
 
     drop: float = 0.0
@@ -60,7 +60,7 @@ class Faults:
 
     @property
     def total(self) -> float:
-        """The share of messages that have a fault."""
+        """Share of messages that get a fault."""
         return self.drop + self.dup + self.delay
 
     def __str__(self) -> str:
@@ -87,7 +87,7 @@ def _number(name: str, text: str, most: float, expected: str) -> float:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number <= most:  # nan is neither
+    if not 0 <= number <= most:  # excludes nan too
         raise _refused(f"{name} is {text!r}", expected)
     return number
 
@@ -98,9 +98,9 @@ def _refused(found: str, expected: str) -> UsageError:
 
 
 class ChaosBackend(ForwardingBackend):
-    """A backend whose sends sometimes go wrong.
+    """Backend that injects faults into its sends.
 
-    Each fault is counted in `faults_done` and logged when it is done, so that a killed process has told of it.
+    Each fault is counted in `faults_done` and logged immediately, so that even a killed process has reported it.
     """
 
     def __init__(self, backend: Backend, faults: Faults) -> None:
@@ -113,7 +113,7 @@ class ChaosBackend(ForwardingBackend):
         self._told = False
 
     async def open(self) -> None:
-        """Connect, and say once what is done to messages: nobody should search for faults that were asked for."""
+        """Connect, and log a warning about the configured faults once."""
         if not self._told:
             _log.warning(
                 "%s is set: of the messages that this process sends %s, requests for tasks among them; unset it where"
@@ -125,20 +125,18 @@ class ChaosBackend(ForwardingBackend):
         await self._backend.open()
 
     async def close(self) -> None:
-        """Send what is late, release connections."""
+        """Send the delayed messages and close the connections."""
         await asyncio.gather(*self._late, return_exceptions=True)
         await self._backend.close()
 
     async def send_message(self, queue: str, payload: bytes) -> int:
-        """Send, or not, or twice, or later."""
         return (await self.send_messages(queue, [payload]))[0]
 
     async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
-        """Send each, or not, or twice, or later; a message that was not sent has the identifier 0."""
+        """Send each message, or inject a fault; a message that was not sent gets the identifier 0."""
         return [await self._one(queue, partial(self._backend.send_message, queue, payload)) for payload in payloads]
 
     async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
-        """Send with the delay, or not, or twice, or later still."""
         return await self._one(queue, partial(self._backend.send_message_with_delay, queue, payload, delay_seconds))
 
     async def _one(self, queue: str, send: Callable[[], Awaitable[int]]) -> int:

@@ -1,8 +1,8 @@
-"""A circuit breaker around a backend: while the provider keeps failing, sending and receiving fail at once.
+"""Circuit breaker around a backend: while the provider keeps failing, sending and receiving fail immediately.
 
-Acknowledging, giving back and extending pass by it: their failure is safe, the message comes again. So do the health
-check and subscriptions, which see the recovery and then let a trial pass at once, and everything about queues. A
-backend whose messages are part of the engine's own transactions is not wrapped: a breaker there would refuse
+Acknowledging, releasing and extending bypass it: if they fail, the message is delivered again. The health check and
+subscriptions bypass it too; they notice the recovery and then permit a trial call at once. So do all operations on
+queues. A backend whose messages are part of the engine's own transactions is not wrapped: its breaker would refuse
 changes of tasks.
 """
 
@@ -24,7 +24,7 @@ _log = logging.getLogger("tasker.messaging")
 
 
 class GuardedBackend(ForwardingBackend):
-    """The backend with a `breaker` to look at and to force. While it is open calls raise `CircuitBreakerOpen`."""
+    """Backend behind a `breaker` that can be read and forced. While it is open, calls raise `CircuitBreakerOpen`."""
 
     def __init__(self, backend: Backend, breaker: GuardedCircuit) -> None:
         super().__init__(backend)
@@ -33,10 +33,10 @@ class GuardedBackend(ForwardingBackend):
         self.outage = Outage("broker_unreachable", "broker_reconnected", _log)
 
     async def create_queue(self, queue: str) -> None:
-        """Make a queue, the first time whatever the breaker's state.
+        """Create a queue; the first call ignores the state of the breaker.
 
-        Again it is what sending and receiving begin with after an error, and is guarded as they are: otherwise they
-        would never get so far as to count.
+        Later calls are guarded, because sending and receiving begin with them after an error: otherwise these would
+        never reach the guarded call and never count.
         """
         if queue in self._asked_for:
             await self._guarded(lambda: self._backend.create_queue(queue))
@@ -45,7 +45,7 @@ class GuardedBackend(ForwardingBackend):
         await self._backend.create_queue(queue)
 
     async def health_check(self) -> bool:
-        """True when the provider answers, whatever the breaker's state."""
+        """Return True if the provider answers; ignores the state of the breaker."""
         answers = await self._backend.health_check()
         if answers:
             self.outage.answered()
@@ -53,30 +53,25 @@ class GuardedBackend(ForwardingBackend):
         return answers
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable | QueuedMessage, None]:
-        """Notifications for these queues, whatever the breaker's state."""
+        """Yield notifications for these queues; ignores the state of the breaker."""
         async with aclosing(self._backend.subscribe_many(queues)) as notifications:
             async for notification in notifications:
                 self.breaker.encouraged()
                 yield notification
 
     async def send_message(self, queue: str, payload: bytes) -> int:
-        """Send, unless the breaker is open."""
         return await self._guarded(lambda: self._backend.send_message(queue, payload))
 
     async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
-        """Send many, unless the breaker is open."""
         return await self._guarded(lambda: self._backend.send_messages(queue, payloads))
 
     async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
-        """Send for later, unless the breaker is open."""
         return await self._guarded(lambda: self._backend.send_message_with_delay(queue, payload, delay_seconds))
 
     async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        """Receive, unless the breaker is open."""
         return await self._guarded(lambda: self._backend.receive_messages(queue, limit, visibility_timeout))
 
     async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
-        """Receive one, unless the breaker is open."""
         return await self._guarded(lambda: self._backend.receive_message(queue, message_id, visibility_timeout))
 
     async def _guarded(self, call: Callable[[], Awaitable[T]]) -> T:
@@ -101,5 +96,5 @@ class GuardedBackend(ForwardingBackend):
 
 
 def _is_outage(error: Exception) -> bool:
-    """What would fail every time (a bad name) is the caller's mistake and no sign of a sick provider."""
+    """Return True for a failure of the provider; one that repeats every time (a bad name) is the caller's mistake."""
     return isinstance(error, MessagingError) and error.retryable

@@ -1,4 +1,4 @@
-"""The message that tells a worker of a step: ids only, because the row in the database is the truth."""
+"""Wake-up message for a step: it has only ids, because the row in the database decides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasker.errors import MessagingError
 
 
 class PoisonMessage(MessagingError):
-    """The payload is no hint; `reason` says why. Move it aside, it will never become one."""
+    """Error: the payload is not a wake-up message, for `reason`. Quarantine it; retrying cannot succeed."""
 
     retryable: bool = False
     error_type = "poison_message"
@@ -25,18 +25,18 @@ class PoisonMessage(MessagingError):
 
 @dataclass(frozen=True, slots=True)
 class StepHint:
-    """A step that waits for a worker."""
+    """Wake-up message for a ready step."""
 
     step_uuid: UUID
     task_uuid: UUID
 
     def encode(self) -> bytes:
-        """The payload: JSON with `step_uuid` and `task_uuid`."""
+        """Return the payload: JSON with `step_uuid` and `task_uuid`."""
         return json.dumps({"step_uuid": str(self.step_uuid), "task_uuid": str(self.task_uuid)}).encode()
 
     @classmethod
     def decode(cls, payload: bytes) -> StepHint:
-        """The hint in a payload; further keys are ignored. Raises `PoisonMessage`."""
+        """Decode a payload; other keys are ignored. Raises `PoisonMessage`."""
         try:
             message = json.loads(payload)
         except (ValueError, RecursionError) as error:
@@ -47,7 +47,7 @@ class StepHint:
 
     @classmethod
     def from_send(cls, entry: Mapping[str, Any]) -> StepHint:
-        """The hint for one entry of the `send` list that the engine's functions answer."""
+        """Return the message for one entry of the `send` list returned by the engine's functions."""
         return cls(UUID(entry["step"]), UUID(entry["task"]))
 
 

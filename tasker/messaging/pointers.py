@@ -1,4 +1,4 @@
-"""Messages that point to stored results, several with one: identifiers only, because the rows are the truth."""
+"""Messages that point to stored results, one or several: they have only identifiers, because the rows decide."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 from uuid import UUID
 
 POINTED_AT = 32
-"""Results that one message points to at most: its text then stays below the size that PostgreSQL keeps apart."""
+"""Maximum number of results per message, which keeps its text below the size at which PostgreSQL stores it out of
+line."""
 
 
 def pointers_to(results: Sequence[Mapping[str, Any]], together: int = POINTED_AT) -> Iterator[bytes]:
-    """The payloads that point to these results in their order, up to `together` with each.
+    """Yield payloads that point to these results in order, each to up to `together` of them.
 
-    One alone is told as it is (step, task, token); of several only the steps, `{"steps": [...]}`.
+    A payload for a single result has its step, task and token; one for several has only the steps, `{"steps": [...]}`.
     """
     for start in range(0, len(results), together):
         part = results[start : start + together]
@@ -23,7 +24,7 @@ def pointers_to(results: Sequence[Mapping[str, Any]], together: int = POINTED_AT
 
 
 def pointed_at(payload: bytes) -> list[str]:
-    """The steps to whose results a payload points. Raises `ValueError`, saying why, when it does not."""
+    """Return the steps to whose results a payload points. Raises `ValueError` with the reason if it is invalid."""
     try:
         message = json.loads(payload)
         steps = message["steps"] if "steps" in message else [message["step"]]

@@ -1,4 +1,4 @@
-"""Names of queues and channels, and which namespace a queue belongs to: one classifier for all of Tasker."""
+"""Names of queues and channels, and the mapping of queues to namespaces for all of Tasker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasker.errors import InvalidQueueName
 CHANNEL_PREFIX = "pgmq_message_ready"
 CHANNEL_MAX_BYTES = 63
 NAMESPACE_MAX = min(QUEUE_NAME_MAX - len("worker__queue"), CHANNEL_MAX_BYTES - len(f"{CHANNEL_PREFIX}."))
-"""Characters of a namespace, so that its queue and its channel fit on every backend: 34."""
+"""Maximum length of a namespace, 34 characters, so that its queue and channel names fit on every backend."""
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _WORKER_QUEUE = re.compile(r"worker_(.*)_queue", re.DOTALL)
@@ -21,7 +21,8 @@ _BARE_QUEUE = re.compile(r"([a-zA-Z][a-zA-Z0-9_]*)_queue", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class QueueNames:
-    """The orchestration's queues, whose names can be set, and the worker queues, which follow from the namespace."""
+    """Names of the orchestration queues, which are configurable, and of worker queues, which follow from the
+    namespace."""
 
     task_requests: str = TASK_REQUESTS_QUEUE
     step_results: str = STEP_RESULTS_QUEUE
@@ -32,16 +33,16 @@ class QueueNames:
             check_queue_name(queue)
 
     def orchestration(self) -> tuple[str, str, str]:
-        """The three queues that orchestrators read."""
+        """Return the three queues that orchestrators read."""
         return (self.task_requests, self.step_results, self.task_finalizations)
 
     def step_queue(self, namespace: str) -> str:
-        """The queue of a namespace's workers; raises `InvalidQueueName` for a namespace that cannot have one."""
+        """Return the worker queue of a namespace; raises `InvalidQueueName` if the namespace cannot have one."""
         return f"worker_{check_namespace(namespace)}_queue"
 
 
 def namespace_of(queue: str) -> str:
-    """The namespace that a queue's name carries; the backends' SQL follows the same rules.
+    """Return the namespace of a queue name; the backends' SQL follows the same rules.
 
     `orchestration...` is `orchestration`, `worker_X_queue` is X (an empty X is `worker`), `X_queue` is X, any other
     name belongs to `default`.
@@ -55,7 +56,7 @@ def namespace_of(queue: str) -> str:
 
 
 def ready_channel(namespace: str) -> str:
-    """The channel on which a namespace's messages are announced. Quote it in LISTEN: it holds a dot."""
+    """Return the channel that announces messages of a namespace. Quote it in LISTEN, because it contains a dot."""
     name = namespace if namespace == "orchestration" else check_namespace(namespace)
     return f"{CHANNEL_PREFIX}.{name}"
 
@@ -63,8 +64,8 @@ def ready_channel(namespace: str) -> str:
 def check_namespace(namespace: str) -> str:
     """The namespace itself, when queues and channels can be named after it.
 
-    1 to 34 of `A-Z a-z 0-9 _ -`, without `--`, not beginning with `orchestration`, whose channel is taken. Raises
-    `InvalidQueueName` that says which rule is broken.
+    Valid are 1 to 34 of `A-Z a-z 0-9 _ -`, without `--`, not beginning with `orchestration`, whose channel is reserved.
+    Raises `InvalidQueueName` naming the broken rule.
     """
     problem = _namespace_problem(namespace)
     if problem:

@@ -1,4 +1,4 @@
-"""Backends by name: the entry-point group `tasker.backends`. Only the chosen one is made."""
+"""Messaging backends by name, from the entry-point group `tasker.backends`. Only the chosen one is created."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tasker.version import DISTRIBUTION
 
 
 def load_backend(name: str, settings: BackendSettings) -> Backend:
-    """The backend of that name, made by its module's `create(settings)` and not yet opened.
+    """Create the backend of that name with its module's `create(settings)`, without opening it.
 
-    Raises `BackendUnavailable`: unknown name (the installed ones are listed), two distributions that offer the name, a
-    package that is missing (with the pip command), a module that does not keep the contract.
+    Raises `BackendUnavailable` for an unknown name (the installed ones are listed), a name offered by two
+    distributions, a missing package (with the pip command), or a module that does not satisfy the contract.
     """
     point = _entry_point(name)
     with _naming_what_is_missing(point):
@@ -53,7 +53,7 @@ def _entry_point(name: str) -> EntryPoint:
 
 @contextmanager
 def _naming_what_is_missing(point: EntryPoint) -> Iterator[None]:
-    """A backend imports its client library with its module, or when it is made."""
+    """Raise `BackendUnavailable` with the pip command if importing or creating the backend lacks its client library."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""MessagingService: what the engine and its users call, whichever backend is behind it."""
+"""Messaging API for the engine and its users, independent of the backend."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tasker.messaging.queues import QueueNames
 from tasker.resilience.outage import Outage
 
 BROUGHT_LIMIT = 100
-"""Messages of one queue that notifications may bring before somebody receives them."""
+"""Messages of one queue that subscriptions may deliver before they are received."""
 
 
 class MessagingService:
-    """A backend with the queue names of Tasker. Every method raises `MessagingError` when the provider fails."""
+    """Backend with the queue names of Tasker. Every method raises `MessagingError` if the provider fails."""
 
     def __init__(self, backend: Backend, names: QueueNames | None = None) -> None:
         self.backend = backend
@@ -39,34 +39,34 @@ class MessagingService:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the backend can do."""
+        """Capabilities of the backend."""
         return self.backend.capabilities
 
     def provider_name(self) -> str:
-        """The backend's name."""
+        """Return the name of the backend."""
         return self.backend.provider_name()
 
     def is_away(self) -> bool:
-        """True during an outage of the provider, which the log has told; never where messages live in the database."""
+        """Return True during a logged outage of the provider; always False if messages are stored in the database."""
         outage: Outage | None = getattr(self.backend, "outage", None)
         return outage is not None and outage.is_on
 
     async def open(self) -> None:
-        """Connect."""
+        """Open the connections."""
         await self.backend.open()
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close the connections."""
         await self.backend.close()
 
     async def health_check(self) -> bool:
-        """True when the provider answers."""
+        """Return True if the provider answers."""
         return await self.backend.health_check()
 
-    # Steps: what a worker works on
+    # Steps: messages for workers
 
     async def ensure_namespace(self, namespace: str) -> str:
-        """Make the worker queue of a namespace if it does not exist; returns its name. The provider is asked once."""
+        """Create the worker queue of a namespace if it does not exist, once per process, and return its name."""
         queue = self.names.step_queue(namespace)
         if queue not in self._ensured:
             await self.backend.create_queue(queue)
@@ -74,14 +74,15 @@ class MessagingService:
         return queue
 
     async def send_step_message(self, namespace: str, hint: StepHint) -> int:
-        """Send one hint; the queue is made on first use. Returns the message's id. Published for programs."""
+        """Send one wake-up message, creating the queue on first use, and return the message's id. Public API."""
         return await self.backend.send_message(await self.ensure_namespace(namespace), hint.encode())
 
     async def send_hints(self, entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """Send the `send` list of an engine function: `namespace`, `step`, `task`, optional `delay_ms`.
 
-        Order within a namespace is kept, queues are made on first use. Returns the number sent by namespace. Only for
-        backends that are not transactional, after the commit; what a failure leaves unsent, the sweep sends again.
+        Keeps the order within a namespace, creates queues on first use, and returns the number sent per namespace. Use
+        it only for backends that are not transactional, after the commit; the sweep resends what a failure leaves
+        unsent.
         """
         sent: dict[str, int] = {}
         for namespace, group in groupby(sorted(entries, key=_namespace), key=_namespace):
@@ -101,13 +102,16 @@ class MessagingService:
                 await self.send_message_with_delay(queue, payload, delay_ms / 1000)
 
     async def receive_step_messages(self, namespace: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        """Up to `limit` hints of the namespace: decode them with `StepHint.decode`, acknowledge after the commit."""
+        """Receive up to `limit` wake-up messages of a namespace.
+
+        Decode them with `StepHint.decode` and acknowledge them after the commit.
+        """
         with self._in_doubt(self.names.step_queue(namespace)):
             return await self.receive_messages(await self.ensure_namespace(namespace), limit, visibility_timeout)
 
     @contextmanager
     def _in_doubt(self, queue: str) -> Iterator[None]:
-        """After an error the queue is made again on its next use: a provider may have come back without it."""
+        """Create the queue again on its next use after an error, because the provider may have lost it in a restart."""
         try:
             yield
         except MessagingError:
@@ -115,17 +119,17 @@ class MessagingService:
             raise
 
     async def step_news(self, namespace: str) -> AsyncGenerator[None, None]:
-        """As `news`, for the hints of a namespace."""
+        """Yield when messages of a namespace may be available; see `news`."""
         with self._in_doubt(self.names.step_queue(namespace)):
             async with aclosing(self.news(await self.ensure_namespace(namespace))) as news:
                 async for _ in news:
                     yield
 
     async def news(self, queue: str) -> AsyncGenerator[None, None]:
-        """Says whenever there may be messages to receive, at once for the first time (backends with `push`).
+        """Yield when messages may be available, the first time at once (backends with `push`).
 
-        Messages that a notification brings along are kept, up to a bound, for the next who receives from the queue.
-        Raises `MessagingError` when the subscription is lost: begin again.
+        Messages delivered with a notification are buffered, up to a bound, for the next receive from the queue. Raises
+        `MessagingError` if the subscription is lost; call it again.
         """
         brought = self._brought.setdefault(queue, asyncio.Queue(BROUGHT_LIMIT))
         async with aclosing(self.backend.subscribe_many([queue])) as notifications:
@@ -134,42 +138,42 @@ class MessagingService:
                     await brought.put(notification)
                 yield
 
-    # Orchestration: what an orchestrator works on
+    # Orchestration: messages for orchestrators
 
     async def ensure_orchestration_queues(self) -> None:
-        """Make the three orchestration queues if they do not exist."""
+        """Create the three orchestration queues if they do not exist."""
         for queue in self.names.orchestration():
             await self.backend.create_queue(queue)
 
     async def send_task_request(self, request: Mapping[str, Any]) -> int:
-        """Ask for a task; the mapping is sent as JSON."""
+        """Request the creation of a task; the mapping is sent as JSON."""
         return await self._send_json(self.names.task_requests, request)
 
     async def send_step_result(self, result: Mapping[str, Any]) -> int:
-        """Point to a stored result (step and token). Published for programs."""
+        """Send a pointer to a stored result (step and token). Public API."""
         return await self._send_json(self.names.step_results, result)
 
     async def send_step_results(self, results: Sequence[Mapping[str, Any]], together: int = POINTED_AT) -> list[int]:
-        """Point to many stored results, in order, up to `together` with one message; the messages' ids."""
+        """Send pointers to stored results in order, up to `together` per message, and return the messages' ids."""
         async with self._made(self.names.step_results) as queue:
             return await self.backend.send_messages(queue, [*pointers_to(results, together)])
 
     async def send_task_finalization(self, finalization: Mapping[str, Any]) -> int:
-        """Ask for a task to be looked at again."""
+        """Request a new evaluation of a task."""
         return await self._send_json(self.names.task_finalizations, finalization)
 
     async def receive_task_requests(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        """Up to `limit` requests, hidden for `visibility_timeout` seconds."""
+        """Receive up to `limit` task requests, hidden for `visibility_timeout` seconds."""
         async with self._made(self.names.task_requests) as queue:
             return await self.receive_messages(queue, limit, visibility_timeout)
 
     async def receive_step_results(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        """Up to `limit` pointers to results, hidden for `visibility_timeout` seconds."""
+        """Receive up to `limit` pointers to results, hidden for `visibility_timeout` seconds."""
         async with self._made(self.names.step_results) as queue:
             return await self.receive_messages(queue, limit, visibility_timeout)
 
     async def receive_task_finalizations(self, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        """Up to `limit` finalizations, hidden for `visibility_timeout` seconds."""
+        """Receive up to `limit` finalizations, hidden for `visibility_timeout` seconds."""
         async with self._made(self.names.task_finalizations) as queue:
             return await self.receive_messages(queue, limit, visibility_timeout)
 
@@ -179,8 +183,11 @@ class MessagingService:
 
     @asynccontextmanager
     async def _made(self, queue: str) -> AsyncGenerator[str, None]:
-        """A queue of the orchestration, which processes make when they start. After an error it is made again on its
-        next use: somebody may have removed it, or a provider have come back without it."""
+        """Use an orchestration queue, which processes create when they start.
+
+        After an error it is created again on its next use, because it may have been removed or the provider may have
+        lost it.
+        """
         if queue in self._doubted:
             await self.backend.create_queue(queue)
             self._doubted.discard(queue)
@@ -193,28 +200,28 @@ class MessagingService:
     # Any queue
 
     async def create_queue(self, queue: str) -> None:
-        """Make the queue if it does not exist."""
+        """Create the queue if it does not exist."""
         await self.backend.create_queue(queue)
 
     async def delete_queue(self, queue: str) -> None:
-        """Remove the queue and its messages."""
+        """Delete the queue and its messages."""
         self._ensured.discard(queue)
         await self.backend.delete_queue(queue)
 
     async def queue_exists(self, queue: str) -> bool:
-        """True when the queue exists."""
+        """Return True if the queue exists."""
         return await self.backend.queue_exists(queue)
 
     async def list_queues(self) -> list[str]:
-        """Names of all queues, sorted."""
+        """Return the names of all queues, sorted."""
         return await self.backend.list_queues()
 
     async def send_message(self, queue: str, payload: bytes) -> int:
-        """Send; returns the message's id."""
+        """Send a message and return its id."""
         return await self.backend.send_message(queue, payload)
 
     async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
-        """Send a message that becomes visible later; refused when the backend has no `native_delay`."""
+        """Send a message that becomes visible later. Raises `MessagingError` if the backend has no `native_delay`."""
         if not self.capabilities.native_delay:
             raise MessagingError(
                 f"the {self.provider_name()} backend cannot delay messages",
@@ -224,7 +231,7 @@ class MessagingService:
         return await self.backend.send_message_with_delay(queue, payload, delay_seconds)
 
     async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        """Up to `limit` visible messages, hidden from others for `visibility_timeout` seconds."""
+        """Receive up to `limit` visible messages, hidden from other receivers for `visibility_timeout` seconds."""
         brought = self._brought.get(queue)
         messages = [brought.get_nowait() for _ in range(min(limit, brought.qsize()))] if brought else []
         if len(messages) < limit:
@@ -232,11 +239,12 @@ class MessagingService:
         return messages
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
-        """Done with it. False when it was no longer ours."""
+        """Acknowledge a message. Returns False if this receiver no longer held it."""
         return await self.backend.ack_message(queue, message_id)
 
     async def ack_messages(self, messages: Sequence[QueuedMessage]) -> None:
-        """Done with all of them. Whatever fails comes back, and is then a message about something that has moved on."""
+        """Acknowledge messages and ignore failures: such a message is delivered again, when its step has already moved
+        on."""
         ids: dict[str, list[int]] = {}
         for message in messages:
             ids.setdefault(message.queue, []).append(message.message_id)
@@ -245,25 +253,25 @@ class MessagingService:
                 await self.backend.ack_messages(queue, of_queue)
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
-        """Give it back. False when it was no longer ours."""
+        """Return a message to the queue. Returns False if this receiver no longer held it."""
         return await self.backend.nack_message(queue, message_id, delay_seconds)
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
-        """Keep it hidden for `seconds` from now. False when it was no longer ours."""
+        """Hide a message for `seconds` from now. Returns False if this receiver no longer held it."""
         return await self.backend.extend_visibility(queue, message_id, seconds)
 
     async def queue_stats(self, queue: str) -> QueueStats:
-        """Depth and age."""
+        """Return the depth and age of the queue."""
         return await self.backend.queue_stats(queue)
 
     async def all_stats(self, queues: Sequence[str]) -> dict[str, QueueStats]:
-        """Return the statistics of those of these queues that exist, in one step where the backend can."""
+        """Return the statistics of the existing queues among these, in one call if the backend supports it."""
         if isinstance(self.backend, CountsTogether):
             return {stats.queue: stats for stats in await self.backend.all_stats(queues)}
         return {queue: await self.queue_stats(queue) for queue in queues if await self.queue_exists(queue)}
 
     def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable | QueuedMessage, None]:
-        """Notifications for these queues until the generator is closed."""
+        """Yield notifications for these queues until the generator is closed."""
         return self.backend.subscribe_many(queues)
 
 

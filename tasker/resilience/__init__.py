@@ -1,1 +1,1 @@
-"""The circuit breakers of a process: with the clock, the log and the names that the pure ones do not know."""
+"""Circuit breakers of a process: the pure state machines combined with a clock, a log and names."""

@@ -1,4 +1,4 @@
-"""A circuit breaker at work: it asks the clock, and names every change of its state in the log."""
+"""Circuit breaker that reads the clock and logs every change of its state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _log = logging.getLogger("tasker.breakers")
 
 
 class GuardedCircuit:
-    """One breaker of this process. It never changes another one. `on_change` hears of every state it tells."""
+    """One circuit breaker of this process, independent of all others. `on_change` is called at every logged change of
+    state."""
 
     def __init__(
         self, breaker: CircuitBreaker, clock: Clock, on_change: Callable[[BreakerChanged], None] = lambda changed: None
@@ -26,80 +27,80 @@ class GuardedCircuit:
         self._told = BreakerState.CLOSED
         self._error = ""
         self.sees_outage = False
-        """True when the failure seen last was that of a server that is away, which is told by itself."""
+        """True if the last failure was an outage of a server, which is logged separately."""
         self.listeners: list[Callable[[], None]] = []
-        """Called after every change of the state that was told."""
+        """Callbacks after every logged change of state."""
         self.notes: list[Callable[[], str]] = []
-        """What else there is to say when somebody asks how it stands."""
+        """Callbacks that return additional text for `reading`."""
 
     def change(self, policy: BreakerPolicy, settle_seconds: float) -> None:
-        """Open and close by this policy from now on; what was counted stays."""
+        """Apply another policy from now on; counts are kept."""
         self._breaker.policy, self._breaker.settle_seconds = policy, settle_seconds
 
     @property
     def name(self) -> str:
-        """The breaker's name, as in the log."""
+        """Name of the breaker, as in the log."""
         return self._breaker.name
 
     @property
     def state(self) -> BreakerState:
-        """Where it stands now."""
+        """Current state."""
         return self._breaker.state(self._clock.monotonic())
 
     @property
     def retry_after(self) -> float:
-        """Seconds until it lets a call pass; 0 when it would now."""
+        """Seconds until the breaker permits a call; 0 if it permits one now."""
         return self._breaker.retry_after(self._clock.monotonic())
 
     def should_allow(self) -> Permit | None:
-        """The permit of a call that may be made now, None for one that may not. It must be recorded, or abandoned."""
+        """Return the permit of a call that may be made now, or None. A permit must be recorded or abandoned."""
         now = self._clock.monotonic()
         permit = self._breaker.allow(now)
         self._tell(now)
         return permit
 
     def record_success(self, permit: Permit) -> None:
-        """The call of this permit has succeeded."""
+        """Record that the call of this permit succeeded."""
         now = self._clock.monotonic()
         self._breaker.succeeded(permit, now)
         self._tell(now)
 
     def record_failure(self, permit: Permit, error: object = "") -> None:
-        """The call of this permit has failed; `error` is told to whoever asks for the reason."""
+        """Record that the call of this permit failed; `error` is shown as the reason."""
         self._error, self.sees_outage = str(error).partition("\n")[0], is_outage(error)
         now = self._clock.monotonic()
         self._breaker.failed(permit, now)
         self._tell(now)
 
     def abandoned(self, permit: Permit) -> None:
-        """The call of this permit says nothing about what is guarded."""
+        """Return the permit of a call whose outcome says nothing about the guarded resource."""
         self._breaker.abandoned(permit)
 
     def encouraged(self) -> None:
-        """Something else shows that it may work again: a trial may pass now."""
+        """Permit a trial call now, because of other evidence that the resource works again."""
         self._breaker.encouraged(self._clock.monotonic())
 
     def is_healthy(self) -> bool:
-        """True while it is closed."""
+        """Return True while the breaker is closed."""
         return self._breaker.is_healthy(self._clock.monotonic())
 
     def force_open(self) -> None:
-        """Open it for its timeout from now."""
+        """Open the breaker for its timeout from now."""
         now = self._clock.monotonic()
         self._breaker.force_open(now)
         self._tell(now)
 
     def force_closed(self) -> None:
-        """Close it, with nothing counted."""
+        """Close the breaker and reset its counts."""
         self._breaker.force_closed()
         self._tell(self._clock.monotonic())
 
     def metrics(self) -> BreakerCounts:
-        """Counts since the start."""
+        """Return the counts since the start."""
         return self._breaker.metrics()
 
     def reading(self) -> BreakerReading:
-        """How it stands, for the health of the process."""
+        """Return the state, counts and last error, for the health of the process."""
         return BreakerReading(
             self.name, self.state, self.metrics(), self._error, "; ".join(note() for note in self.notes)
         )
@@ -110,9 +111,9 @@ class GuardedCircuit:
         refusal: Callable[[float], Exception],
         counts: Callable[[Exception], bool],
     ) -> T:
-        """What `call` returns. Raises `refusal(seconds until the next trial)` while it is open.
+        """Await `call` and return its result. Raises `refusal(seconds until the next trial)` while the breaker is open.
 
-        `counts` tells the errors that are failures of what is guarded from those that say nothing about it.
+        `counts` returns True for errors that are failures of the guarded resource, and False for unrelated ones.
         """
         permit = self.should_allow()
         if permit is None:
@@ -143,7 +144,7 @@ class GuardedCircuit:
 
 
 class SlowCalls:
-    """Tells a breaker of calls that succeed too slowly as of failures."""
+    """Recorder that reports successful but slow calls to a breaker as failures."""
 
     def __init__(self, guard: GuardedCircuit, clock: Clock, slow_seconds: float) -> None:
         self.guard = guard
@@ -153,7 +154,7 @@ class SlowCalls:
         """Slow calls since the start."""
 
     def record_success(self, permit: Permit, seconds: float) -> None:
-        """The call of this permit has succeeded, and took so long."""
+        """Record that the call of this permit succeeded after that many seconds."""
         if seconds <= self.slow_seconds:
             self.guard.record_success(permit)
             return

@@ -1,7 +1,7 @@
-"""One server as all parts of a process see it: one line in the log when it goes away, one when it is back.
+"""Shared outage state of one server in a process: one log line when it becomes unreachable, one when it is back.
 
-What follows from an outage (breakers that open, listeners that are lost) is told at DEBUG: whoever is called at night
-needs the cause, once.
+Consequences of an outage (breakers that open, lost listeners) are logged at DEBUG: an operator on call needs the cause,
+once.
 """
 
 from __future__ import annotations
@@ -22,50 +22,52 @@ from tasker.errors import (
 
 
 def is_outage(error: object) -> bool:
-    """True for what a server that is away makes of a call, however often it is tried."""
+    """Return True for an error that every call to an unreachable server raises."""
     return isinstance(error, (DatabaseUnavailable, BackendUnavailable, CircuitBreakerOpen))
 
 
 def belongs_to_outage(error: object) -> bool:
-    """True for an error of a call to a server that is away, or that failed while one is away: the outage has its own
-    line."""
+    """Return True for an error of an unreachable server, or a call that failed during any outage; the outage is logged
+    itself."""
     return is_outage(error) or (isinstance(error, (DatabaseError, MessagingError)) and any(o.is_on for o in list(_all)))
 
 
 def level_of(error: object) -> int:
-    """At which level to tell of a call that failed: an outage is told by itself."""
+    """Return the log level for a failed call: DEBUG in an outage, which is logged separately, else WARNING."""
     return logging.DEBUG if is_outage(error) else logging.WARNING
 
 
 class Failing:
-    """Work that is repeated until it succeeds: one line in the log for each cause, and one when it is over.
+    """Work that is repeated until it succeeds: one log line per cause, and one when it succeeds again.
 
-    `event` begins the lines. What follows from an outage is told elsewhere.
+    `event` begins the lines. Consequences of an outage are logged elsewhere.
     """
 
     def __init__(self, event: str, log: logging.Logger) -> None:
         self._event, self._log, self._cause = event, log, ""
 
     def failed(self, error: Exception) -> None:
-        """It failed once more."""
+        """Record a failure; log it if its cause is new."""
         if not is_outage(error) and (cause := str(error)) != self._cause:
             self._cause = cause
             self._log.warning("%s_failed reason=%s; it is tried again until it succeeds", self._event, cause)
 
     def succeeded(self) -> None:
-        """It has succeeded."""
+        """Record a success; log it after failures."""
         if self._cause:
             self._cause = ""
             self._log.warning("%s_recovered", self._event)
 
 
 QUIET_SECONDS = 10.0
-"""An outage that refused statements began ends so long after the last of them at the earliest: longer than the pauses
-between two attempts, since reads may succeed in between."""
+"""Minimum time from the last refused statement to the end of the outage, in seconds.
+
+It is longer than the pauses between two attempts, since reads may succeed in between.
+"""
 
 
 class Outage:
-    """Whether one server answers. `lost` and `back` begin the two lines."""
+    """Outage state of one server. `lost` and `back` are the events of the two log lines."""
 
     def __init__(self, lost: str, back: str, log: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
         self._lost, self._back, self._log, self.now = lost, back, log, clock
@@ -75,13 +77,14 @@ class Outage:
 
     @property
     def is_on(self) -> bool:
-        """True from the first call that failed until one succeeds."""
+        """True from the first failed call until one succeeds."""
         return self._since is not None
 
     def failed(self, error: TaskerError, began: float) -> None:
-        """A call that `began` then could not reach it; it says nothing when another one succeeded meanwhile.
+        """Record that a call started at `began` could not reach the server; ignored if another call succeeded
+        meanwhile.
 
-        What trying again does not mend (a wrong password) needs a person, and is an error in the log.
+        A failure that retrying cannot fix (a wrong password) needs an operator and is logged as an error.
         """
         if self.is_on or began < self._answered_at:
             return
@@ -91,12 +94,12 @@ class Outage:
         self._log.log(level, "%s %s; %s", self._lost, " ".join(error.message.split()), mends)
 
     def refused(self, error: TaskerError) -> None:
-        """The server can be reached, and cannot do its work: it accepts no writes, or lacks resources."""
+        """Record that the server can be reached but cannot work: it accepts no writes, or lacks resources."""
         self._refused_at = self.now()
         self.failed(error, self._refused_at)
 
     def answered(self) -> None:
-        """A call has succeeded. It ends the outage, unless a statement was refused within `QUIET_SECONDS`."""
+        """Record a successful call. It ends the outage, unless a statement was refused within `QUIET_SECONDS`."""
         now = self.now()
         if now - self._refused_at < QUIET_SECONDS:
             return
@@ -107,4 +110,4 @@ class Outage:
 
 
 _all = WeakSet[Outage]()
-"""Those of this process."""
+"""All outages of this process."""

@@ -1,4 +1,4 @@
-"""All circuit breakers of a process, by what they guard."""
+"""All circuit breakers of a process, by the resource they guard."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ _COMPLETION = BreakerPolicy(timeout_seconds=COMPLETION_TIMEOUT_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class BreakerPolicies:
-    """When the breakers of a process open and close."""
+    """Policies of a process's circuit breakers."""
 
     messaging: BreakerPolicy = field(default_factory=BreakerPolicy)
-    """Sending and receiving, where messages are not part of the engine's transactions."""
+    """Sending and receiving, if messages are not part of the engine's transactions."""
     database: BreakerPolicy = field(default_factory=BreakerPolicy)
-    """What callers ask of the database: submitting, reading, operating. Never the engine's own work."""
+    """Database calls of clients: submitting, reading, operating. Never the engine's own work."""
     task_readiness: BreakerPolicy = _READINESS
-    """Promoting and sweeping."""
+    """Promotion and sweeps."""
     completion: BreakerPolicy = _COMPLETION
-    """Storing results."""
+    """Storing of results."""
     slow_completion_ms: int = SINGLE_PROCESS_SLOW_COMPLETION_MS
-    """Storing a result that takes longer counts as a failure of `completion`."""
+    """Duration above which storing a result counts as a failure of `completion`."""
     settle_seconds: float = BREAKER_SETTLE_SECONDS
-    """A breaker closes so long after it opened at the earliest."""
+    """Minimum time from the opening of a breaker until it closes."""
 
 
 class Breakers:
-    """One set per process; every breaker is made when it is first asked for. `on_change` hears of every change."""
+    """Circuit breakers of one process, each created on first use. `on_change` is called at every change of state."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Breakers:
         self._slow_calls: list[SlowCalls] = []
 
     def change(self, policies: BreakerPolicies) -> None:
-        """Other policies for all of them from now on; where each stands, and what it counted, stays."""
+        """Apply other policies to all breakers from now on; states and counts are kept."""
         self._policies = policies
         for guard in self._guards:
             guard.change(getattr(policies, guard.name), policies.settle_seconds)
@@ -66,46 +66,46 @@ class Breakers:
 
     @cached_property
     def messaging(self) -> GuardedCircuit:
-        """Around the messaging provider."""
+        """Breaker of the messaging provider."""
         return self._made("messaging", self._policies.messaging)
 
     @cached_property
     def database(self) -> GuardedCircuit:
-        """Around what callers ask of the database."""
+        """Breaker of clients' database calls."""
         return self._made("database", self._policies.database)
 
     @cached_property
     def task_readiness(self) -> GuardedCircuit:
-        """Around promoting and sweeping."""
+        """Breaker of promotion and sweeps."""
         return self._made("task_readiness", self._policies.task_readiness)
 
     @cached_property
     def completion(self) -> SlowCalls:
-        """Around storing results."""
+        """Breaker of storing results."""
         guard = self._made("completion", self._policies.completion)
         self._slow_calls.append(SlowCalls(guard, self._clock, self._policies.slow_completion_ms / 1000))
         return self._slow_calls[-1]
 
     def of_handler(self, name: str, policy: BreakerPolicy) -> GuardedCircuit:
-        """Around the handlers of steps: the one of this name and policy.
+        """Return the breaker for step handlers with this name and policy.
 
-        The policy is the template's: `change` leaves it alone.
+        The policy comes from the template: `change` does not affect it.
         """
         if (name, policy) not in self._of_handlers:
             self._of_handlers[name, policy] = GuardedCircuit(CircuitBreaker(name, policy), self._clock, self._on_change)
         return self._of_handlers[name, policy]
 
     def readings(self) -> list[BreakerReading]:
-        """How each of them stands, those around handlers among them."""
+        """Return the reading of each breaker, including those of handlers."""
         return [guard.reading() for guard in (*self._guards, *self._of_handlers.values())]
 
     @property
     def slow_results(self) -> int:
-        """Results since the start that took so long to store that the breaker `completion` was told."""
+        """Number of results since the start that were stored so slowly that `completion` counted a failure."""
         return sum(slow.count for slow in self._slow_calls)
 
     def health(self) -> BreakerHealth:
-        """What they say together, those around handlers among them."""
+        """Return the combined health of all breakers, including those of handlers."""
         return health(self.readings())
 
     def _made(self, name: str, policy: BreakerPolicy) -> GuardedCircuit:

@@ -1,4 +1,4 @@
-"""The PostgreSQL that Tasker brings along: a real server of one folder, shared by all who use it."""
+"""PostgreSQL server bundled with Tasker: a real server for one folder, shared by all processes that use it."""
 
 from __future__ import annotations
 

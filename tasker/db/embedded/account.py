@@ -1,4 +1,4 @@
-"""Under which system account the server runs: PostgreSQL refuses to run as root, so root hands it to another one."""
+"""System account of the server: PostgreSQL refuses to run as root, so root starts it under another account."""
 
 from __future__ import annotations
 
@@ -19,35 +19,36 @@ SERVICE_ACCOUNTS = ("postgres", "nobody")
 
 @dataclass(frozen=True, slots=True)
 class SystemAccount:
-    """An account to run the server's programs under; `uid` is None for "the one we are"."""
+    """Account that runs the server's programs; `uid` is None for the current account."""
 
     uid: int | None = None
     gid: int | None = None
     prefix: tuple[str, ...] = ()
-    """A command that changes to the account itself; without it the operating system's own call is used."""
+    """Command that changes to the account itself; if empty, the operating system's own call is used."""
 
     def command(self, arguments: Sequence[str]) -> list[str]:
-        """The command line for these arguments."""
+        """Return the command line for these arguments."""
         return [*self.prefix, *arguments]
 
     def popen_options(self) -> dict[str, Any]:
-        """What `subprocess` needs to change to the account."""
+        """Return the `subprocess` options that change to the account."""
         if self.uid is None or self.prefix:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def own(self, folder: Path) -> None:
-        """Give the folder to the account, and to nobody else."""
+        """Give the folder to the account and close it to all others."""
         folder.chmod(0o700)
         if self.uid is not None and self.gid is not None:
             os.chown(folder, self.uid, self.gid)
 
 
 def choose_account(data: Path, binaries: Path) -> SystemAccount:
-    """The account for the cluster at `data`: ours, or, when we are root, the owner of the cluster or a service account.
+    """Return the account for the cluster at `data`: the current one, or for root the cluster's owner or a service
+    account.
 
-    Raises `DatabaseUnavailable` when root may not run a server under another account, as in a container that took its
-    capabilities away, or can offer none that reaches both folders.
+    Raises `DatabaseUnavailable` if root may not run a server under another account, as in a container without the
+    capabilities, or if no account can reach both folders.
     """
     if os.geteuid() != 0:
         return SystemAccount()
@@ -80,7 +81,7 @@ def _service_account() -> pwd.struct_passwd:
 
 
 def _first_hidden_from(entry: pwd.struct_passwd, path: Path) -> Path | None:
-    """The first folder above `path` that the account may not pass through."""
+    """Return the first folder above `path` that the account may not traverse."""
     for folder in reversed(path.parents):
         if folder.exists() and not _may_pass(entry, folder.stat()):
             return folder
@@ -96,7 +97,7 @@ def _may_pass(entry: pwd.struct_passwd, folder: os.stat_result) -> bool:
 
 
 def _reach_hidden(entry: pwd.struct_passwd, hidden: Path, held: int | None) -> tuple[str, ...]:
-    """Keep root's right to pass through folders (as under /root) instead of opening them to everybody."""
+    """Keep root's right to traverse folders (as under /root) instead of opening them to everybody."""
     if held is None or (missing := become.missing(held, become.TO_PASS)):
         lacks = f", and root lacks {', '.join(missing)} to change that" if held is not None else ""
         raise DatabaseUnavailable(
@@ -115,7 +116,7 @@ def _powerless(entry: pwd.struct_passwd, missing: Sequence[str]) -> DatabaseUnav
 
 
 def _effective_capabilities() -> int | None:
-    """What root may do here, as bits of Linux; None on other systems."""
+    """Return the effective capabilities of the process as Linux bits, or None on other systems."""
     try:
         status = Path("/proc/self/status").read_text()
     except FileNotFoundError:

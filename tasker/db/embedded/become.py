@@ -1,9 +1,9 @@
-"""Becomes another account that keeps root's right to pass through folders, and executes a command. A script of its own.
+"""Script that changes to another account, keeps root's right to traverse folders, and executes a command.
 
     python -I -S become.py UID GID COMMAND ARGUMENT...
 
-For what lies below a folder that is closed to the account, as /root is, without opening it to everybody. Linux only.
-Standard library only, and as little of it as possible: the server's start waits for it.
+It is for paths below a folder closed to the account, such as /root, without opening that folder to everybody. Linux
+only. It uses only the standard library, and little of it, because the start of the server waits for it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import sys
 CAPABILITIES_VERSION = 0x20080522  # of linux/capability.h: two words per set
 DAC_OVERRIDE = 1
 TO_HAND_OVER = {"chown": 0, "dac_override": DAC_OVERRIDE, "kill": 5, "setgid": 6, "setuid": 7}
-"""What root needs to run a server as another account: give it a folder, reach its socket, stop it. Numbers of bits."""
+"""Capabilities (bit numbers) that root needs to give the server's account a folder, reach its socket and stop it."""
 TO_PASS = {"setpcap": 8}
-"""What it needs besides to lend its right to pass through closed folders."""
+"""Additional capabilities that root needs to pass on its right to traverse closed folders."""
 
 SET_SECUREBITS = 28
 NO_SETUID_FIXUP = 1 << 2
@@ -25,12 +25,13 @@ AMBIENT, AMBIENT_RAISE = 47, 2
 
 
 def missing(held: int, needed: dict[str, int]) -> list[str]:
-    """The names of the needed capabilities that are not among the held ones, as in `CapEff` of /proc/self/status."""
+    """Return the names of needed capabilities missing from `held`, which has the format of `CapEff` in
+    /proc/self/status."""
     return [name for name, bit in needed.items() if not held & 1 << bit]
 
 
 def become(uid: int, gid: int) -> None:
-    """Change to the account, with the one capability that passes through folders. Raises `OSError` where it is refused.
+    """Change to the account, keeping the capability to traverse folders. Raises `OSError` if the system refuses.
 
     PostgreSQL's programs look for each other with access(2), which ignores the capabilities of an ordinary account
     unless the securebit is set.

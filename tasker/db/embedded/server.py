@@ -1,7 +1,7 @@
-"""Start, share and stop the embedded server.
+"""Start, sharing and stop of the embedded server.
 
 Every process holds a shared lock on one file for as long as it uses the server. The first one starts it; a watcher
-process stops it when the lock is free, which it also is after `kill -9`.
+process stops it when the lock is free, which is also the case after `kill -9`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from tasker.errors import DatabaseUnavailable
 DEFAULT_DATA_DIR = Path(".tasker") / "postgres"
 LINGER_SECONDS = 10.0
 START_TIMEOUT_SECONDS = 60.0
-LOCK_TIMEOUT_SECONDS = 120.0  # starting and stopping are bounded by half of it, making a cluster is not
+LOCK_TIMEOUT_SECONDS = 120.0  # starting and stopping take at most half of it; creating a cluster has no limit
 POLL_SECONDS = 0.002
 NO_ROOM_BYTES = 2**20
 
-# A laptop's server: few processes, full durability, no network.
+# Settings for a laptop: few processes, full durability, no network.
 SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -47,13 +47,13 @@ SETTINGS = {
     "shared_buffers": "128MB",
     "fsync": "on",
     "synchronous_commit": "on",
-    "wal_level": "minimal",  # nobody replicates from here
+    "wal_level": "minimal",  # there are no replicas of this server
     "max_wal_senders": "0",
     "max_wal_size": "2GB",  # fewer checkpoints under load
     "checkpoint_timeout": "15min",
     "io_method": "sync",  # no extra processes for a database that fits in memory
     "jit": "off",
-    "shared_preload_libraries": "plpgsql",  # the engine's functions: loaded once, not by each session
+    "shared_preload_libraries": "plpgsql",  # the engine's functions use it: load it once, not in each session
     "autovacuum_naptime": "15s",  # hot tables are small and change quickly
     "log_checkpoints": "off",
     "timezone": "UTC",
@@ -63,7 +63,7 @@ SETTINGS = {
 
 
 class EmbeddedServer:
-    """This process's share of the embedded server of one folder. Use `EmbeddedServer.start`."""
+    """Use of one folder's embedded server by this process. Create it with `EmbeddedServer.start`."""
 
     def __init__(
         self, layout: ClusterLayout, users: IO[str], settings: Mapping[str, str], linger_seconds: float
@@ -84,12 +84,12 @@ class EmbeddedServer:
         linger_seconds: float = LINGER_SECONDS,
         lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
     ) -> EmbeddedServer:
-        """Join the server of `data_dir`, starting it when it is not running and making its cluster when there is none.
+        """Join the server of `data_dir`; start it if it is not running and create its cluster if there is none.
 
-        `settings` are PostgreSQL's own and count only for the process that starts the server. The server stops
-        `linger_seconds` after the last process that joined it has ended, in whatever way.
-        Raises `DatabaseUnavailable` with the server's own words when it does not start, and with the name of the
-        process that is still stopping it after `lock_timeout_seconds`.
+        `settings` are PostgreSQL settings and apply only if this process starts the server. The server stops
+        `linger_seconds` after the last process that joined it has ended, in any way. Raises `DatabaseUnavailable` with
+        the server's own message if it does not start, and with the name of the process that is still stopping it after
+        `lock_timeout_seconds`.
         """
         layout = ClusterLayout(data_dir.absolute())
         server = cls(layout, _join(layout, lock_timeout_seconds), settings or {}, linger_seconds)
@@ -101,28 +101,28 @@ class EmbeddedServer:
         return server
 
     def is_running(self) -> bool:
-        """False when the server that this process has started or joined has died."""
+        """Return False if the server that this process started or joined has died."""
         return self._pid is not None and watch.is_running(self._pid)
 
     def start_again(self) -> None:
-        """Start the server, or join the one that another process has started; nothing happens to one that runs.
+        """Start the server or join one that another process started; do nothing if it is running.
 
         Raises `DatabaseUnavailable`.
         """
         if not accepts_connections(self._layout):
             if self._process is not None:
-                self._process.poll()  # takes note of the end of our child
+                self._process.poll()  # reaps our child if it has ended
             with _in_use(self._layout):
                 self._process = _start(self._layout, self._settings, self._linger_seconds)
         self._pid = watch.postmaster_pid(str(self._layout.pid_file))
 
     @property
     def url(self) -> str:
-        """The connection URL of the database `tasker`, over the server's socket."""
+        """Connection URL of the database `tasker`, over the server's socket."""
         return f"postgresql://postgres@/{DATABASE}?host={quote(str(self._layout.socket_dir), safe='')}"
 
     def stop(self) -> bool:
-        """Leave, and stop the server at once when nobody else uses it. Returns True when it was stopped."""
+        """Leave the server, and stop it at once if no other process uses it. Returns True if it was stopped."""
         if self._users.closed:
             return False
         with self._users:
@@ -136,10 +136,10 @@ class EmbeddedServer:
 
 
 class _Detached(subprocess.Popen[bytes]):
-    """A process that is meant to outlive us; an ordinary one complains about that when it is collected."""
+    """Child process meant to outlive this one; `Popen` would warn about that when it is garbage-collected."""
 
     def __del__(self) -> None:
-        """Nothing: the watcher ends it."""
+        """Do nothing: the watcher ends the process."""
 
 
 def _join(layout: ClusterLayout, timeout_seconds: float) -> IO[str]:
@@ -150,7 +150,7 @@ def _join(layout: ClusterLayout, timeout_seconds: float) -> IO[str]:
 
 @contextmanager
 def _in_use(layout: ClusterLayout) -> Iterator[None]:
-    """A folder that is gone, full or somebody else's is a `DatabaseUnavailable`."""
+    """Raise `DatabaseUnavailable` if the folder is missing, full or owned by another account."""
     try:
         yield
     except OSError as error:
@@ -161,7 +161,7 @@ def _in_use(layout: ClusterLayout) -> Iterator[None]:
 
 
 def _is_last(users: IO[str]) -> bool:
-    """True with the lock held alone. Asked again because the watcher takes the lock for an instant as well."""
+    """Return True with the lock held exclusively; retries because the watcher also takes the lock for an instant."""
     for _ in range(3):
         if try_lock(users, shared=False):
             return True
@@ -174,7 +174,7 @@ def _start(layout: ClusterLayout, settings: Mapping[str, str], linger_seconds: f
     with lock(layout.start_lock, shared=False, timeout_seconds=LOCK_TIMEOUT_SECONDS):
         if accepts_connections(layout):
             return None
-        pid = _live_postmaster(layout)  # whoever started it was killed meanwhile
+        pid = _live_postmaster(layout)  # the process that started it was killed meanwhile
         if pid is not None and _comes_up(layout, pid, deadline):
             _spawn_watcher(layout, pid, linger_seconds)
             return None
@@ -191,7 +191,7 @@ def _live_postmaster(layout: ClusterLayout) -> int | None:
 
 
 def _comes_up(layout: ClusterLayout, pid: int, deadline: float) -> bool:
-    """True once it accepts connections, False when it ends before: it was being killed."""
+    """Return True when the server accepts connections, or False if it ends first because it was being killed."""
     while not accepts_connections(layout):
         if not watch.is_running(pid):
             return False
@@ -221,9 +221,9 @@ def _launch_until_ready(layout: ClusterLayout, settings: Mapping[str, str], dead
 
 
 def _clear_leftovers(layout: ClusterLayout) -> None:
-    """Remove a dead server's lock files, whose process id may belong to another program by now.
+    """Remove the lock files of a dead server, whose process id may belong to another program by now.
 
-    Safe: PostgreSQL finds surviving children of that server by the data directory as well.
+    This is safe: PostgreSQL also finds surviving children of that server by the data directory.
     """
     layout.pid_file.unlink(missing_ok=True)
     (layout.socket_dir / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
@@ -237,7 +237,7 @@ def _did_not_start(layout: ClusterLayout) -> DatabaseUnavailable:
 
 
 def _full_disk(layout: ClusterLayout) -> str | None:
-    """A server that has no room cannot write into its log that it has none."""
+    """Return a hint if the disk is full: the server then cannot write that into its log."""
     disk = os.statvfs(layout.data)
     full = disk.f_bavail * disk.f_frsize < NO_ROOM_BYTES
     return f"the disk of {layout.data.parent} is full: make room on it" if full else None
@@ -247,7 +247,7 @@ def _launch(layout: ClusterLayout, command: list[str], options: dict[str, Any]) 
     if layout.log.exists():
         layout.log.replace(layout.log.with_suffix(".log.previous"))
     with open(layout.log, "wb") as log:
-        return _Detached(  # a session of its own: Ctrl-C in the terminal is for us alone
+        return _Detached(  # a separate session, so that Ctrl-C in the terminal does not reach it
             command,
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -1,9 +1,9 @@
-"""Stops the server when nobody uses it any more. Run as a script of its own, outside the process that started it.
+"""Script that stops the server when no process uses it any more; runs outside the process that started it.
 
     python -I -S watch.py USERS_LOCK PID_FILE PID LINGER_SECONDS
 
-The users' locks are released by the operating system however a process ends, so a killed process counts as gone.
-Standard library only, and as little of it as possible: the watcher lives as long as the server.
+The operating system releases the users' locks however a process ends, so a killed process counts as gone. The script
+uses only the standard library, and little of it, because it lives as long as the server.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST_SHUTDOWN_SECONDS = 60.0
 
 
 def postmaster_pid(pid_file: str) -> int | None:
-    """The process id in the server's pid file."""
+    """Return the process id in the server's pid file."""
     try:
         with open(pid_file) as file:
             return int(file.readline())
@@ -28,12 +28,12 @@ def postmaster_pid(pid_file: str) -> int | None:
 
 
 def is_running(pid: int) -> bool:
-    """True for a live process; one that has ended but was never waited for is gone as well."""
+    """Return True for a live process; a zombie counts as ended."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
-        pass  # gone, or a system without /proc
+        pass  # ended, or a system without /proc
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -44,7 +44,8 @@ def is_running(pid: int) -> bool:
 
 
 def stop_postmaster(pid_file: str, pid: int) -> None:
-    """Fast shutdown of that server, and of no other; returns when it is down. Call it with the users' lock held."""
+    """Stop that server, and no other, with a fast shutdown and wait until it is down. Call it with the users' lock
+    held."""
     deadline = time.monotonic() + LONGEST_SHUTDOWN_SECONDS
     if postmaster_pid(pid_file) != pid or not is_running(pid):
         return
@@ -54,9 +55,9 @@ def stop_postmaster(pid_file: str, pid: int) -> None:
 
 
 def watch(users_lock: str, pid_file: str, pid: int, linger_seconds: float) -> None:
-    """Wait until every user has left and none has come for `linger_seconds`, then stop the server.
+    """Wait until no process has used the server for `linger_seconds`, then stop it.
 
-    One that was killed leaves its pid file behind; nobody needs to be waited for then.
+    A server that was killed leaves its pid file behind; then there is nothing to wait for.
     """
     with open(users_lock) as lock:
         while postmaster_pid(pid_file) == pid and is_running(pid):

@@ -1,1 +1,1 @@
-"""Alembic's side of the schema: one short file per migration, which runs the SQL file of the same name."""
+"""Alembic migrations: one short file per migration, which runs the SQL file of the same name."""

@@ -1,4 +1,4 @@
-"""Alembic's environment: runs inside the connection and transaction that `tasker.db.migrate` opened, or offline."""
+"""Alembic environment: runs in the connection and transaction opened by `tasker.db.migrate`, or offline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a SQL file as a migration, untouched by SQLAlchemy's parameter syntax."""
+"""Execution of a SQL file as a migration, without SQLAlchemy's parameter syntax."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from alembic import op
 
 
 def run_sql(name: str) -> None:
-    """Execute the file `name` below the folder of SQL migrations (`up/0001_initial.sql`), or print it when offline."""
+    """Execute the file `name` below the folder of SQL migrations (`up/0001_initial.sql`), or print it if offline."""
     context = op.get_context()
     folder: Path = context.config.attributes["sql_folder"]  # type: ignore[union-attr]
     sql = (folder / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Keys that callers show. Only digests are kept: a key is random enough that nothing slower is needed."""
+"""API keys of callers. Only digests are stored: keys are random enough that no slower hash is needed."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _PREFIX, _BYTES = "tk_", 32
 
 
 def new_key() -> str:
-    """A key that nobody can guess."""
+    """Return a new random key."""
     return f"{_PREFIX}{secrets.token_urlsafe(_BYTES)}"
 
 
 def digest(key: str) -> str:
-    """What of a key is written into a configuration."""
+    """Return the digest of a key, as written into a configuration."""
     return f"{DIGEST}{sha256(key.encode()).hexdigest()}"
 
 
 class KeyRing:
-    """The keys of a configuration. Raises `UsageError` for one with a permission that does not exist."""
+    """API keys of a configuration. Raises `UsageError` for a key with an unknown permission."""
 
     def __init__(self, keys: Iterable[ApiKey]) -> None:
         self._keys = [(_digest_of(key.secret), _caller(key)) for key in keys]
@@ -36,7 +36,7 @@ class KeyRing:
         return len(self._keys)
 
     def caller(self, key: str) -> AuthenticatedCaller:
-        """Whose key it is. Raises `NotAuthenticated`. It takes equally long for every key of the ring."""
+        """Return the caller of a key. Raises `NotAuthenticated`. Takes the same time for every key."""
         shown = digest(key).encode()
         matching = [caller for known, caller in self._keys if hmac.compare_digest(known, shown)]
         if not matching:

@@ -1,4 +1,4 @@
-"""Tells callers apart, by what is configured."""
+"""Authentication of callers by the configured methods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOW = "set jwt_public_key_path, or jwks_url, or api_key, or api_keys_enabled and
 
 
 class Authenticator:
-    """Who a request comes from. Raises `UsageError` for a configuration that lets nobody in, or cannot be used."""
+    """Authenticator of requests. Raises `UsageError` for a configuration that is invalid or lets no caller in."""
 
     def __init__(self, settings: AuthSettings) -> None:
         self.settings = settings
@@ -31,13 +31,13 @@ class Authenticator:
 
     @property
     def methods(self) -> str:
-        """What callers may show, in words."""
+        """Accepted credentials, in words."""
         tokens = ["tokens (RS256)"] if self._tokens else []
         count = len(self.keys)
         return " and ".join([*tokens, *([f"{count} API {'key' if count == 1 else 'keys'}"] if count else [])])
 
     async def caller(self, authorization: str | None, key: str | None) -> AuthenticatedCaller:
-        """Who shows this: the header `Authorization`, and the one of API keys. Raises `NotAuthenticated`."""
+        """Return the caller for the `Authorization` header and the API key header. Raises `NotAuthenticated`."""
         if authorization:
             scheme, _, token = authorization.partition(" ")
             if scheme.lower() != "bearer" or not token.strip():
@@ -63,7 +63,7 @@ def _keys(settings: AuthSettings) -> list[ApiKey]:
 
 
 def verification_keys(settings: AuthSettings) -> VerificationKeys | None:
-    """Where keys for tokens come from; None: nowhere. Raises `UsageError`."""
+    """Return the source of keys that verify tokens, or None if none is configured. Raises `UsageError`."""
     if settings.verification_method == "jwks":
         if not settings.jwks_url:
             raise UsageError("jwt_verification_method is jwks, and there is no jwks_url", hint="set jwks_url")
@@ -77,7 +77,7 @@ def verification_keys(settings: AuthSettings) -> VerificationKeys | None:
 
 
 def read(path: str, where: str) -> str:
-    """The text of a file. Raises `UsageError`."""
+    """Return the text of a file. Raises `UsageError`."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

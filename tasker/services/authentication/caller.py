@@ -1,4 +1,4 @@
-"""Who calls, and what they may do where."""
+"""Caller of a request and its permissions by namespace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Method = Literal["disabled", "jwt", "api_key"]
 
 @dataclass(frozen=True, slots=True)
 class AuthenticatedCaller:
-    """The sender of a request: `name` is kept with what they do.
+    """Sender of a request; `name` is recorded with its actions.
 
     `confined_to` are the only namespaces that they see and change, whatever their grants say; None: all of them.
     `known_until` is when their token expires, in seconds since 1970; None: never.
@@ -27,15 +27,15 @@ class AuthenticatedCaller:
 
     @property
     def known(self) -> bool:
-        """True when they have shown who they are."""
+        """True if the caller has authenticated."""
         return self.method != "disabled"
 
     def may(self, permission: Permission) -> bool:
-        """Whether they may do that, in some namespace at least."""
+        """Return True if the caller has the permission in at least one namespace."""
         return any(grant.covers(permission) for grant in self.grants)
 
     def namespaces(self, permission: Permission) -> frozenset[str] | None:
-        """Where they may do that; None: everywhere."""
+        """Return the namespaces in which the caller has the permission; None means all."""
         granted = [grant.namespace for grant in self.grants if grant.covers(permission)]
         if None in granted:
             return self.confined_to
@@ -43,12 +43,12 @@ class AuthenticatedCaller:
         return named if self.confined_to is None else named & self.confined_to
 
     def require(self, permission: Permission) -> None:
-        """Raises `NotPermitted`."""
+        """Raise `NotPermitted` if the caller has the permission in no namespace."""
         if not self.may(permission):
             raise NotPermitted(f"Missing required permission: {permission}")
 
     def require_in(self, permission: Permission, namespace: str) -> None:
-        """Raises `NotPermitted` where they may not do that in this namespace."""
+        """Raise `NotPermitted` if the caller lacks the permission in this namespace."""
         self.require(permission)
         where = self.namespaces(permission)
         if where is not None and namespace not in where:
@@ -56,4 +56,4 @@ class AuthenticatedCaller:
 
 
 ANYBODY = AuthenticatedCaller("anonymous", frozenset({Grant(EVERYTHING)}))
-"""Whoever calls where nobody is asked who they are."""
+"""Caller of every request if authentication is disabled."""

@@ -1,4 +1,4 @@
-"""Asking an issuer for its keys: only where nobody can change them, and where no secrets lie."""
+"""Download of an issuer's keys, restricted to addresses that cannot be forged and hold no cloud secrets."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ HINT = "name the host of the issuer; jwks_private_addresses permits one in a net
 
 
 def checked_url(url: str, *, private: bool = False) -> str:
-    """The URL, if it may be asked: of https, or of this machine; not of a private address unless `private`, nor of a
-    place where clouds keep their secrets."""
+    """Return the URL if it may be fetched: over https or on this machine, and not a cloud's metadata service.
+
+    A private address is refused unless `private`. Raises `UsageError`.
+    """
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOCAL):
         raise UsageError(f"jwks_url must begin with https://: {url}", hint="only this machine may be asked over http")
@@ -44,15 +46,20 @@ def _is_address(host: str) -> bool:
 
 
 def is_allowed_address(address: str, private: bool) -> bool:
-    """Whether an address is public, or of a private network where those are permitted; never a link's own, where
-    clouds keep their secrets."""
+    """Return True for a public address, or with `private` one of a private network; never a link-local one.
+
+    Link-local addresses are refused because clouds serve their secrets there.
+    """
     found = ipaddress.ip_address(address)
     return is_public(found) or (private and not embedded(found).is_link_local)
 
 
 async def fetched(url: str, *, private: bool = False) -> Any:
-    """The document behind a URL, from an address that was checked. Redirects are not followed: they may lead where
-    `checked_url` would not. Raises `UsageError` for a name that stands for an address which must not be asked."""
+    """Fetch the JSON document of a URL from a checked address.
+
+    Redirects are not followed, because they may lead to a URL that `checked_url` refuses. Raises `UsageError` for a
+    host name that resolves to a forbidden address.
+    """
     try:
         async with asyncio.timeout(FETCH_SECONDS):
             return orjson.loads(await _body(url, private))
@@ -75,9 +82,10 @@ async def _body(url: str, private: bool) -> bytes:
 
 
 async def _pinned(url: httpx.URL, private: bool) -> tuple[httpx.URL, dict[str, str]]:
-    """The URL with the address in place of the name, so that no second look-up leads elsewhere, and the name for TLS.
+    """Return the URL with the resolved address in place of the host name, and the name for TLS.
 
-    A proxy looks names up itself, and answers for where it leads.
+    The fixed address prevents a second look-up from leading elsewhere. A proxy resolves names itself and is responsible
+    for its targets.
     """
     if url.host in LOCAL or (url.scheme in getproxies() and not proxy_bypass(url.host)):
         return url, {}

@@ -1,4 +1,4 @@
-"""RSA keys: made, read, and refused when they are too weak."""
+"""RSA keys: generation, loading, and refusal of weak ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAST_BITS = 2048
 
 
 def generate(bits: int) -> tuple[str, str]:
-    """A new pair as PEM: the private key, and the public one."""
+    """Return a new key pair as PEM: the private key and the public key."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -25,7 +25,7 @@ def generate(bits: int) -> tuple[str, str]:
 
 
 def public_key(pem: str, where: str) -> RSAPublicKey:
-    """The key in a text. Raises `UsageError` for what is none, or has less than 2,048 bits; `where` names the text."""
+    """Load a public key. Raises `UsageError` for an invalid one or less than 2,048 bits; `where` names the text."""
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
@@ -42,7 +42,7 @@ def public_key(pem: str, where: str) -> RSAPublicKey:
 
 
 def private_key(pem: str, where: str) -> RSAPrivateKey:
-    """As `public_key`, of a key that signs; one that is locked by a password is refused."""
+    """Load a private key; see `public_key`. A key with a password is refused."""
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -60,6 +60,6 @@ def private_key(pem: str, where: str) -> RSAPrivateKey:
 
 
 def require_strong(bits: int, where: str) -> None:
-    """Raises `UsageError` for a key that can be broken."""
+    """Raise `UsageError` for a key of less than 2,048 bits."""
     if bits < LEAST_BITS:
         raise UsageError(f"{where} has {bits} bits", hint=f"use a key of at least {LEAST_BITS} bits")

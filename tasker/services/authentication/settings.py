@@ -1,4 +1,4 @@
-"""Who is let in: by which keys, by whose tokens."""
+"""Authentication settings: accepted API keys and tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasker.contracts.defaults.authentication import (
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key and what it permits. `secret` is the key, or `sha256:` and its digest. No `namespaces`: all of them."""
+    """API key and its permissions. `secret` is the key, or `sha256:` and its digest. No `namespaces` means all."""
 
     secret: str
     permissions: tuple[str, ...]
@@ -26,11 +26,11 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class AuthSettings:
-    """How callers are told apart. Without `enabled` everybody may do everything."""
+    """Settings of authentication. Unless `enabled`, every caller has every permission."""
 
     enabled: bool = False
     api_key: str = ""
-    """One key that permits everything; empty: there is none."""
+    """Single key with all permissions; empty for none."""
     api_key_header: str = KEY_HEADER
     api_keys_enabled: bool = False
     api_keys: tuple[ApiKey, ...] = ()
@@ -38,7 +38,7 @@ class AuthSettings:
     public_key: str = ""
     public_key_path: str = ""
     private_key: str = ""
-    """What `tasker auth generate-token` signs with; a server does not need it."""
+    """Key with which `tasker auth generate-token` signs; a server does not need it."""
     jwks_url: str = ""
     jwks_refresh_seconds: float = float(JWKS_REFRESH_SECONDS)
     jwks_private_addresses: bool = False

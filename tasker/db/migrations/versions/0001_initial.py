@@ -1,4 +1,4 @@
-"""The engine's tables."""
+"""Tables of the engine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Create them."""
+    """Create the tables."""
     run_sql("up/0001_initial.sql")
 
 
 def downgrade() -> None:
-    """Drop the whole schema; Alembic's own table is put aside, for Alembic writes to it afterwards."""
+    """Drop the whole schema; Alembic's own table is moved away meanwhile, because Alembic writes to it afterwards."""
     op.execute("create schema tasker_aside")
     op.execute("alter table tasker.alembic_version set schema tasker_aside")
     run_sql("down/0001_initial.sql")

@@ -1,4 +1,4 @@
-"""Dead letters: tasks that need a person."""
+"""Dead letters: tasks that need an operator."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Create the tables, and the columns that the search for stale tasks reads."""
+    """Create the tables, and the columns read by the search for stale tasks."""
     run_sql("up/0002_dead_letters.sql")
 
 
 def downgrade() -> None:
-    """Drop them; what was recorded is gone."""
+    """Drop them; recorded dead letters are lost."""
     run_sql("down/0002_dead_letters.sql")

@@ -14,5 +14,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them; which tasks were replayed stays with their entries."""
+    """Drop them; dead letters still record that their tasks were replayed."""
     run_sql("down/0003_replays.sql")

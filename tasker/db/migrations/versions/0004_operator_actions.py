@@ -1,4 +1,4 @@
-"""What operators did over HTTP."""
+"""Audit log of operator actions over HTTP."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it; who did what stays with the histories of tasks and the log of pauses."""
+    """Drop it; task histories and the log of pauses still record the actors."""
     run_sql("down/0004_operator_actions.sql")

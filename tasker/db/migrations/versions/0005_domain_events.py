@@ -1,4 +1,4 @@
-"""Events that steps publish."""
+"""Events published by steps."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them, with every event that is kept."""
+    """Drop them with all stored events."""
     run_sql("down/0005_domain_events.sql")

@@ -1,4 +1,4 @@
-"""What handlers said while they ran."""
+"""Log lines and progress reported by running handlers."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them, with all lines that were kept."""
+    """Drop them with all stored lines."""
     run_sql("down/0006_step_reports.sql")

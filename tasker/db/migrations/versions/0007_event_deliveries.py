@@ -1,4 +1,4 @@
-"""Deliveries of events that are tried again."""
+"""Event deliveries that are retried."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it, with all that waits."""
+    """Drop it with all pending deliveries."""
     run_sql("down/0007_event_deliveries.sql")

@@ -1,4 +1,4 @@
-"""The trace that a task was submitted in."""
+"""Trace context of a task's submission."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it, with the traces of all tasks."""
+    """Drop it with the trace contexts of all tasks."""
     run_sql("down/0008_trace_context.sql")

@@ -1,4 +1,4 @@
-"""Lists of tasks that are kept under a name."""
+"""Saved views: lists of tasks stored under a name."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ down_revision = "0008"
 
 
 def upgrade() -> None:
-    """Add the table."""
+    """Create the table."""
     run_sql("up/0009_saved_views.sql")
 
 
 def downgrade() -> None:
-    """Drop it, with every view that was saved."""
+    """Drop it with all saved views."""
     run_sql("down/0009_saved_views.sql")

@@ -1,4 +1,4 @@
-"""Lists and groups of dead letters that do not read what each of them carries."""
+"""Lists and groups of dead letters that do not read the content of each entry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ down_revision = "0009"
 
 
 def upgrade() -> None:
-    """Add what entries are looked for by as columns, with their indexes."""
+    """Add columns for the fields that entries are searched by, with their indexes."""
     run_sql("up/0010_dead_letter_lists.sql")
 
 

@@ -1,4 +1,4 @@
-"""Ready steps that nobody serves wait beside the others."""
+"""Unserved ready steps kept separate from the others."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ down_revision = "0010"
 
 
 def upgrade() -> None:
-    """Add the mark, and an index that knows it."""
+    """Add the marker column and an index that includes it."""
     run_sql("up/0011_unserved_steps_aside.sql")
 
 
 def downgrade() -> None:
-    """Drop both: the steps wait for room again."""
+    """Drop both: the steps wait for room in the queue again."""
     run_sql("down/0011_unserved_steps_aside.sql")

@@ -1,4 +1,4 @@
-"""Why an operator's action was not done."""
+"""Reason why an operator action was refused."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it, with what it says."""
+    """Drop it with the recorded reasons."""
     run_sql("down/0012_refused_actions.sql")

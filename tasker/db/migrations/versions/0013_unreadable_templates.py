@@ -1,4 +1,4 @@
-"""A worker's row tells which templates it cannot read."""
+"""Templates that a worker cannot read, recorded in the worker's row."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it: such a refusal is a missing handler again."""
+    """Drop it: such a refusal counts as a missing handler again."""
     run_sql("down/0013_unreadable_templates.sql")

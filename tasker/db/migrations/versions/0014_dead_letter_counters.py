@@ -1,4 +1,4 @@
-"""How many dead letters there ever were, and how long they waited."""
+"""Total number of dead letters and their waiting times."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ down_revision = "0013"
 
 
 def upgrade() -> None:
-    """Add the table."""
+    """Create the table."""
     run_sql("up/0014_dead_letter_counters.sql")
 
 
 def downgrade() -> None:
-    """Drop it, with what counts into it."""
+    """Drop it with its counters."""
     run_sql("down/0014_dead_letter_counters.sql")

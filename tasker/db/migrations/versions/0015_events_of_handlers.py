@@ -14,5 +14,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it, with the events that it tells apart."""
+    """Drop it with the events that it distinguishes."""
     run_sql("down/0015_events_of_handlers.sql")
