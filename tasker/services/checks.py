@@ -50,7 +50,7 @@ class TaskChecks:
         self._engine = engine
 
     async def slices(self, which: Literal["open", "ended"], limit: int) -> AsyncIterator[list[str]]:
-        """Yield the identifiers of all open or ended tasks, at most `limit` together, the oldest first."""
+        """Yield the identifiers of all open or ended tasks, up to `limit` at a time, oldest first."""
         after = FIRST
         while tasks := [row[0] for row in await self.rows(which, after=after, limit=limit)]:
             yield tasks

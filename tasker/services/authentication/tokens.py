@@ -1,4 +1,4 @@
-"""Tokens: JSON Web Tokens signed with RS256, and never with anything else."""
+"""JSON Web Tokens, signed with RS256 only."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 ALGORITHM = "RS256"
 NAMESPACES = "namespaces"
-"""The claim that confines a token to namespaces; `worker_namespaces` is the published name of the same."""
+"""Claim that restricts a token to namespaces; `worker_namespaces` is the published name of the same claim."""
 REQUIRED = ("sub", "exp", "iss", "aud")
 LONGEST_BYTES, LONGEST_NAME = 16_384, 255
 LEEWAY_SECONDS = 10.0
-"""How far the clocks of issuer and server may be apart."""
+"""Tolerated difference between the clocks of issuer and server."""
 _log = logging.getLogger("tasker.api")
 
 
 @dataclass(frozen=True, slots=True)
 class TokenOrder:
-    """What a new token says. No `namespaces`: all of them."""
+    """Contents of a new token. No `namespaces` means all."""
 
     subject: str
     permissions: Sequence[str]
@@ -39,7 +39,7 @@ class TokenOrder:
 
 
 def sign(order: TokenOrder, key: RSAPrivateKey, settings: AuthSettings) -> str:
-    """A token for the issuer and audience of the settings."""
+    """Return a signed token for the issuer and audience of the settings."""
     import jwt
 
     now = int(time())
@@ -56,13 +56,14 @@ def sign(order: TokenOrder, key: RSAPrivateKey, settings: AuthSettings) -> str:
 
 
 class TokenReader:
-    """Tells from a token who calls."""
+    """Reader that identifies callers by their tokens."""
 
     def __init__(self, keys: VerificationKeys, settings: AuthSettings) -> None:
         self._keys, self._settings = keys, settings
 
     async def caller(self, token: str) -> AuthenticatedCaller:
-        """Whose token it is. Raises `NotAuthenticated` for one that is malformed, forged, expired or of others."""
+        """Return the caller of a token. Raises `NotAuthenticated` if it is malformed, forged, expired or for another
+        audience."""
         claims = await self.claims(token)
         permissions = _texts(claims, self._settings.permissions_claim)
         grants, unknown = grants_of(permissions)
@@ -71,14 +72,14 @@ class TokenReader:
         return AuthenticatedCaller(_subject(claims), grants, "jwt", _confined(claims), float(claims["exp"]))
 
     async def claims(self, token: str) -> Mapping[str, Any]:
-        """What a token says, once its signature, lifetime, issuer and audience are found right."""
+        """Return the claims of a token after verifying its signature, lifetime, issuer and audience."""
         import jwt
 
         if len(token) > LONGEST_BYTES:
             raise NotAuthenticated(f"Invalid token: longer than {LONGEST_BYTES} bytes")
         try:
             header = jwt.get_unverified_header(token)
-            if header.get("alg") != ALGORITHM:  # before any key is asked for
+            if header.get("alg") != ALGORITHM:  # before any key is fetched
                 raise jwt.InvalidAlgorithmError(f"signed with something else than {ALGORITHM}")
             key = await self._keys.key(header.get("kid"))
             found: dict[str, Any] = jwt.decode(
@@ -105,7 +106,7 @@ class TokenReader:
 
 
 def _subject(claims: Mapping[str, Any]) -> str:
-    """It is kept in the database and written into logs."""
+    """Return the subject, validated because it is stored in the database and written into logs."""
     found: str = claims["sub"]
     if not 1 <= len(found) <= LONGEST_NAME or not found.isprintable():
         raise NotAuthenticated(f"Invalid token: sub is not a name of 1 to {LONGEST_NAME} printable characters")
@@ -113,7 +114,7 @@ def _subject(claims: Mapping[str, Any]) -> str:
 
 
 def _confined(claims: Mapping[str, Any]) -> frozenset[str] | None:
-    """An empty list of ours is nowhere; an empty one under the published name is everywhere."""
+    """Return the allowed namespaces; an empty list means none in our claim, but all in the published one."""
     if NAMESPACES in claims:
         return frozenset(_texts(claims, NAMESPACES))
     return frozenset(_texts(claims, "worker_namespaces")) or None

@@ -1,4 +1,4 @@
-"""The keys that tokens are checked with: one of the configuration, or those that an issuer publishes (JWKS)."""
+"""Keys that verify tokens: one from the configuration, or those published by an issuer (JWKS)."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 AGAIN_SECONDS = 10.0
-"""The issuer is asked once in so long at most, whatever key ids strangers make up."""
+"""Minimum time between two requests to the issuer, whatever unknown key ids clients send."""
 _log = logging.getLogger("tasker.api")
 Fetch = Callable[[str], Awaitable[Any]]
 
 
 class VerificationKeys(Protocol):
-    """Where the key of a token is found."""
+    """Source of the keys that verify tokens."""
 
     async def key(self, key_id: str | None) -> RSAPublicKey:
-        """The key with which a token of that `kid` is checked. Raises `NotAuthenticated`."""
+        """Return the key that verifies tokens with that `kid`. Raises `NotAuthenticated`."""
         ...
 
 
 class OneKey:
-    """The key of the configuration, for every token."""
+    """Single key from the configuration, used for every token."""
 
     def __init__(self, key: RSAPublicKey) -> None:
         self._key = key
 
     async def key(self, key_id: str | None) -> RSAPublicKey:
-        """That key."""
         return self._key
 
 
 class PublishedKeys:
-    """Keys that are fetched from a URL, again after `refresh_seconds` and when a token has an unknown `kid`.
+    """Keys fetched from a URL, again after `refresh_seconds` and when a token has an unknown `kid`.
 
     A request with a known key does not wait for a refresh, unless the keys are older than twice `refresh_seconds`.
-    While the issuer cannot be asked the former keys count. Raises `UsageError` for a URL that must not be asked.
+    While the issuer cannot be reached, the previous keys stay valid. Raises `UsageError` for a URL that must not be
+    fetched.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class PublishedKeys:
         self._refreshing: asyncio.Task[None] | None = None
 
     async def key(self, key_id: str | None) -> RSAPublicKey:
-        """The published key of that id. Raises `NotAuthenticated`."""
+        """Return the published key of that id. Raises `NotAuthenticated`."""
         if key_id is None:
             raise NotAuthenticated("Invalid token: it does not name its key (kid)")
         if key_id not in self._keys:
@@ -79,7 +79,7 @@ class PublishedKeys:
         return self._asked is None or monotonic() - self._asked >= seconds
 
     def _refresh(self) -> asyncio.Task[None]:
-        """Return the fetch under way, else a new one."""
+        """Return the running fetch, or start a new one."""
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._fetched(), name="keys of the issuer")
         return self._refreshing
@@ -100,9 +100,9 @@ class PublishedKeys:
 
 
 def keys_in(document: Any) -> dict[str, RSAPublicKey]:
-    """Return the RSA keys of a document that check signatures, by their id.
+    """Return the RSA keys of a document that verify signatures, by their id.
 
-    Others are ignored; one that cannot be used, for it is weak, private or malformed, with a warning.
+    Other keys are ignored; a weak, private or malformed one is ignored with a warning.
     """
     entries = document.get("keys") if isinstance(document, Mapping) else None
     if not isinstance(entries, list):

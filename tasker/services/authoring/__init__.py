@@ -1,1 +1,1 @@
-"""Workflows in files: finding, reading and compiling templates, and fitting handlers to them."""
+"""Workflows in files: finding, reading and compiling templates, and matching handlers with them."""

@@ -1,6 +1,6 @@
-"""Whether what a handler's function declares can be had where a template uses it: steps above it, and inputs.
+"""Check whether a template provides the dependencies and inputs that its handler functions declare.
 
-Only functions declare what they read. A class reads from its context, which nobody can know before.
+Only functions declare what they read. A class reads from its context at run time, which cannot be checked before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tasker.template.schema.keys import listed_properties
 
 
 class SignatureProblem(NamedTuple):
-    """What a handler asks for and its step cannot give; `message` names the handler's file and line."""
+    """Requirement of a handler that its step cannot meet; `message` names the handler's file and line."""
 
     step: str
     message: str
@@ -28,7 +28,7 @@ class SignatureProblem(NamedTuple):
 
 
 def misfits(plan: Plan, step: StepPlan, found: ResolvedHandler) -> Iterator[SignatureProblem]:
-    """Everything that the step's handler declares and cannot get in this plan."""
+    """Yield every declaration of the step's handler that this plan cannot meet."""
     handler = getattr(found.call, "__self__", None)
     function = type(handler).function if isinstance(handler, FunctionHandler) else None
     if problem := found.problem(step):
@@ -48,7 +48,7 @@ def misfits(plan: Plan, step: StepPlan, found: ResolvedHandler) -> Iterator[Sign
 
 
 Problem = tuple[str, str]
-"""What is wrong, and what to do."""
+"""Message and hint."""
 
 
 def _of_dependencies(plan: Plan, step: StepPlan, function: Callable[..., Any]) -> Iterator[Problem]:
@@ -67,7 +67,7 @@ def _of_dependencies(plan: Plan, step: StepPlan, function: Callable[..., Any]) -
 
 
 def _is_instance(name: str, plan: Plan, above: Sequence[str]) -> bool:
-    """True for `process_001`, an instance of the batch_worker `process` above the step."""
+    """Return True for `process_001`, an instance of the batch_worker `process` above the step."""
     pattern = plan.by_name.get(re.sub(r"_\d{3,}$", "", name))
     return pattern is not None and pattern.type.is_pattern and pattern.name in above
 
@@ -96,7 +96,8 @@ def _needed_inputs(function: Callable[..., Any]) -> list[str]:
 
 
 def _of_batches(plan: Plan, step: StepPlan, handler: FunctionHandler) -> Iterator[Problem]:
-    """An analyzer names the batch_worker below it, an aggregator the one above it and its batchable step."""
+    """Check the names in an analyzer (the batch_worker below it) or an aggregator (the one above and its batchable
+    step)."""
     if not hasattr(handler, "worker_template"):
         return
     from tasker.step_handler.function_kinds import BatchAggregatorFunction, BatchAnalyzerFunction

@@ -1,4 +1,4 @@
-"""Which handlers a program has, and which its templates lack."""
+"""Handlers of a program, and the callables of its templates that have none."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tasker.services.authoring.handler_fit import misfits
 
 
 class Workflow(NamedTuple):
-    """A plan, and the folder whose `handlers.py`, if there is one, is for it."""
+    """Plan with the folder whose `handlers.py`, if it exists, is loaded for it."""
 
     plan: Plan
     folder: Path
     lines: Mapping[str, str] = MappingProxyType({})
-    """`file:line` of each step's handler in the template, where the template was read from a file."""
+    """`file:line` of each step's handler in the template, if the template was read from a file."""
 
 
 def load_handlers(sources: Sequence[str | Path], importable: Sequence[str] = EVERYTHING) -> HandlerRegistry:
-    """A new registry with the handlers of `PYTHON_HANDLER_PATH` and of `sources`, which are for every template.
+    """Return a new registry with the handlers of `PYTHON_HANDLER_PATH` and `sources`, for every template.
 
-    A source is a file, a folder or a module's name (see `located`). For one name `sources` win over the environment.
-    Templates may import what `importable` lists as well (`worker.handlers.allow`). Raises `HandlerLoadError` that names
-    file, line and exception.
+    A source is a file, a folder or a module's name (see `located`). For the same name, `sources` override the
+    environment. Templates may also import what `importable` lists (`worker.handlers.allow`). Raises `HandlerLoadError`
+    naming file, line and exception.
     """
     registry = HandlerRegistry()
     registry.allow_imports(importable)
@@ -43,20 +43,20 @@ def load_handlers(sources: Sequence[str | Path], importable: Sequence[str] = EVE
 
 
 def add_handlers(registry: HandlerRegistry, sources: Sequence[str | Path]) -> None:
-    """Add the handlers of these sources, for every template. Raises `HandlerLoadError`, also for a name twice."""
+    """Add the handlers of these sources for every template. Raises `HandlerLoadError`, also for a duplicate name."""
     registry.add([handler for source in sources for handler in _handlers_of(source)])
 
 
 def handlers_folder(template: Path, root: Path) -> Path:
-    """The folder whose handlers are a template's: its own, else, without a `handlers.py`, the folder that was named."""
+    """Return the folder of a template's handlers: its own, or `root` if only that has a `handlers.py`."""
     own = template.parent
     return root if not (own / HANDLERS_FILE).is_file() and (root / HANDLERS_FILE).is_file() else own
 
 
 def load_neighbouring_handlers(registry: HandlerRegistry, workflows: Iterable[Workflow]) -> None:
-    """Load the `handlers.py` of each workflow's folder, for its templates alone.
+    """Load the `handlers.py` of each workflow's folder for its templates only.
 
-    Raises `HandlerLoadError`, also for a template that lies in two folders with handlers.
+    Raises `HandlerLoadError`, also for a template that exists in two folders with handlers.
     """
     templates: dict[Path, list[TemplateId]] = {}
     for workflow in workflows:
@@ -66,18 +66,21 @@ def load_neighbouring_handlers(registry: HandlerRegistry, workflows: Iterable[Wo
 
 
 def missing_callables(registry: HandlerRegistry, plan: Plan) -> list[MissingCallable]:
-    """The steps whose callable nobody resolves, as (step, callable, suggestions), in the order of the plan.
+    """Return the steps whose callable cannot be resolved, as (step, callable, suggestions), in the order of the plan.
 
-    Raises `MethodNotFound` and `HandlerLoadError` for a handler that is there and cannot be used.
+    Raises `MethodNotFound` and `HandlerLoadError` for a handler that exists but cannot be used.
     """
     return [missing for step in plan.steps for missing in _missing(registry, step, plan.id)]
 
 
 def require_handlers(registry: HandlerRegistry, plan: Plan, places: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Raise `HandlerNotFound` with every missing callable of the plan, if there are any, and `HandlerMismatch` for
-    handlers that do not fit their steps. A plan is checked once, until a handler comes or goes. `places` are those
-    of the steps' handlers in the template, for the errors."""
-    checked = registry.checked  # of before the look: what comes or goes meanwhile has another set
+    """Check that every callable of the plan has a matching handler.
+
+    Raises `HandlerNotFound` with all missing callables, and `HandlerMismatch` for handlers that do not fit their steps.
+    A plan is checked once until the registered handlers change. `places` are the locations of the steps' handlers in
+    the template, for the errors.
+    """
+    checked = registry.checked  # read before the check: a change of handlers meanwhile replaces the set
     if plan.hash in checked:
         return
     missing = missing_callables(registry, plan)
@@ -120,11 +123,10 @@ def _missing(registry: HandlerRegistry, step: StepPlan, template: TemplateId) ->
 
 
 def located(source: str | Path) -> str | Path:
-    """The file or folder that a source means, else the name of an installed module.
+    """Return the file or folder of a source, or the name of an installed module.
 
-    The name of a module that is not installed is looked for in the current folder: `shop.handlers` is
-    `shop/handlers.py` there.
-    Raises `HandlerLoadError` for what is neither.
+    A module that is not installed is looked up in the current folder: `shop.handlers` is `shop/handlers.py` there.
+    Raises `HandlerLoadError` if nothing matches.
     """
     path = Path(source)
     if path.exists():

@@ -1,4 +1,4 @@
-"""What a worker serves: the templates it registers, the handlers it loads for them, the namespaces."""
+"""Templates that a worker registers, the handlers it loads for them, and the namespaces it serves."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from tasker.services.engine.plans import PlanStore
 
 @dataclass(frozen=True, slots=True)
 class ServedTemplates:
-    """What a process serves."""
+    """Namespaces and templates served by a process."""
 
     namespaces: list[str]
-    """Sorted."""
+    """Sorted namespaces."""
     plans: list[Plan]
-    """The templates that were found and registered; its namespaces may have others."""
+    """Templates that were found and registered; the namespaces may have others."""
 
 
 class DefaultServing(Protocol):
-    """What is served where nothing is named, as the configuration says."""
+    """Configured defaults, used if no workflow or namespace is named."""
 
     @property
     def namespaces(self) -> Sequence[str]:
-        """Empty: those of the templates."""
+        """Served namespaces; empty means those of the templates."""
         ...
 
     @property
     def search_paths(self) -> Sequence[str]:
-        """Where templates are found."""
+        """Patterns of template files."""
         ...
 
     @property
     def environment(self) -> str | None:
-        """Whose overrides the templates get."""
+        """Environment whose overrides the templates get."""
         ...
 
 
@@ -57,7 +57,7 @@ async def register_served(
     force: bool = False,
     rules: TemplateRules = (),
 ) -> ServedTemplates:
-    """Register the templates of `workflows`, load the handlers beside them; what to serve.
+    """Register the templates of `workflows`, load the handlers beside them, and return what to serve.
 
     Where no workflow is named, the templates are those of installed packages (`tasker.templates`) and those that the
     configuration's search paths find: of the namespaces
@@ -85,7 +85,7 @@ async def register_served(
 
 
 def _plans(compiled: Sequence[Workflow], registry: HandlerRegistry, only: Collection[str]) -> list[Plan]:
-    """The plans of a path, those of the namespaces `only` if any are named, each with all its handlers."""
+    """Return the plans of a path, limited to the namespaces `only` if any, after checking all their handlers."""
     found = [workflow for workflow in compiled if not only or workflow.plan.namespace in only]
     load_neighbouring_handlers(registry, found)
     for workflow in found:

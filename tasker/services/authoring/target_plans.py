@@ -1,4 +1,4 @@
-"""From what a submission names to a compiled plan."""
+"""Compiled plans for the targets of submissions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from tasker.services.submitting.caller_submission import registered_plan
 
 
 class CompiledTarget(NamedTuple):
-    """The workflows of a path, and the state of its files before they were read."""
+    """Workflows of a path, and the state of its files before they were read."""
 
     stamps: Mapping[Path, tuple[int, int] | None]
     workflows: Sequence[Workflow]
 
 
 class TargetPlans:
-    """The plans of template files and folders, compiled once for each edit, and those that are registered.
+    """Plans of template files and folders, compiled once per edit, and registered plans.
 
-    Handlers beside a template file are added to `registry`, for it alone. `rules` are those of plugins.
+    Handlers beside a template file are added to `registry` for that template only. `rules` are template rules of
+    plugins.
     """
 
     def __init__(self, registry: HandlerRegistry, plans: PlanStore, rules: TemplateRules = ()) -> None:
@@ -39,10 +40,10 @@ class TargetPlans:
     async def find(
         self, target: str | Path | Plan, template: str | None, environment: str | None, default_environment: str | None
     ) -> Plan:
-        """The plan of a target as in `App.submit`; without an `environment` for the default one, where it is known.
+        """Return the plan of a target of `App.submit`; without `environment`, use the default one if the target has it.
 
-        Raises `TemplateError`, and `UsageError` for an environment that no template of the target has, or that is asked
-        of a plan.
+        Raises `TemplateError`, and `UsageError` for an environment that no template of the target has, or that is given
+        for a compiled plan.
         """
         if isinstance(target, str | Path) and is_there(target):
             found = self._of_path(str(target), environment or default_environment, named=environment is not None)
@@ -58,7 +59,8 @@ class TargetPlans:
             return (await self._plans.find(*registered_name(str(target)))).plan
 
     def _of_path(self, path: str, environment: str | None, *, named: bool) -> Sequence[Workflow]:
-        """Compiled again when a file was edited since; tasks that run keep what they were submitted with."""
+        """Return the workflows of a path, recompiled after an edit; running tasks keep the version they were submitted
+        with."""
         known = self._compiled.get((path, environment, named))
         if known is None or known.stamps != _stamps(known.stamps):
             files = [Path(path), *find_templates(path)]
@@ -71,9 +73,9 @@ class TargetPlans:
 def plan_in(
     transaction: CallerTransaction, target: str | Path | Plan, template: str | None, environment: str | None
 ) -> Plan:
-    """The plan of a target as in `submit_in`; what is registered is asked of the caller's database.
+    """Return the plan of a target of `submit_in`; registered templates are read from the caller's database.
 
-    Files are compiled once in a process. Raises `TemplateError`, `UsageError`.
+    Files are compiled once per process. Raises `TemplateError`, `UsageError`.
     """
     if isinstance(target, Plan):
         return target
@@ -89,7 +91,7 @@ def _compiled_once(path: str, environment: str | None) -> tuple[Workflow, ...]:
 
 
 def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
-    """What tells one state of files, and of a folder's list of names, from another."""
+    """Return a stamp per file or folder that changes when it is edited."""
     return {file: _stamp(file) for file in files}
 
 

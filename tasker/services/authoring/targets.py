@@ -1,4 +1,4 @@
-"""What a submission may name: a template file, a folder, or a registered template."""
+"""Targets of a submission: a template file, a folder, or a registered template."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 MOST_NAMES = 1000
-"""How many names of a folder are compared with one that is not there."""
+"""Maximum number of names in a folder compared with a missing one."""
 
 
 class RegisteredName(NamedTuple):
-    """A template in the database; `version` None is the one registered last."""
+    """Name of a template in the database; `version` None means the one registered last."""
 
     namespace: str
     name: str
@@ -29,10 +29,10 @@ class RegisteredName(NamedTuple):
 
 
 def is_there(target: str | Path) -> bool:
-    """Whether the target is a file or a folder. Raises `UsageError` where that cannot be looked at."""
+    """Return True if the target is an existing file or folder. Raises `UsageError` if that cannot be checked."""
     try:
         return Path(target).exists()
-    except OSError as error:  # above all a name that is too long for one
+    except OSError as error:  # mostly a name that is too long
         raise UsageError(
             f"{str(target)[:80]!r} cannot be looked at: {error.strerror}",
             hint="expected a template file, a folder with workflow.yaml, or namespace/name[:version]",
@@ -40,7 +40,7 @@ def is_there(target: str | Path) -> bool:
 
 
 def registered_name(target: str) -> RegisteredName:
-    """The parts of `namespace/name[:version]`. Raises `UsageError` for anything else: a path that is not there."""
+    """Split `namespace/name[:version]`. Raises `UsageError` for anything else, such as a path that does not exist."""
     require_findable(target, "target")
     namespace, _, rest = target.partition("/")
     if not (namespace and rest) or "/" in rest or rest.endswith((".yaml", ".yml")) or target[0] in "./~":
@@ -55,7 +55,7 @@ def registered_name(target: str) -> RegisteredName:
 
 @contextmanager
 def unknown_target(target: str) -> Iterator[None]:
-    """Where the first part of an unknown `namespace/name` is a folder, say that the path is not there either."""
+    """Report that the path does not exist either, if the first part of an unknown `namespace/name` is a folder."""
     try:
         yield
     except TemplateNotFound as error:
@@ -66,9 +66,9 @@ def unknown_target(target: str) -> Iterator[None]:
 
 
 def resolve_path(target: str | Path) -> str | None:
-    """A hint with a path like this one, which does not exist; None when nothing is near.
+    """Return a hint with a path similar to this missing one, or None.
 
-    It is looked for in the same folder, and for a bare name in the folders there.
+    Searches the same folder, and for a bare name also the folders in it.
     """
     path = Path(target).expanduser()
     try:
@@ -82,7 +82,7 @@ def resolve_path(target: str | Path) -> str | None:
 
 
 def choose_workflow(workflows: Sequence[Workflow], name: str | None, target: str) -> Workflow:
-    """The only workflow, or the one of that name. Raises `UsageError` that lists what the target has."""
+    """Return the only workflow, or the one of that name. Raises `UsageError` listing the target's templates."""
     found = [workflow for workflow in workflows if name in (None, workflow.plan.name)]
     if len(found) == 1:
         return found[0]

@@ -1,4 +1,4 @@
-"""Templates found by patterns of file names (`common.task_templates.search_paths`)."""
+"""Search of templates by file name patterns (`common.task_templates.search_paths`)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
 
 
 def search(patterns: Sequence[str]) -> list[Path]:
-    """The files that match one of the patterns, each once, sorted.
+    """Return the files that match at least one pattern, sorted and without duplicates.
 
-    `*` stands for a part of a name, `**` for folders of any depth, `{a,b}` for each of its parts. A relative pattern
-    begins in the current folder.
+    `*` matches part of a name, `**` folders of any depth, `{a,b}` each of its parts. A relative pattern starts in the
+    current folder.
     """
     names = {name for pattern in patterns for each in expanded(pattern) for name in iglob(each, recursive=True)}
     return sorted(path for path in map(Path, names) if path.is_file())
 
 
 def installed_templates() -> list[Path]:
-    """The folders of templates that installed packages offer, each once, in the order of their entry points' names.
+    """Return the template folders of installed packages, without duplicates, in the order of their entry points' names.
 
-    The value of an entry point is the package whose folder it is: `shop = "shop.workflows"`. Raises `UsageError` for a
-    package that is not there.
+    The value of an entry point is the package with the folder: `shop = "shop.workflows"`. Raises `UsageError` if the
+    package does not exist.
     """
     folders = [folder for point in offered(GROUP) for folder in _folders(point.module)]
     return list(dict.fromkeys(folders))
@@ -49,7 +49,7 @@ def _folders(package: str) -> list[Path]:
 
 
 def expanded(pattern: str) -> Iterator[str]:
-    """The pattern for each choice of its alternatives, the innermost first."""
+    """Yield the pattern for each choice of its alternatives, the innermost first."""
     match = _ALTERNATIVES.search(pattern)
     if match is None:
         yield pattern

@@ -1,4 +1,4 @@
-"""Templates in files: found, read, compiled, and checked against handlers."""
+"""Templates in files: finding, reading, compiling, and checking against handlers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SUFFIXES = (".yaml", ".yml")
 def load_path(path: str | Path, environment: str | None = None, rules: TemplateRules = ()) -> CompileResult:
     """Compile the template file, or every template of a folder (see `find_templates`), for an environment.
 
-    Problems inside the files are diagnostics, and so is what the `rules` of plugins find. Raises
-    `UsageError` when there is nothing to read.
+    Problems in the files and violations of plugin `rules` are returned as diagnostics. Raises `UsageError` if there is
+    nothing to read.
     """
     return combined([load_file(file, environment, rules) for file in find_templates(path)])
 
@@ -36,9 +36,9 @@ def load_path(path: str | Path, environment: str | None = None, rules: TemplateR
 def load_plans(
     path: str | Path, environment: str | None = None, rules: TemplateRules = (), *, named: bool = False
 ) -> tuple[Plan, ...]:
-    """The plans of `load_path`. Raises `TemplateError` with every diagnostic when a file holds an error.
+    """Return the plans of `load_path`. Raises `TemplateError` with every diagnostic if a file has an error.
 
-    `named`: somebody asked for the environment by name; then `UsageError` is raised when no template has it.
+    `named` means that the user named the environment: `UsageError` is then raised if no template has it.
     """
     return tuple(workflow.plan for workflow in load_workflows(path, environment, rules, named=named))
 
@@ -46,7 +46,7 @@ def load_plans(
 def load_workflows(
     path: str | Path, environment: str | None = None, rules: TemplateRules = (), *, named: bool = False
 ) -> tuple[Workflow, ...]:
-    """The same with the folders whose handlers are theirs (see `load_neighbouring_handlers`)."""
+    """Return the plans of `load_plans` with the folders of their handlers (see `load_neighbouring_handlers`)."""
     result = load_path(path, environment, rules)
     if not result.ok:
         raise TemplateError(render_text(result.errors, result.sources), diagnostics=result.diagnostics)
@@ -56,7 +56,7 @@ def load_workflows(
 
 
 def workflows_of(result: CompileResult, root: Path) -> tuple[Workflow, ...]:
-    """The plans of a result with their folders; `root` is what was compiled."""
+    """Return the plans of a result with their folders; `root` is the compiled path."""
     files = (Path(origins[plan.steps[0].name].file) for plan, origins in zip(result.plans, result.origins, strict=True))
     return tuple(
         Workflow(
@@ -67,7 +67,7 @@ def workflows_of(result: CompileResult, root: Path) -> tuple[Workflow, ...]:
 
 
 def folder_of(plan: Plan, path: Path) -> Path:
-    """The folder below `path` that has a registered template's file, where `path` is a folder without handlers."""
+    """Return the folder below `path` with a registered template's file, or `path` if it has handlers itself."""
     if not path.is_dir() or (path / HANDLERS_FILE).is_file():
         return path
     try:
@@ -79,7 +79,7 @@ def folder_of(plan: Plan, path: Path) -> Path:
 
 
 def require_environment(result: CompileResult, environment: str | None) -> None:
-    """Raise `UsageError` for an environment that none of the templates has; None is no environment."""
+    """Raise `UsageError` for an environment that none of the templates has; None is allowed."""
     if environment is None or environment in result.environments:
         return
     known = sorted(result.environments)
@@ -91,9 +91,10 @@ def require_environment(result: CompileResult, environment: str | None) -> None:
 
 
 def find_templates(path: str | Path) -> list[Path]:
-    """The file itself; of a folder its `workflow.yaml`, else its YAML files, and the same for the folders below.
+    """Return the file itself; for a folder its `workflow.yaml`, else its YAML files, and likewise for the folders
+    below.
 
-    Hidden folders are left out. Raises `UsageError` when the path does not exist or holds no YAML file.
+    Hidden folders are skipped. Raises `UsageError` if the path does not exist or contains no YAML file.
     """
     root = Path(path)
     if not root.exists():
@@ -106,7 +107,7 @@ def find_templates(path: str | Path) -> list[Path]:
 
 
 def load_file(file: Path, environment: str | None = None, rules: TemplateRules = ()) -> CompileResult:
-    """Compile one file. Raises `UsageError` when it cannot be opened."""
+    """Compile one file. Raises `UsageError` if it cannot be opened."""
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -119,7 +120,7 @@ def load_file(file: Path, environment: str | None = None, rules: TemplateRules =
 
 
 def combined(results: Sequence[CompileResult]) -> CompileResult:
-    """Several results as one, in order."""
+    """Merge several results into one, in order."""
     return CompileResult(
         plans=tuple(plan for result in results for plan in result.plans),
         diagnostics=tuple(diagnostic for result in results for diagnostic in result.diagnostics),
@@ -130,7 +131,8 @@ def combined(results: Sequence[CompileResult]) -> CompileResult:
 
 
 def check_handlers(result: CompileResult, root: Path, sources: Sequence[str | Path]) -> list[Diagnostic]:
-    """A diagnostic for every step that has no handler, or one that cannot be called or reads what the step cannot have.
+    """Return a diagnostic for every step whose handler is missing, cannot be called, or reads what the step cannot
+    have.
 
     Handlers come from the `handlers.py` beside each template, from `sources`, and from installed packages. Without
     `sources`, a template that has no `handlers.py` is not checked. A `handlers.py` that cannot be imported is a

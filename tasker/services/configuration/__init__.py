@@ -1,1 +1,1 @@
-"""The configuration of a process: where it comes from, how it is merged, what is odd about it."""
+"""Configuration of a process: its sources, their merging, and warnings about it."""

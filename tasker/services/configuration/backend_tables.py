@@ -1,4 +1,5 @@
-"""What the settings cannot check of `[common.queues]`: the backend's name, and the table of one without a model."""
+"""Checks of `[common.queues]` beyond the settings models: the backend's name, and tables of backends without a
+model."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ CHOSEN = f"{TABLE}.backend"
 
 
 def backend_tables(values: Mapping[str, Any]) -> dict[str, BackendSettings]:
-    """The tables below `common.queues` whose name is that of an installed backend without a model, by that name."""
+    """Return the tables below `common.queues` named after an installed backend without a model, by backend."""
     queues = find(values, TABLE, {})
     known = {*QueueSettings.model_fields, *(path.removeprefix(f"{TABLE}.") for path in tables())}
     unknown = {name: given for name, given in queues.items() if name not in known} if queues else {}
@@ -32,14 +33,14 @@ def backend_tables(values: Mapping[str, Any]) -> dict[str, BackendSettings]:
 def backend_problems(
     tables: Mapping[str, BackendSettings], place_of: Callable[[str], str | None]
 ) -> list[SettingProblem]:
-    """What the backends' own `create` says about them. It connects to nothing."""
+    """Return the problems that the backends' own `create` reports for these tables. It opens no connection."""
     return [problem for name, given in tables.items() if (problem := _problem(name, given, place_of))]
 
 
 def choice_problems(values: Mapping[str, Any], place_of: Callable[[str], str | None]) -> list[SettingProblem]:
-    """Whether the chosen backend is installed, and declares its settings as it must.
+    """Return the problems of the chosen backend: not installed, or an invalid declaration of its settings.
 
-    Its package may still lack what it needs, as `load_backend` tells.
+    Its package may still lack a dependency, which `load_backend` reports.
     """
     name = find(values, CHOSEN)
     if not isinstance(name, str) or not name:
@@ -55,7 +56,7 @@ def choice_problems(values: Mapping[str, Any], place_of: Callable[[str], str | N
 def _declaration_problems(name: str, place_of: Callable[[str], str | None]) -> list[SettingProblem]:
     try:
         declared_table(name, dict(backend_modules()).get(name))
-    except Exception as error:  # whatever a stranger's declaration raises
+    except Exception as error:  # a third-party declaration may raise anything
         fix = getattr(error, "hint", None) or "See tasker.contracts.messaging"
         return [SettingProblem(CHOSEN, name, str(error), fix, place_of(CHOSEN))]
     return []

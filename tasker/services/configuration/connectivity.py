@@ -1,4 +1,4 @@
-"""Whether what a configuration names can be reached from here (`tasker config validate --check-connectivity`)."""
+"""Check whether the servers named by a configuration can be reached (`tasker config validate --check-connectivity`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasker.messaging.registry import load_backend
 
 @dataclass(frozen=True, slots=True)
 class ConnectivityResult:
-    """`what` was tried; `reason` says why it failed, None when it did not."""
+    """Result of one attempt: `what` was tried, and the `reason` of a failure, or None."""
 
     what: str
     reason: str | None = None
@@ -24,9 +24,9 @@ class ConnectivityResult:
 def connectivity(
     database_url: str | None, listen_url: str | None, backend: str, backend_settings: BackendSettings
 ) -> Iterator[ConnectivityResult]:
-    """Try the database, where it is listened if that is another URL, and the messaging backend.
+    """Try the database, the listen URL if it is another one, and the messaging backend.
 
-    Nothing is created. The embedded server (no `database_url`) is not tried: it is started when it is needed.
+    Nothing is created. The embedded server (no `database_url`) is not tried: it is started when needed.
     """
     database = _database("database", database_url) if database_url else None
     if database:
@@ -53,7 +53,7 @@ async def _broker(name: str, settings: BackendSettings, database_reached: bool) 
             away = None if database_reached else "it is in the database, which cannot be reached"
             return ConnectivityResult(
                 f"messaging: {name}, in the database", away
-            )  # a start makes what is missing there
+            )  # a start creates the missing objects
         return ConnectivityResult(f"messaging: {name}", None if await _answers(backend) else "its health check failed")
     except (TaskerError, OSError) as error:
         return ConnectivityResult(f"messaging: {name}", error.message if isinstance(error, TaskerError) else str(error))

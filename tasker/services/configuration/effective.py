@@ -1,4 +1,4 @@
-"""What a process is set to, and where each value is from, secrets replaced: for whoever looks at a running server."""
+"""Effective settings of a running server with their sources; secrets are redacted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class EffectiveSetting:
-    """A parameter: its value as TOML, what set it, what it means; `live`: a running server takes a change over."""
+    """Parameter with its value as TOML, source and meaning; `live` means that a running server applies a change."""
 
     path: str
     value: str
@@ -29,12 +29,12 @@ class EffectiveSetting:
 
     @property
     def is_set(self) -> bool:
-        """True when something else than the default counts."""
+        """True if the value is not the default."""
         return self.set_by != DEFAULT
 
 
 def effective_settings(settings: Settings, origin: Callable[[str], str]) -> Sequence[EffectiveSetting]:
-    """Every parameter that this version has, in the order of the reference."""
+    """Return every parameter of this version, in the order of the reference."""
     values = resolved(settings).settings.model_dump(mode="json")
     return [
         EffectiveSetting(path, _text(path, find(values, path)), origin(path), each.meaning, is_live(path))

@@ -1,4 +1,4 @@
-"""A configuration that was written for another system of this kind: what counts here, and why the rest does not."""
+"""Import of a configuration written for a compatible system: the settings that apply, and why others do not."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ SUMMARY = "# From {name}: {left} of its settings are left out, see `tasker confi
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """`tables` are what counts, with placeholders as they were written; `left_out` is why each other key does not."""
+    """Imported configuration: `tables` that apply, with their placeholders, and the problem of each key `left_out`."""
 
     tables: Mapping[str, Any]
     left_out: Sequence[SettingProblem]
 
 
 def imported(layer: ConfigurationLayer, context: str, environment: str) -> Imported:
-    """What counts of a file: all that a process of the context would accept.
+    """Return the settings of a file that a process of the context would accept.
 
-    A text with a placeholder is taken as it is: its variable may be set elsewhere. Raises `ConfigurationInvalid` for
-    what is wrong and belongs to no key of the file.
+    A text with a placeholder is accepted as it is: its variable may be set elsewhere. Raises `ConfigurationInvalid` for
+    a problem that belongs to no key of the file.
     """
     taken, tried, left_out = layer.tables, layer.tables, list[SettingProblem]()
     while problems := _problems(replace(layer, tables=tried, problems=()), context, environment):
@@ -40,7 +40,7 @@ def imported(layer: ConfigurationLayer, context: str, environment: str) -> Impor
 
 
 def _problems(layer: ConfigurationLayer, context: str, environment: str) -> tuple[SettingProblem, ...]:
-    """What a process would refuse of the file as it stands, without any variable."""
+    """Return the problems a process would report for the file as it is, without any variables."""
     try:
         assemble(context, environment, [layer], {})
     except ConfigurationInvalid as error:

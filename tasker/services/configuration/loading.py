@@ -1,7 +1,7 @@
-"""The configuration of a process: found, merged, checked, and able to say where each value is from.
+"""Configuration of a process: found, merged and checked, with the source of each value.
 
-At run time one merged file is read, named by `TASKER_CONFIG_PATH` or found below `TASKER_CONFIG_ROOT`. The
-commands that make and check such files read the folders `base` and `environments` instead.
+At run time one merged file is read, named by `TASKER_CONFIG_PATH` or found below `TASKER_CONFIG_ROOT`. The commands
+that create and check such files read the folders `base` and `environments` instead.
 """
 
 from __future__ import annotations
@@ -66,24 +66,24 @@ _log = logging.getLogger("tasker.configuration")
 
 
 class ConfigurationInvalid(ConfigurationError):
-    """The configuration has problems; `problems` holds all of them, `usable` is what is left without them."""
+    """Error of a configuration with `problems`; `usable` is the configuration without the invalid settings."""
 
     def __init__(self, problems: tuple[SettingProblem, ...], usable: Configuration) -> None:
         super().__init__(render(problems))
         self.problems, self.usable = problems, usable
 
     def concerning(self, path: str) -> SettingProblem | None:
-        """The problem of this very setting, if it has one."""
+        """Return the problem of this exact setting, or None."""
         return next((each for each in self.problems if each.path.partition("[")[0] == path), None)
 
     def details(self) -> Mapping[str, Any]:
-        """The problems as plain data."""
+        """Return the problems as plain values."""
         return {"problems": [problem.to_dict() for problem in self.problems]}
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """Checked settings with where they are from. `layers` are in order, the last one on top."""
+    """Checked settings with their sources. `layers` are in ascending order of precedence."""
 
     context: str
     environment: str
@@ -91,18 +91,19 @@ class Configuration:
     layers: tuple[ConfigurationLayer, ...]
     variables: Variables
     backends: Mapping[str, BackendSettings] = field(default_factory=dict)
-    """Tables of messaging backends that the settings have no model for, by the backend's name."""
+    """Tables of messaging backends without a settings model, by backend."""
 
     written: Mapping[str, Any] = field(default_factory=dict)
-    """Texts with placeholders, by path, in place of values (see `comparable`)."""
+    """Texts with placeholders, by path, that replace values (see `comparable`)."""
 
     @cached_property
     def effective(self) -> Resolved:
-        """The settings as processes use them: what one inherits from another is filled in."""
+        """Settings as processes use them, with inherited values filled in."""
         return resolved(self.settings)
 
     def origin(self, path: str) -> str:
-        """`FILE:LINE`, the environment variable, or `default`: what set the value, or the one that it inherits."""
+        """Return the source of the value, or of the one it inherits: `FILE:LINE`, the environment variable, or
+        `default`."""
         if source := self.effective.taken_from.get(path):
             return f"{self.origin(source)}, through {source}"
         for layer in reversed(self.layers):
@@ -111,29 +112,29 @@ class Configuration:
         return "default"
 
     def values(self) -> dict[str, Any]:
-        """Everything in effect as nested values, the tables of backends without a model too."""
+        """Return all effective values as nested mappings, including the tables of backends without a model."""
         return deep_merge(self.effective.settings.model_dump(mode="json"), nested({TABLE: self.backends}))
 
     def value(self, path: str) -> Any:
-        """The value of a parameter, or of a table as nested values."""
+        """Return the value of a parameter, or a table as nested mappings."""
         return find(self.values(), path)
 
     def is_set(self, path: str) -> bool:
-        """True when some layer sets the parameter, be it to its default."""
+        """Return True if any layer sets the parameter, even to its default."""
         return self.origin(path) != "default"
 
     def _through(self, written: Any) -> str:
-        """Which variables the text of a file took its value from."""
+        """Return the variables from which the placeholders of a file's text took their values."""
         texts = written if isinstance(written, list) else [written]
         found = [name for text in texts for name, _ in variables_in(text) if self.variables(name)]
         return "".join(f", {self.variables.described(name)}" for name in dict.fromkeys(found))
 
 
 def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration:
-    """The configuration that a process starts with. `context` is `orchestration`, `worker` or `complete`.
+    """Load the configuration that a process starts with. `context` is `orchestration`, `worker` or `complete`.
 
-    `complete` is for one process that does everything: it takes the defaults of a single process, and needs no file.
-    Raises `ConfigurationError` when no file is named or it cannot be read, `ConfigurationInvalid` when it has problems.
+    `complete` is for a single process that does everything: it uses the defaults of a single process and needs no file.
+    Raises `ConfigurationError` if no file is named or it cannot be read, `ConfigurationInvalid` if it has problems.
     """
     environment = environ.get(ENVIRONMENT_VARIABLE) or ENVIRONMENT
     file = run_time_file(context, environment, environ)
@@ -151,7 +152,7 @@ def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration
 
 
 def run_time_file(context: str, environment: str, environ: Mapping[str, str]) -> Path | None:
-    """The merged file that the environment names; None without one. Raises `ConfigurationError` when it is missing."""
+    """Return the merged file named by the environment, or None. Raises `ConfigurationError` if it does not exist."""
     if path := environ.get(PATH_VARIABLE):
         _log.info("Loading %s configuration from: %s (source: %s)", context, path, PATH_VARIABLE)
         return _existing([Path(path)], PATH_VARIABLE)
@@ -166,13 +167,13 @@ def run_time_file(context: str, environment: str, environ: Mapping[str, str]) ->
 
 
 def conventional_files(environment: str, environ: Mapping[str, str]) -> list[str]:
-    """The contexts for which there is a file below `TASKER_CONFIG_ROOT`."""
+    """Return the contexts that have a file below `TASKER_CONFIG_ROOT`."""
     root = environ[ROOT_VARIABLE]
     return [each for each in CONTEXTS if any(file.is_file() for file in _conventional(root, each, environment))]
 
 
 def ungenerated_sources(environment: str, environ: Mapping[str, str]) -> Path | None:
-    """The source folder below `TASKER_CONFIG_ROOT` from which nothing was generated yet for the environment."""
+    """Return the source folder below `TASKER_CONFIG_ROOT` if no file was generated from it for the environment yet."""
     if environ.get(PATH_VARIABLE) or not (root := environ.get(ROOT_VARIABLE)):
         return None
     source_dir = Path(root, "tasker")
@@ -180,7 +181,7 @@ def ungenerated_sources(environment: str, environ: Mapping[str, str]) -> Path | 
 
 
 def _require_current(file: Path) -> None:
-    """Raise `ConfigurationError` for a generated file whose sources, where they lie beside it, say something else."""
+    """Raise `ConfigurationError` for a generated file that differs from its sources, if these are beside it."""
     source_dir = file.parent.parent
     context, _, environment = file.stem.partition("-")
     folders = (source_dir / "base", source_dir / "environments" / environment)
@@ -199,7 +200,10 @@ def _require_current(file: Path) -> None:
 
 
 def _places(root: str, context: str, environment: str) -> list[Path]:
-    """Where the file may be. A single process reads those of the others too: what it needs is common to them."""
+    """Return the possible paths of the file.
+
+    A single process also reads files of other contexts, because the settings it needs are common to them.
+    """
     own = _conventional(root, context, environment)
     if context != "complete" or any(place.is_file() for place in own):
         return own
@@ -227,14 +231,14 @@ def _existing(places: list[Path], variable: str) -> Path:
 def from_sources(
     context: str, environment: str, source_dir: Path = SOURCE_DIR, environ: Mapping[str, str] = os.environ
 ) -> Configuration:
-    """The configuration straight from `base` and `environments`, as the commands show it. Raises like `load`."""
+    """Load the configuration directly from `base` and `environments`, for the commands. Raises the errors of `load`."""
     return assemble(context, environment, source_layers(context, environment, source_dir), environ)
 
 
 def assemble(
     context: str, environment: str, files: list[ConfigurationLayer], environ: Mapping[str, str]
 ) -> Configuration:
-    """Layers, placeholders, checks: defaults, variables, files, `ABOVE_FILES`. Raises `ConfigurationInvalid`."""
+    """Merge and check the layers: defaults, variables, files, `ABOVE_FILES`. Raises `ConfigurationInvalid`."""
     variables = Variables(environ)
     exclude_plugins(switched_off(files, variables))
     defaults = [single_process_layer()] if context == "complete" else []
@@ -273,10 +277,10 @@ def _checked(
 
 
 def generate(context: str, environment: str, source_dir: Path, environ: Mapping[str, str], now: datetime) -> str:
-    """The merged file of a context as text: placeholders stay as they are, so that it holds no secret.
+    """Return the merged file of a context as text; placeholders are kept, so it contains no secret.
 
-    What needs a variable that is not set here is left out of the check, and so are the backend's name and plugins that
-    are not installed here: their packages may be installed only where the file is used. Raises like `from_sources`.
+    Not checked are values that need a variable not set here, the backend's name, and plugins not installed here: their
+    packages may exist only where the file is used. Raises the errors of `from_sources`.
     """
     files = source_layers(context, environment, source_dir)
     known, unset = _known_here(files, environ)
@@ -298,7 +302,7 @@ def generate(context: str, environment: str, source_dir: Path, environ: Mapping[
 def _known_here(
     files: list[ConfigurationLayer], environ: Mapping[str, str]
 ) -> tuple[list[ConfigurationLayer], dict[str, Any]]:
-    """The layers without what needs a variable that is not set here, and that as it is written, by dotted path."""
+    """Return the layers without values that need an unset variable, and these values as written, by dotted path."""
     variables = Variables(environ)
     unset = {path: value for path, value in leaves(merged(files)) if has_unset(value, variables)}
     return [replace(each, tables=without_unset(each.tables, variables)) for each in files], unset
@@ -307,7 +311,7 @@ def _known_here(
 def comparable(
     context: str, environment: str, files: list[ConfigurationLayer], environ: Mapping[str, str] = os.environ
 ) -> Configuration:
-    """For comparing, which needs no variable: what one would give that is not set here stays as it is written.
+    """Assemble a configuration for comparison; values that need an unset variable stay as written.
 
     Raises `ConfigurationInvalid`.
     """
@@ -331,13 +335,14 @@ def _header(context: str, environment: str, source_dir: Path, now: datetime) -> 
 
 
 def all_differences(one: Configuration, other: Configuration) -> list[tuple[str, Any, Any]]:
-    """`differences` of the settings, and then those in the tables of messaging backends without a model."""
+    """Return the `differences` of the settings, then those of messaging backends' tables without a model."""
     left, right = (dict(leaves(deep_merge(each.values(), nested(each.written)))) for each in (one, other))
     found = [(path, left.get(path), right.get(path)) for path in dict.fromkeys([*left, *right])]
     return [each for each in found if each[1] != each[2]]
 
 
 def differences(one: Settings, other: Settings) -> Iterator[tuple[str, Any, Any]]:
-    """(path, value in one, value in the other) of every parameter that differs, as processes use them."""
+    """Return (path, value in `one`, value in `other`) of every parameter that differs, with inherited values filled
+    in."""
     left, right = (dict(leaves(resolved(each).settings.model_dump(mode="json"))) for each in (one, other))
     return ((path, left[path], right[path]) for path in by_path() if left[path] != right[path])

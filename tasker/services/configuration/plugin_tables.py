@@ -1,4 +1,4 @@
-"""What the settings cannot check of `[plugins]`: whether the plugins are installed, on, and can be loaded."""
+"""Checks of `[plugins]` beyond the settings models: plugins that are missing, off, or cannot be loaded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PlaceOf = Callable[[str], str | None]
 
 
 def switched_off(files: list[ConfigurationLayer], variables: Variables) -> tuple[str, ...]:
-    """The plugins that are not to be imported, known before anything is checked."""
+    """Return the plugins that must not be imported; known before anything is checked."""
     written = find(Substitution(variables).tables(merged(files)), DISABLED)
     found = Substituted(variables(DISABLED_VARIABLE) or "") if written is None else written
     entries = found.split(",") if isinstance(found, str) else found if isinstance(found, list) else ()
@@ -29,7 +29,7 @@ def switched_off(files: list[ConfigurationLayer], variables: Variables) -> tuple
 
 
 def unread_tables(values: Mapping[str, Any]) -> frozenset[str]:
-    """The tables below `plugins`, by dotted path, of plugins that cannot be read: nothing in them is checked."""
+    """Return the dotted paths of the tables of plugins that cannot be read; their contents are not checked."""
     given = find(values, TABLE)
     if not isinstance(given, Mapping):
         return frozenset()
@@ -54,7 +54,7 @@ def _has_model(plugin: Installed) -> bool:
 
 
 def plugin_problems(settings: Settings, files: Mapping[str, Any], place_of: PlaceOf) -> list[SettingProblem]:
-    """Names that nobody has, and tables that nobody reads. `files` are the values that files give."""
+    """Return problems of unknown plugin names and unused tables. `files` are the values given in files."""
     chosen = PluginChoice(settings.plugins.enabled, settings.plugins.disabled)
     names = sorted({each.name for each in installed()})
     unknown = [_unknown(path, name, names, place_of(path)) for path, name in _named(chosen) if name not in names]
@@ -67,7 +67,7 @@ def plugin_problems(settings: Settings, files: Mapping[str, Any], place_of: Plac
 
 
 def is_of_absent_plugin(problem: SettingProblem) -> bool:
-    """True for a problem of a plugin that is not installed here."""
+    """Return True for a problem of a plugin that is not installed here."""
     names = {each.name for each in installed()}
     if problem.path in (ENABLED, DISABLED):
         return problem.value not in names
@@ -87,7 +87,7 @@ def _unknown(path: str, name: str, names: list[str], place: str | None) -> Setti
 
 
 def _useless(chosen: PluginChoice, files: Mapping[str, Any], place_of: PlaceOf) -> Iterator[SettingProblem]:
-    """Tables of plugins that are not on, that cannot be loaded, or that have no settings."""
+    """Yield tables of plugins that are off, cannot be loaded, or have no settings."""
     given = find(files, TABLE, {})
     for plugin in installed() if isinstance(given, Mapping) else ():
         path = f"{TABLE}.{plugin.name}"
@@ -108,5 +108,5 @@ def _unreadable(plugin: Installed) -> str | None:
         return f"The plugin cannot be loaded: {loaded.refusal}"
     try:
         return "This plugin has no settings" if settings_table(loaded) is None else None
-    except Exception as error:  # whatever a stranger's declaration raises
+    except Exception as error:  # a third-party declaration may raise anything
         return f"The plugin declares its settings wrongly: {error}"

@@ -1,4 +1,4 @@
-"""What there is to say of each installed plugin: where it is from, whether it is on, its hooks, its settings."""
+"""Reports about installed plugins: origin, status, hooks and settings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tasker.plugins.found import Installed, installed, load, table_or_none
 from tasker.plugins.process import PluginHost, PluginState, ready
 
 Status: TypeAlias = Literal["on", "off", "disabled", "refused"]
-"""`off`: it must be named in `plugins.enabled`; `disabled`: it is not imported; `refused`: it cannot be used."""
+"""`off`: not named in `plugins.enabled`; `disabled`: not imported; `refused`: cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginReport:
-    """One plugin. `problem` says why it cannot be loaded; `settings` are the names in its table, `hooks` its hooks."""
+    """Report about one plugin. `problem` is why it cannot be loaded; `settings` are the names in its table."""
 
     name: str
     status: Status
@@ -30,17 +30,18 @@ class PluginReport:
     problem: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the report as a mapping of plain values."""
         return asdict(self)
 
 
 def plugin_reports(choice: PluginChoice) -> list[PluginReport]:
-    """All of them, as a process with this choice would have them. Those that are on are made ready as there."""
+    """Return reports of all plugins as a process with this choice would have them; enabled ones are loaded and
+    prepared."""
     return [_report(each, choice) for each in installed()]
 
 
 def plugin_reports_of(choice: PluginChoice, plugins: PluginHost) -> list[PluginReport]:
-    """How the plugins of this process are; nothing is imported or configured for it."""
+    """Return the current state of this process's plugins, without importing or configuring any."""
     states = {state.name: state for state in plugins.states()}
     return [_observed(each, choice, states.get(each.name)) for each in installed()]
 
@@ -56,7 +57,7 @@ def _observed(plugin: Installed, choice: PluginChoice, state: PluginState | None
 
 
 def plugin_report(name: str, choice: PluginChoice) -> list[PluginReport]:
-    """Those of that name, of which there should be one. Raises `UsageError` when there is none."""
+    """Return the reports of that plugin name, normally one. Raises `UsageError` if there is none."""
     found = [_report(each, choice) for each in installed() if each.name == name]
     if not found:
         names = ", ".join(sorted({each.name for each in installed()})) or "none"

@@ -1,4 +1,4 @@
-"""Where configuration comes from: TOML files and environment variables, each a layer."""
+"""Sources of the configuration: TOML files and environment variables, each a layer."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ SHARED_WITH_WORKERS = (
     "orchestration.event_systems.task_readiness",
     "orchestration.shutdown_timeout_ms",
 )
-"""What a worker must know as well, because it moves its tasks on itself, sweeps, and stops within the same limit."""
+"""Parameters that workers need too, because they advance their tasks themselves, sweep, and stop within the same
+limit."""
 ABOVE_FILES = ("common.database.url",)
-"""Parameters whose variable counts above every file: one `DATABASE_URL` names the database for all that runs here."""
+"""Parameters whose variable overrides every file: one `DATABASE_URL` names the database for all local processes."""
 
 
 @dataclass(frozen=True)
 class ConfigurationLayer:
-    """Values from one place. `name` is the file, or says in words what it is; `text` is the file's content."""
+    """Values from one source. `name` is the file or a description; `text` is the file's content."""
 
     name: str
     tables: Mapping[str, Any]
@@ -45,7 +46,7 @@ class ConfigurationLayer:
     problems: tuple[SettingProblem, ...] = field(default=())
 
     def place_of(self, path: str) -> str | None:
-        """`FILE:LINE` of a dotted path that this layer sets; None when it does not."""
+        """Return `FILE:LINE` of a dotted path set by this layer, or None."""
         if find(self.tables, path.partition("[")[0]) is None:
             return None
         older = next((older for older, present in ALIASES.items() if path.startswith(present)), None)
@@ -55,7 +56,7 @@ class ConfigurationLayer:
 
 
 def read_layer(file: Path) -> ConfigurationLayer:
-    """The layer of a TOML file. Raises `ConfigurationError` with the place when it cannot be read."""
+    """Read a TOML file as a layer. Raises `ConfigurationError` with the location if it cannot be read."""
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
@@ -70,9 +71,9 @@ def read_layer(file: Path) -> ConfigurationLayer:
 
 
 def source_layers(context: str, environment: str, source_dir: Path) -> list[ConfigurationLayer]:
-    """The base files of a context, each followed by the environment's.
+    """Return the base files of a context, each followed by that of the environment.
 
-    Raises `ConfigurationError` when the base files or the environment do not exist.
+    Raises `ConfigurationError` if the base files or the environment do not exist.
     """
     if not (source_dir / "base").is_dir():
         raise ConfigurationError(
@@ -87,7 +88,7 @@ def source_layers(context: str, environment: str, source_dir: Path) -> list[Conf
 
 
 def option(source_dir: Path) -> str:
-    """Return the option that names the source folder to a command, where it is not the usual one."""
+    """Return the command option that names the source folder, or "" for the default one."""
     return "" if source_dir == SOURCE_DIR else f" --source-dir {source_dir}"
 
 
@@ -105,7 +106,7 @@ def _layers_of(root: str, context: str, source_dir: Path, folder: Path) -> list[
 
 
 def _only(root: str, layer: ConfigurationLayer) -> ConfigurationLayer:
-    """A file holds the table that it is named after."""
+    """Keep the table that the file is named after and report all others as problems."""
     strangers = [
         SettingProblem(
             key,
@@ -128,13 +129,13 @@ def _picked(layer: ConfigurationLayer, paths: tuple[str, ...]) -> ConfigurationL
 
 
 class Variables:
-    """Environment variables. `NAME_FILE` names a file that holds the value of `NAME`, for mounted secrets."""
+    """Environment variables. `NAME_FILE` names a file with the value of `NAME`, for mounted secrets."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
     def __call__(self, name: str) -> str | None:
-        """The value, None when it is not set. Raises `ConfigurationError` for a file that cannot be read."""
+        """Return the value, or None if it is not set. Raises `ConfigurationError` for a file that cannot be read."""
         file = self._environ.get(f"{name}_FILE")
         if file is None:
             return self._environ.get(name)
@@ -146,13 +147,13 @@ class Variables:
             raise ConfigurationError(f"the file {file} that {name}_FILE names cannot be read: {error}") from None
 
     def described(self, name: str) -> str:
-        """The variable, and the file when the value comes from one."""
+        """Return the variable's description, including the file if the value comes from one."""
         file = self._environ.get(f"{name}_FILE")
         return f"environment variable {name}" + (f"_FILE, file {file}" if file else "")
 
 
 def variable_layers(variables: Variables, *, above_files: bool) -> list[ConfigurationLayer]:
-    """One layer for each environment variable that is set and stands for a parameter, of those above or below files."""
+    """Return one layer per environment variable set for a parameter, for those above or below the files."""
     layers = []
     for parameter in (each for each in parameters() if not each.reserved):
         if (parameter.path in ABOVE_FILES) is not above_files:
@@ -165,12 +166,12 @@ def variable_layers(variables: Variables, *, above_files: bool) -> list[Configur
 
 
 def single_process_layer() -> ConfigurationLayer:
-    """The defaults of `tasker run`, `tasker dev` and `App`."""
+    """Return the defaults of `tasker run`, `tasker dev` and `App`."""
     return ConfigurationLayer("default for a single process", nested(SINGLE_PROCESS))
 
 
 def merged(layers: list[ConfigurationLayer]) -> dict[str, Any]:
-    """The layers as one, the last one on top."""
+    """Merge the layers; later ones override earlier ones."""
     tables: dict[str, Any] = {}
     for layer in layers:
         tables = deep_merge(tables, layer.tables)
@@ -178,5 +179,5 @@ def merged(layers: list[ConfigurationLayer]) -> dict[str, Any]:
 
 
 def names_of(layers: list[ConfigurationLayer]) -> str:
-    """The layers that hold something, in order."""
+    """Return the names of the non-empty layers, in order."""
     return ", ".join(layer.name for layer in layers if any(True for _ in leaves(layer.tables))) or "defaults alone"

@@ -1,1 +1,1 @@
-"""The care of the database: what is deleted when, and what takes room."""
+"""Database maintenance: retention and sizes."""

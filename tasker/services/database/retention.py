@@ -1,4 +1,4 @@
-"""What has ended and is older than its rule allows is deleted, slice by slice."""
+"""Retention: finished tasks older than their rule allows are deleted in slices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasker.services.by_hand import audited
 from tasker.services.engine.encoding import to_json
 
 LEAST_MS = 3_600_000
-"""A task that ended within the last hour always stays: whoever waits for it is still to read its result."""
+"""Minimum age of a deleted task, so that a client that waits for it can still read its result."""
 
 COUNTED_SLICE = 2_000
 """Tasks of one query that counts what would be deleted."""
@@ -24,8 +24,10 @@ MAY_DELETE = "select has_table_privilege('tasker.tasks', 'delete')"
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """Of a version of a template the tasks that completed, or those that `failed`: ended before `before` (ISO 8601),
-    so many were deleted, or would be; `kept` are for a person or a replay, or somebody was at them."""
+    """Completed or `failed` tasks of a template version that ended before `before` (ISO 8601).
+
+    `tasks` and `steps` were deleted, or would be; `kept` tasks have a pending dead letter or a replay, or were locked.
+    """
 
     namespace: str
     template: str
@@ -39,7 +41,7 @@ class Pruned:
 
 @dataclass(slots=True)
 class PruneTarget:
-    """Tasks of a version of a template of which some are too old, and how far their deletion has come."""
+    """Expired tasks of a template version, and the progress of their deletion."""
 
     asked: Mapping[str, Any]
     pruned: Pruned
@@ -48,7 +50,8 @@ class PruneTarget:
 
 
 class RetentionService:
-    """Deletes finished tasks with all that is theirs, each slice in a transaction: what was cut off is repeated."""
+    """Service that deletes finished tasks with all their data, one transaction per slice; it can be resumed at any
+    time."""
 
     def __init__(self, connection: Statements, *, slice_steps: int = SLICE_STEPS) -> None:
         self._connection, self._slice_steps = connection, slice_steps
@@ -63,7 +66,10 @@ class RetentionService:
 
     @audited("App.retention.prune", "_connection", several=True)
     async def prune(self, rules: Sequence[RetentionRule]) -> list[Pruned]:
-        """Delete; what was deleted, by template. Raises `DatabaseError`; what was deleted until then stays so."""
+        """Delete expired tasks and return the counts by template.
+
+        Raises `DatabaseError`; tasks deleted until then stay deleted.
+        """
         targets = await self.targets(rules)
         for target in targets:
             while not target.over:
@@ -71,7 +77,7 @@ class RetentionService:
         return [each.pruned for each in targets if each.pruned.tasks or each.pruned.kept]
 
     async def may_delete(self) -> bool:
-        """Whether the role of this process may delete tasks (`tasker db roles`). Raises `DatabaseError`."""
+        """Return True if the role of this process may delete tasks (`tasker db roles`). Raises `DatabaseError`."""
         ((may,),) = await self._connection.execute(MAY_DELETE)
         return bool(may)
 

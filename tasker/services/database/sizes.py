@@ -1,4 +1,4 @@
-"""What takes room in the database, and how much of it a task costs."""
+"""Sizes of the database's tables and of a task, and the most expensive statements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_INSTALLED = (
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """A table: bytes, and rows as the server last counted them; `dead` ones wait for a vacuum."""
+    """Size of a table in bytes, and the server's last count of rows; `dead` rows wait for a vacuum."""
 
     table: str
     table_bytes: int
@@ -30,35 +30,35 @@ class TableSize:
 
     @property
     def bytes(self) -> int:
-        """Of its rows and its indexes."""
+        """Bytes of the rows and the indexes."""
         return self.table_bytes + self.index_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The tables of the engine, the largest first."""
+    """Sizes of the engine's tables, largest first."""
 
     tables: Sequence[TableSize]
 
     @property
     def bytes(self) -> int:
-        """Of all of them."""
+        """Bytes of all tables."""
         return sum(each.bytes for each in self.tables)
 
     @property
     def tasks(self) -> int:
-        """Tasks that there are, as the server last counted them."""
+        """Number of tasks, as the server last counted them."""
         return sum(each.rows for each in self.tables if each.table == TASKS)
 
     @property
     def bytes_per_task(self) -> int:
-        """By how much the database grows with each task; 0 without any."""
+        """Average bytes in the database per task; 0 without tasks."""
         return round(self.bytes / self.tasks) if self.tasks else 0
 
 
 @dataclass(frozen=True, slots=True)
 class CostlyStatement:
-    """A statement about the engine's tables, and what it has cost since the server's statistics began."""
+    """Statement on the engine's tables, with its cost since the start of the server's statistics."""
 
     calls: int
     total_ms: float
@@ -69,25 +69,27 @@ class CostlyStatement:
 
 @dataclass(frozen=True, slots=True)
 class CostlyStatements:
-    """Those that took the server most time together; `missing` says why nothing is known of them."""
+    """Statements with the largest total time; `missing` is why they are unknown."""
 
     statements: Sequence[CostlyStatement] = ()
     missing: str | None = None
 
 
 class DatabaseSizes:
-    """Reads the server's statistics, no rows."""
+    """Reader of the server's statistics; it reads no rows of the tables."""
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
     async def read(self) -> Sizes:
-        """What takes room now. Raises `DatabaseError`."""
+        """Return the current sizes. Raises `DatabaseError`."""
         return Sizes([TableSize(*row) for row in await self._connection.execute(query("care", "sizes"))])
 
     async def costly(self, *, limit: int = 10) -> CostlyStatements:
-        """The statements that took most time, where the server counts them (pg_stat_statements). Raises
-        `DatabaseUnavailable`."""
+        """Return the statements with the largest total time, if the server has pg_stat_statements.
+
+        Raises `DatabaseUnavailable`.
+        """
         found = await self._connection.execute(query("care", "statistics_schema"))
         if not found:
             return CostlyStatements((), NOT_INSTALLED)

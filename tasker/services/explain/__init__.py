@@ -1,1 +1,1 @@
-"""Why the steps of a task do not run: the reasons with their sentences, and what the database says of a task."""
+"""Explanation of why the steps of a task do not run: reasons, sentences, and the result of the database function."""

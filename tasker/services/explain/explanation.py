@@ -1,4 +1,4 @@
-"""What `tasker.explain_v1` answers about a task, with its sentences: for programs, the command line and the API."""
+"""Result of `tasker.explain_v1` for a task, with sentences; for programs, the command line and the API."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from tasker.services.explain.wording import again_command, words_of
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Steps that do not run for the same reason, `count` of them; `steps` are the first by name, `of` their template's.
+    """Group of `count` steps that do not run for the same reason.
 
-    `values` are what the sentence is made of. `needs_somebody`: it does not change by itself.
+    `steps` are the first by name, `of` their template steps, and `values` fill the sentence. `needs_somebody` means
+    that nothing changes without an operator.
     """
 
     reason: str
@@ -30,11 +31,11 @@ class Explained:
     alive: int
 
     def sentence(self, zone: tzinfo | None = None) -> str:
-        """Why they do not run, in one sentence. Times are those of `zone`, None: of this process's."""
+        """Return why the steps do not run, in one sentence. Times are in `zone`, or in the local one if it is None."""
         return filled(REASONS[self.reason].sentence, words_of(self.values, self.at, zone))
 
     def remedy(self, database: str = "") -> str:
-        """What would change it. `database` are the options that name the database in a command."""
+        """Return what would change it. `database` are the options that select the database in a command."""
         reason = REASONS[self.reason]
         if reason.by_any_process and not self.alive:
             return NOBODY_AT_WORK
@@ -43,7 +44,7 @@ class Explained:
         return filled(reason.remedy, words_of(self.values, self.at, None) | given)
 
     def to_dict(self, zone: tzinfo | None = None) -> dict[str, Any]:
-        """As plain data."""
+        """Return the group as a mapping of plain values."""
         return {
             "reason": self.reason,
             "steps": list(self.steps),
@@ -58,9 +59,10 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a task does not go on, or how it does: `reasons`, what needs somebody first, and how many are left out.
+    """Explanation of a task's progress: `reasons`, those that need an operator first, and `more` for the number left
+    out.
 
-    Without reasons nothing is left to run. `alive` is how many processes are at work, on whatever namespace.
+    Without reasons there is nothing left to run. `alive` is the number of live processes, in any namespace.
     """
 
     task_uuid: str
@@ -75,11 +77,11 @@ class Explanation:
 
     @property
     def needs_somebody(self) -> bool:
-        """True when something of it does not change by itself."""
+        """True if any reason needs an operator."""
         return any(each.needs_somebody for each in self.reasons)
 
     def to_dict(self, zone: tzinfo | None = None) -> dict[str, Any]:
-        """As plain data (`tasker task explain --format json`)."""
+        """Return the explanation as a mapping of plain values (`tasker task explain --format json`)."""
         return {
             "task_uuid": self.task_uuid,
             "namespace": self.namespace,
@@ -95,7 +97,7 @@ class Explanation:
 
 
 def explanation(row: Mapping[str, Any]) -> Explanation:
-    """The explanation from the answer of `tasker.explain_v1`."""
+    """Create the explanation from the result of `tasker.explain_v1`."""
     at = datetime.fromisoformat(row["at"])
     reasons = [_explained(group, row["task_uuid"], at, row["alive"]) for group in row["groups"]]
     fields = ("task_uuid", "namespace", "template", "status", "finished", "alive", "more")

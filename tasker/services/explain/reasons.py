@@ -1,7 +1,7 @@
-"""Every reason why a step does not run: one sentence that says it, and what would change it. Pure.
+"""Reasons why a step does not run, each with a sentence and a remedy. Pure.
 
-`{name}` stands for a word (`tasker.services.explain.wording`); what is in brackets is left out when a word of it is
-missing. The keys are those that `tasker.explain_v1` answers.
+`{name}` is replaced by a word (`tasker.services.explain.wording`); a part in brackets is omitted if one of its words is
+missing. The keys are those returned by `tasker.explain_v1`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ WORD = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One reason. `remedy` says what would change it, with commands that can be copied."""
+    """One reason. `remedy` says what would change it, with commands to copy."""
 
     sentence: str
     remedy: str
     needs_somebody: bool = False
-    """Nothing changes until a person, or a process that a person starts, does something."""
+    """True if nothing changes until an operator, or a process that an operator starts, acts."""
     by_any_process: bool = False
-    """What changes it is done by any worker or orchestrator: somebody is needed only while none is at work."""
+    """True if any worker or orchestrator resolves it: an operator is needed only while none is running."""
 
 
 NOBODY_AT_WORK: Final = "no process is at work that would see to it: start tasker worker or tasker orchestrator"
@@ -153,7 +153,7 @@ REASONS: Final[Mapping[str, Reason]] = {
 
 
 def filled(text: str, words: Mapping[str, str]) -> str:
-    """The text with its words; a part in brackets is left out when a word of it is missing or empty."""
+    """Return the text with its words; a part in brackets is omitted if one of its words is missing or empty."""
 
     def part(match: re.Match[str]) -> str:
         return match[1] if all(words.get(name) for name in WORD.findall(match[1])) else ""

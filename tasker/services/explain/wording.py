@@ -1,4 +1,4 @@
-"""The words of a sentence, from the values that the database answers: times, names, pauses, commands."""
+"""Words of an explanation from the database's values: times, names, pauses, commands."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 Values = Mapping[str, Any]
 
 MOST_COUNTED = 10_000
-"""Of the steps ahead of a held one the database counts no more."""
+"""Limit up to which the database counts the steps ahead of a held one."""
 LONGEST_MESSAGE = 200
 TIMES = ("since", "due_at", "started_at", "deadline_at", "lease_until", "paused_at", "hinted_at", "refused_since", "at")
 LISTS = ("parents", "failed", "workers", "refused_by", "handlers")
 
 
 def words_of(values: Values, now: datetime, zone: tzinfo | None) -> dict[str, str]:
-    """Every word that the values give. Times are told in `zone`, None: that of this process."""
+    """Return all words that the values provide. Times are in `zone`, or in the local one if it is None."""
     words = {name: _text(value) for name, value in values.items() if isinstance(value, str | int | float)}
     words |= {name: moment(str(values[name]), now, zone) for name in TIMES if values.get(name)}
     words |= {name: listed(values[name]) for name in LISTS if values.get(name)}
@@ -35,26 +35,26 @@ def words_of(values: Values, now: datetime, zone: tzinfo | None) -> dict[str, st
 
 
 def moment(text: str, now: datetime, zone: tzinfo | None) -> str:
-    """The time of day; with the date when it is of another day than `now`."""
+    """Return the time of day, with the date if it is not the day of `now`."""
     then, today = datetime.fromisoformat(text).astimezone(zone), now.astimezone(zone)
     return then.strftime("%H:%M:%S" if then.date() == today.date() else "%Y-%m-%d %H:%M:%S")
 
 
 def listed(names: Sequence[str], count: int | None = None) -> str:
-    """The names, and how many more there are of `count`."""
+    """Return the names, and how many more there are of `count`."""
     more = (count or 0) - len(names)
     return ", ".join(names) + (f" and {more:,} more" if more > 0 else "")
 
 
 def error_text(error_type: str | None, message: str | None) -> str:
-    """Type and message of a failure on one line."""
+    """Return type and message of a failure on one line."""
     flat = " ".join((message or "").split())
     short = flat if len(flat) <= LONGEST_MESSAGE else f"{flat[: LONGEST_MESSAGE - 1]}…"
     return ": ".join(filter(None, (error_type, short)))
 
 
 def paused_target(pause: Values) -> tuple[str, str]:
-    """What is paused: its kind, and its name as the commands take it."""
+    """Return the kind of the paused target, and its name as the commands accept it."""
     kind = next(each for each in ("queue", "task", "step", "template", "namespace") if pause.get(each))
     if kind in ("queue", "task"):
         return kind, str(pause[kind])
@@ -62,13 +62,13 @@ def paused_target(pause: Values) -> tuple[str, str]:
 
 
 def resume_command(pause: Values) -> str:
-    """The command that ends a pause."""
+    """Return the command that ends a pause."""
     kind, name = paused_target(pause)
     return f"tasker resume {name}" if kind == "namespace" else f"tasker resume --{kind} {name}"
 
 
 def again_command(task_uuid: str, steps: Sequence[str], count: int) -> str:
-    """What follows `tasker task` to let these failed steps run again."""
+    """Return the rest of the `tasker task` command that runs these failed steps again."""
     return f"step reset {task_uuid} {quote(steps[0])}" if count == 1 else f"retry {task_uuid}"
 
 

@@ -1,1 +1,1 @@
-"""The fleet as a whole: how it does now, and what is wrong with it."""
+"""State and problems of the whole fleet."""

@@ -1,4 +1,4 @@
-"""What has happened lately, in slices of time."""
+"""Recent activity in time slices."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tasker.contracts.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NamespaceActivity:
-    """Tasks of a namespace in each slice, from the oldest on; its open tasks, and dead letters that wait for somebody.
+    """Activity of a namespace: tasks per slice, oldest first, its open tasks, and dead letters that need an operator.
 
-    A task is `running` while a step of it is in the queue or at a worker, else `waiting`.
+    A task is `running` while one of its steps is enqueued or claimed by a worker, else `waiting`.
     """
 
     namespace: str
@@ -27,7 +27,7 @@ class NamespaceActivity:
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
-    """A handler that workers were asked for and do not have; so many `steps` wait for it, the first `since` then."""
+    """Handler that no live worker has; `steps` wait for it, the first one `since` then."""
 
     callable: str
     namespace: str
@@ -62,12 +62,12 @@ class Activity:
 
     @property
     def steps_per_second(self) -> float:
-        """Steps of tasks of this time that have ended well, on average."""
+        """Average rate of successfully ended steps, for tasks of this period."""
         return self.steps_ended / self.seconds if self.seconds else 0.0
 
 
 def activity(row: Mapping[str, Any]) -> Activity:
-    """From the answer of `tasker.activity_v1`."""
+    """Create the activity from the result of `tasker.activity_v1`."""
     unserved = [Unserved(**{**each, "since": datetime.fromisoformat(each["since"])}) for each in row["unserved"]]
     namespaces = [NamespaceActivity(**each) for each in row["namespaces"]]
     at = datetime.fromisoformat(row["at"])

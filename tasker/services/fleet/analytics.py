@@ -1,4 +1,4 @@
-"""How tasks have gone lately, and what was slow."""
+"""Recent performance of tasks, and the slowest steps and templates."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tasker.services.engine.plans import not_registered
 from tasker.services.fleet.scaling import ScalingAdvice, scaling
 
 OFTEN_FAILED = 0.2
-"""From this share of errors on somebody should look."""
+"""Share of errors from which the result recommends an investigation."""
 SLOW_SECONDS = 60.0
 FULL_POOL = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """The tasks that were submitted since `analysis_period_start`. Rates and `health` go from 0 to 1."""
+    """Performance of the tasks submitted since `analysis_period_start`. Rates and `health` are from 0 to 1."""
 
     calculated_at: datetime
     analysis_period_start: datetime
@@ -41,7 +41,7 @@ class Performance:
 
 @dataclass(frozen=True, slots=True)
 class SlowItem:
-    """A template, or one `step` of it; `mean_steps` is how many steps its tasks have."""
+    """Slow template, or one `step` of it; `mean_steps` is the average number of steps of its tasks."""
 
     namespace: str
     template: str
@@ -56,21 +56,21 @@ class SlowItem:
 
     @property
     def error_rate(self) -> float:
-        """The share of its executions that failed."""
+        """Share of failed executions."""
         return round(self.errors / self.executions, 4) if self.executions else 0.0
 
     @property
     def name(self) -> str:
-        """As people call it."""
+        """Name for display: `namespace/template` or `namespace/template/step`."""
         return f"{self.namespace}/{self.template}" + (f"/{self.step}" if self.step else "")
 
 
 @dataclass(frozen=True, slots=True)
 class VersionHistory:
-    """A version of a template, and its newest tasks that ended: at most 1,000 that ended well, and as many others.
+    """Template version with its newest ended tasks: at most 1,000 completed ones and 1,000 others.
 
-    `changed_at` is when other content was last registered under it, `steps` how many its tasks begin with; `first_at`
-    and `last_at` are ends of those tasks.
+    `changed_at` is when its content last changed, `steps` the number of steps at the start of a task; `first_at` and
+    `last_at` are ends of those tasks.
     """
 
     version: str
@@ -86,13 +86,13 @@ class VersionHistory:
 
     @property
     def error_rate(self) -> float:
-        """The share of its tasks that ended otherwise than complete."""
+        """Share of its tasks that ended without completing."""
         return round(self.errors / self.executions, 4) if self.executions else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class StepPace:
-    """A step of a template: how often it ran lately (every instance of a batch worker), for how many milliseconds."""
+    """Recent executions of a template step (every instance of a batch worker) and their durations in milliseconds."""
 
     step: str
     executions: int
@@ -103,7 +103,8 @@ class StepPace:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePaces:
-    """The newest `tasks` of a version of a template, and its `steps` by name. Milliseconds; None: none has ended."""
+    """Durations of the newest `tasks` of a template version and of its `steps`, in milliseconds; None if none has
+    ended."""
 
     tasks: int
     ended: int
@@ -115,18 +116,18 @@ class TemplatePaces:
 
 @dataclass(frozen=True, slots=True)
 class Bottlenecks:
-    """The slowest steps and templates of the window, how many tasks and steps are in which state, and what to do."""
+    """Slowest steps and templates of the window, counts of tasks and steps by state, and recommendations."""
 
     steps: Sequence[SlowItem]
     tasks: Sequence[SlowItem]
     counts: Mapping[str, int]
     """`<state>_tasks` and `<state>_steps` for every state, `total_tasks`, `total_steps`."""
     pool_utilization: float
-    """Of this process, from 0 to 1."""
+    """Utilization of this process's pool, from 0 to 1."""
 
     @property
     def recommendations(self) -> list[str]:
-        """One sentence for each thing that somebody should look at."""
+        """One sentence for each item that needs attention."""
         failing = [f"{each.name}: {each.error_rate:.0%} of {each.executions} failed" for each in self._failing()]
         slow = [each for each in self.steps if each.mean_seconds >= SLOW_SECONDS]
         found = [f"{each}; look at its failures: tasker task list --status error" for each in failing]
@@ -140,19 +141,19 @@ class Bottlenecks:
 
 
 class Analytics:
-    """Reads what has happened lately; bounded by time and number of tasks. Raises `DatabaseError`."""
+    """Queries of recent performance, bounded by time and number of tasks. They raise `DatabaseError`."""
 
     def __init__(self, connection: GuardedConnection) -> None:
         self._connection = connection
 
     async def performance(self, *, hours: float = 1.0) -> Performance:
-        """Rates and averages of the newest tasks that were submitted within so many hours, at most 20,000."""
+        """Return rates and averages of the newest tasks, at most 20,000, submitted in the last `hours`."""
         row = await self._connection.call("tasker.performance_v1(%s::jsonb)", {"hours": hours})
         times = {name: datetime.fromisoformat(row[name]) for name in ("calculated_at", "analysis_period_start")}
         return Performance(**{**row, **times})
 
     async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks:
-        """The slowest of those that ran at least so often."""
+        """Return the slowest steps and templates with at least `min_executions`."""
         args = {"hours": hours, "limit": limit, "min_executions": min_executions}
         row = await self._connection.call("tasker.bottlenecks_v1(%s::jsonb)", args)
         sizes = self._connection.pool.sizes()
@@ -160,7 +161,7 @@ class Analytics:
         return Bottlenecks(steps, tasks, _counts(row), round(sizes["lent"] / sizes["max"], 4))
 
     async def versions(self, namespace: str, template: str) -> list[VersionHistory]:
-        """How each version of a template has done, in the order of registration. Raises `TemplateNotFound`."""
+        """Return the history of each version of a template, in order of registration. Raises `TemplateNotFound`."""
         args = {"namespace": namespace, "template": template}
         found = (await self._connection.call("tasker.versions_v1(%s::jsonb)", args))["versions"]
         if found is None:
@@ -168,7 +169,7 @@ class Analytics:
         return [VersionHistory(**{**row, **_times(row)}) for row in found]
 
     async def paces(self, namespace: str, template: str, version: str, *, tasks: int = 200) -> TemplatePaces:
-        """How a version of a template and its steps do, by its newest tasks."""
+        """Return the durations of a template version and of its steps, from its newest tasks."""
         args = {"namespace": namespace, "template": template, "version": version, "tasks": tasks}
         row = await self._connection.call("tasker.step_pace_v1(%s::jsonb)", args)
         return TemplatePaces(**{**row, "steps": {each["step"]: StepPace(**each) for each in row["steps"]}})

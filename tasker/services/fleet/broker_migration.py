@@ -1,8 +1,8 @@
-"""Moving a deployment to another messaging provider while tasks are in flight.
+"""Migration of a deployment to another messaging provider while tasks are in flight.
 
-Nothing is copied from the old provider but what only it knows (requests for tasks): every hint is derived again from
-the rows, which decide all claims, so that processes on both providers may run side by side. Each part may be repeated:
-a crash in between, or a second run, doubles hints at most.
+From the old provider only task requests are copied, because no row has them. Every other message is derived again from
+the rows, which decide all claims, so processes on both providers may run side by side. Each part may be repeated: a
+crash or a second run at most duplicates wake-up messages.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tasker.services.engine.calls import Engine
 from tasker.services.fleet.brokers import LiveProcess, live_processes, namespaces
 
 SLICE = 500
-"""Open tasks per query, hints per call, messages per look."""
+"""Open tasks per query, messages per send and per receive."""
 HIDDEN_SECONDS = 60.0
 FIRST = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass(slots=True)
 class PendingMessages:
-    """What needs a message on the new provider."""
+    """Steps and results that need a message on the new provider."""
 
     steps: Counter[str] = field(default_factory=Counter)
     """Enqueued steps by namespace."""
@@ -36,21 +36,21 @@ class PendingMessages:
 
 
 class BrokerMigration:
-    """To the provider of `engine`, whose hints are sent there."""
+    """Migration to the provider of `engine`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._new = engine.messaging
 
     async def waiting(self) -> PendingMessages:
-        """What `send` would send, counted."""
+        """Count the messages that `send` would send."""
         return await self._through(send=False)
 
     async def send(self) -> PendingMessages:
-        """Give every enqueued step and every parked result a message on the new provider; what was sent.
+        """Send a message for every enqueued step and parked result to the new provider, and return the counts.
 
-        Steps that have one are left out where the provider can be searched; elsewhere they get a second one. Raises
-        `MessagingError` when the provider fails: run it again.
+        Steps that have a message are left out if the provider can be searched; otherwise they get a second one. Raises
+        `MessagingError` if the provider fails: run it again.
         """
         await self._new.ensure_orchestration_queues()
         sent = await self._through(send=True)
@@ -74,7 +74,7 @@ class BrokerMigration:
             after = found["last"]
 
     async def _lacking(self, namespace: str, steps: Sequence[str]) -> Sequence[str]:
-        """Those without a message, as far as the provider can be searched for them."""
+        """Return the steps without a message, as far as the provider can be searched for them."""
         return await self._engine.missing_hints(namespace, steps) if self._engine.transactional else steps
 
     async def _hint(self, namespace: str, steps: Sequence[str]) -> int:
@@ -82,16 +82,16 @@ class BrokerMigration:
         return sum([await self._hint_some(namespace, steps[at : at + SLICE]) for at in range(0, len(steps), SLICE)])
 
     async def _hint_some(self, namespace: str, steps: Sequence[str]) -> int:
-        """Note that they are hinted, so that no sweep counts them as lost, and send; not those claimed since."""
+        """Record the steps as hinted, so that no sweep counts them as lost, and send; skip those claimed meanwhile."""
         answer = await self._engine.read("hinted", {"steps": list(steps)})
         return sum((await self._new.send_hints(answer.get("send") or ())).values())
 
     # The old provider
 
     async def leaves(self, given: str | None, configured: str) -> str:
-        """The provider to leave: the one given, else the configured one, else what processes used before.
+        """Return the provider to leave: the given one, else the configured one, else the one used before.
 
-        Raises `UsageError` when that is none, or the new one.
+        Raises `UsageError` if there is none, or it is the new one.
         """
         to = self._new.provider_name()
         if given == to:
@@ -104,17 +104,17 @@ class BrokerMigration:
         return str(rows[0][0])
 
     async def processes_on(self, backend: str) -> list[LiveProcess]:
-        """Processes that run and take their messages from that provider."""
+        """Return the live processes that receive their messages from that provider."""
         return [process for process in await live_processes(self._engine.connection) if process.backend == backend]
 
     async def left_on(self, old: MessagingService) -> dict[str, QueueStats]:
-        """The queues that the old provider still has."""
+        """Return the queues that still exist on the old provider."""
         names = [old.names.step_queue(namespace) for namespace, _ in await namespaces(self._engine.connection)]
         queues = [*names, *old.names.orchestration()]
         return {queue: await old.queue_stats(queue) for queue in queues if await old.queue_exists(queue)}
 
     async def drain(self, old: MessagingService) -> dict[str, QueueStats]:
-        """Leave nothing on the old provider: hints are sent anew, requests move, queues are removed; those removed.
+        """Empty the old provider: resend wake-up messages, move requests, and delete its queues, which are returned.
 
         Raises `MessagingError` while processes still use it, and while requests there are hidden or delayed.
         """
@@ -133,7 +133,7 @@ class BrokerMigration:
         return left
 
     async def _move(self, queue: str, old: MessagingService) -> None:
-        """What no row tells: each message is sent before it is acknowledged, and the queue is empty afterwards."""
+        """Move messages that no row can replace; each is sent before it is acknowledged, and the queue ends empty."""
         await self._new.create_queue(queue)
         while messages := await old.receive_messages(queue, SLICE, HIDDEN_SECONDS):
             for message in messages:

@@ -1,4 +1,4 @@
-"""A messaging provider beside the database's truth: what lies in its queues, and what the rows say should."""
+"""State of a messaging provider compared with the database: messages in its queues and those expected from the rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tasker.messaging.pointers import POINTED_AT
 from tasker.messaging.service import MessagingService
 
 TOLERANCE = 20
-"""Messages that are on their way at any moment: a smaller difference says nothing."""
+"""Number of messages in transit at any time; a smaller difference is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveProcess:
-    """A process whose lease stands, and the provider that it takes messages from."""
+    """Process with a valid lease, and the provider it receives messages from."""
 
     kind: str
     """`worker` or `orchestrator`."""
@@ -35,21 +35,22 @@ class LiveProcess:
 
 @dataclass(frozen=True, slots=True)
 class QueueReport:
-    """One queue. `expected` is what the database says should be in it; None where it cannot know."""
+    """State of one queue. `expected` is the number of messages according to the database, or None if unknown."""
 
     queue: str
     stats: QueueStats | None
-    """None when the provider has no such queue."""
+    """None if the provider has no such queue."""
     expected: int | None
     readers: int
-    """Live processes that take messages from it."""
+    """Live processes that receive messages from it."""
     paused: str | None = None
-    """Since when, by whom and why nobody takes messages from it; None when it is not paused."""
+    """Time, actor and reason of a pause; None if the queue is not paused."""
     per_message: int = 1
-    """Of what waits in the database, so many one message may stand for."""
+    """Maximum number of database entries that one message stands for."""
 
     def remark(self) -> str | None:
-        """What a person should know: it is paused, or provider and database differ by more than what is on its way."""
+        """Return a remark if the queue is paused, or provider and database differ by more than the messages in
+        transit."""
         if self.paused is not None:
             return f"{self.queue} is paused {self.paused}. To go on: tasker resume --queue {self.queue}"
         if self.expected is None:
@@ -66,7 +67,8 @@ class QueueReport:
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data. Without a queue on the provider nothing lies in it, and the other numbers are null."""
+        """Return the report as plain values. If the provider has no such queue, depth is 0 and other numbers are
+        null."""
         empty = {"depth": 0, **dict.fromkeys(("in_flight", "unseen", "oldest_seconds", "consumers"))}
         numbers = {**empty, **(asdict(self.stats) if self.stats else {})}
         return {
@@ -81,7 +83,7 @@ class QueueReport:
 
 @dataclass(frozen=True, slots=True)
 class BrokerReport:
-    """The provider and every queue of the deployment."""
+    """State of the provider and every queue of the deployment."""
 
     provider: str
     healthy: bool
@@ -91,7 +93,7 @@ class BrokerReport:
     queues: tuple[QueueReport, ...]
 
     def remarks(self) -> list[str]:
-        """Everything that a person should know, in plain sentences."""
+        """Return all remarks for the operator as sentences."""
         strangers = [
             f"processes that use {name}, not {self.provider}: {number}. They see no message of this provider"
             for name, number in self.processes.items()
@@ -100,7 +102,7 @@ class BrokerReport:
         return [*strangers, *(remark for queue in self.queues if (remark := queue.remark()))]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the report as a mapping of plain values."""
         return {
             "provider": self.provider,
             "healthy": self.healthy,
@@ -145,12 +147,13 @@ async def broker_report(
 
 
 async def namespaces(connection: Statements) -> list[tuple[str, int]]:
-    """Every namespace with the number of its enqueued steps: AMQP cannot list the queues, the database can."""
+    """Return every namespace with its number of enqueued steps; AMQP cannot list queues, but the database knows
+    them."""
     return [(name, enqueued) for name, enqueued in await connection.execute(query("brokers", "namespaces"))]
 
 
 async def live_processes(connection: Statements) -> list[LiveProcess]:
-    """The processes whose lease stands."""
+    """Return the processes with a valid lease."""
     return [LiveProcess(*row) for row in await connection.execute(query("brokers", "processes"))]
 
 
@@ -160,7 +163,7 @@ async def _parked(connection: Statements) -> int:
 
 
 async def _paused(connection: Statements) -> dict[str, str]:
-    """The orchestration queues that are paused, and what is to be said of it."""
+    """Return the paused orchestration queues, each with a text about its pause."""
     rows = await connection.execute(query("brokers", "paused"))
     return {
         queue: f"since {at:%Y-%m-%d %H:%M:%S} by {actor}" + (f" ({reason})" if reason else "")
