@@ -61,7 +61,7 @@ class StepReport:
 
     @property
     def error(self) -> dict[str, Any] | None:
-        """Type, message, code and retryable of the last failure, unless the step succeeded after it."""
+        """Type, message, code and retryable of the last failure, or None if the step succeeded after it."""
         if not self.failures or self.state in SATISFYING:
             return None
         last = self.failures[-1]

@@ -89,7 +89,7 @@ class TaskFilter:
     namespaces: Sequence[str] | None = None
     """Permitted namespaces, applied in addition to `namespace`; None permits all."""
     open: bool = False
-    """Only tasks that have not ended."""
+    """True to list only tasks that have not ended."""
 
     def __post_init__(self) -> None:
         if self.status is not None and self.status not in STATES:

@@ -1,4 +1,4 @@
-"""What is wrong with a fleet and its database, with what to do about each finding (`tasker doctor`)."""
+"""Diagnosis of a fleet and its database, with a fix for each finding (`tasker doctor`)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tasker.services.engine.calls import Engine
 from tasker.version import __version__
 
 OPEN = 20_000
-"""Open tasks that are read, the oldest; `tasker db check` reads all."""
+"""Maximum number of open tasks read, oldest first; `tasker db check` reads all."""
 SAMPLE = 100
-"""Finished tasks: so many of the newest, and so many by chance."""
+"""Number of finished tasks read: that many of the newest, and that many at random."""
 CLOCK_TOLERANCE_MS = 10_000
-"""A process makes its identifier some time before it is entered: less than this says nothing about its clock."""
+"""Tolerated clock difference: a process creates its identifier some time before it is registered."""
 CONNECTIONS = 6
-"""Of a process, at most."""
+"""Maximum number of database connections of a process."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """Something that was found in one of the `CHECKS`: `what`, some of it, and the `fix`.
+    """Finding of one of the `CHECKS`, with examples and the `fix`.
 
-    `wrong` is False for what mends by itself and for what a person should merely know.
+    `wrong` is False for problems that repair themselves and for mere information.
     """
 
     check: str
@@ -40,7 +40,7 @@ class DoctorFinding:
 
 @dataclass(frozen=True, slots=True)
 class LiveProcessRow:
-    """A process whose lease stands; `ahead_ms`: of the database's clock, when it started."""
+    """Process with a valid lease; `ahead_ms` is the difference of its clock from the database's when it started."""
 
     name: str
     kind: str
@@ -56,7 +56,7 @@ CHECKS = ("versions", "connections", "settings", "clocks", "rows", "queues")
 
 
 class Doctor:
-    """Looks and changes nothing; `window` is this process's enqueue window, `expected` the connections of the fleet.
+    """Read-only diagnosis; `window` is this process's enqueue window, `expected` the expected connections of the fleet.
 
     All methods raise `DatabaseError` and `MessagingError`.
     """
@@ -66,7 +66,8 @@ class Doctor:
         self._checks = TaskChecks(engine)
 
     async def findings(self) -> list[DoctorFinding]:
-        """Everything, in the order of the `CHECKS`: the oldest open tasks are read, of the finished ones a sample."""
+        """Return all findings in the order of `CHECKS`, from the oldest open tasks and a sample of the finished
+        ones."""
         fleet = [LiveProcessRow(*row) for row in await self._rows("processes")]
         found = [*versions(fleet), *await self._connections(), *await self._unexpected(), *await self._upkeep()]
         found += [*settings(fleet, self._window, self._engine), *clocks(fleet), *await self._own_clock()]
@@ -135,7 +136,7 @@ class Doctor:
 
 
 def versions(fleet: Sequence[LiveProcessRow]) -> list[DoctorFinding]:
-    """Processes of other releases than this one."""
+    """Return a finding if processes have another release than this one."""
     others = Counter(each.version for each in fleet if each.version != __version__)
     examples = [f"{each.name} on {each.host}: {each.version or 'unknown'}" for each in fleet if each.version in others]
     if not others:
@@ -146,7 +147,7 @@ def versions(fleet: Sequence[LiveProcessRow]) -> list[DoctorFinding]:
 
 
 def settings(fleet: Sequence[LiveProcessRow], window: int, engine: Engine) -> list[DoctorFinding]:
-    """What is set in one place and does not go with another."""
+    """Return findings of settings that contradict those of other processes."""
     found: list[DoctorFinding] = []
     provider = engine.messaging.provider_name()
     if strangers := [each for each in fleet if each.backend and each.backend != provider]:
@@ -166,45 +167,43 @@ def settings(fleet: Sequence[LiveProcessRow], window: int, engine: Engine) -> li
 
 
 def clocks(fleet: Sequence[LiveProcessRow]) -> list[DoctorFinding]:
-    """Processes whose clocks were wrong when they started."""
+    """Return findings of processes whose clocks were wrong when they started."""
     wrong = [each for each in fleet if abs(each.ahead_ms) > CLOCK_TOLERANCE_MS]
     return [found for each in wrong for found in clock(f"{each.kind} {each.name} on {each.host}", each.ahead_ms)]
 
 
 def clock(whose: str, ahead_ms: int) -> list[DoctorFinding]:
-    """That a clock is wrong."""
+    """Return the finding of a wrong clock."""
     where = "ahead of" if ahead_ms > 0 else "behind"
     what = f"the clock of {whose} is {abs(ahead_ms) / 1000:.0f} s {where} the database's"
     return [DoctorFinding("clocks", what, "let NTP set it: new tasks and identifiers get their order from it")]
 
 
 def violation(rule: str, examples: Sequence[str]) -> DoctorFinding:
-    """That a promise is broken."""
     mends = rule in MENDED
     fix = "the next sweep repairs it" if mends else "no sweep repairs it: report it, and see `tasker db check`"
     return DoctorFinding("rows", f"{rule}: {len(examples)}", fix, not mends, examples[:EXAMPLES])
 
 
 def not_all_read(number: int) -> DoctorFinding:
-    """That there are more open tasks than are read."""
     what = f"the {number:,} oldest open tasks were read; there are more"
     return DoctorFinding("rows", what, "read all of them: tasker db check", wrong=False)
 
 
 def without_message(namespace: str, steps: Sequence[str]) -> DoctorFinding:
-    """That steps are in the queue by their rows and not by its messages."""
+    """Return the finding of enqueued steps without a message in the queue."""
     what = f"enqueued in {namespace}, without a message: {len(steps)}"
     fix = "sweeps send them again; if it stays, no process is at work: start tasker worker"
     return DoctorFinding("queues", what, fix, wrong=False, examples=steps[:EXAMPLES])
 
 
 def unheld(steps: Sequence[str], swept: bool) -> DoctorFinding:
-    """That steps run for workers that are gone."""
+    """Return the finding of steps claimed by workers that are no longer alive."""
     fix = "the next sweep takes them back" if swept else "nobody sweeps: start tasker worker or tasker orchestrator"
     what = f"in progress for a worker that is not alive: {len(steps)}"
     return DoctorFinding("queues", what, fix, wrong=not swept, examples=steps[:EXAMPLES])
 
 
 def to_dict(found: Sequence[DoctorFinding]) -> dict[str, Any]:
-    """As plain data (`tasker doctor --format json`)."""
+    """Return the findings as a mapping of plain values (`tasker doctor --format json`)."""
     return {"wrong": any(each.wrong for each in found), "checks": CHECKS, "findings": [asdict(each) for each in found]}

@@ -1,4 +1,4 @@
-"""How the fleet does at one moment: queues, processes, breakers, templates."""
+"""Current state of the fleet: queues, processes, breakers, templates."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tasker.services.progress import ReportedProgress
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The ready steps of a namespace: in its queue, held because the queue is full, held by a pause.
+    """Ready steps of a namespace: `enqueued`, `held` because the queue is full, and `paused`.
 
-    `taken` have ever left the queue; `processes` live workers serve it.
+    `taken` is the total number of steps that left the queue; `processes` is the number of live workers that serve it.
     """
 
     namespace: str
@@ -33,7 +33,8 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A worker or orchestrator: `live`, `draining` or `lost`. `in_hand` of its `slots`, as of its last beat."""
+    """Worker or orchestrator: `live`, `draining` or `lost`. `in_hand` of its `slots` were in use at its last
+    heartbeat."""
 
     worker: str
     name: str
@@ -50,7 +51,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class OpenBreaker:
-    """A circuit breaker that puts so many steps off, the last of them `until` then."""
+    """Circuit breaker that defers `steps` steps, the last of them `until` that time."""
 
     breaker: str
     steps: int
@@ -59,7 +60,7 @@ class OpenBreaker:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePace:
-    """The tasks of a template within the window. Milliseconds from submission to the end; None: none ended."""
+    """Tasks of a template in the window. Durations are milliseconds from submission to end; None if none has ended."""
 
     namespace: str
     template: str
@@ -72,7 +73,7 @@ class TemplatePace:
 
 @dataclass(frozen=True, slots=True)
 class RunningStep(ReportedProgress):
-    """A step whose handler says how far it is."""
+    """Step whose handler reports progress."""
 
     task: str
     step: str
@@ -81,7 +82,7 @@ class RunningStep(ReportedProgress):
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The fleet at the moment `at`. `submitted` and `failed_attempts` are numbers of the last minute.
+    """State of the fleet at the moment `at`. `submitted` and `failed_attempts` are counts of the last minute.
 
     Of `open` tasks, and of `dead_letters` that wait for somebody, at most 100,000 are counted. There are so many
     `namespaces`, of which `unworked` have waiting steps and no live worker; `unworked_queues` are the five fullest of
@@ -104,7 +105,7 @@ class Overview:
     unworked_queues: Sequence[Queue] = ()
 
     def taken_per_second(self, before: Overview | None) -> dict[str, float]:
-        """By namespace how many steps have left the queue each second since `before`; nothing without one."""
+        """Return the rate of steps that left the queue since `before`, by namespace; empty if `before` is None."""
         seconds = (self.at - before.at).total_seconds() if before else 0.0
         if before is None or seconds <= 0:
             return {}
@@ -115,13 +116,13 @@ class Overview:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data (`tasker top --format json`)."""
+        """Return the overview as a mapping of plain values (`tasker top --format json`)."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Ready steps outside of the queue, of one priority: `held` because it is full, `paused` by a pause."""
+    """Ready steps of one priority outside of the queue: `held` because it is full, `paused` by a pause."""
 
     namespace: str
     priority: int
@@ -131,7 +132,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class InFlightStep:
-    """A step that a process runs."""
+    """Step that a process runs."""
 
     task: str
     step: str
@@ -142,7 +143,7 @@ class InFlightStep:
 
 
 class FleetOverview:
-    """Reads how the fleet does. Raises `DatabaseError`."""
+    """Queries of the state of the fleet. They raise `DatabaseError`."""
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
@@ -172,7 +173,7 @@ class FleetOverview:
         return [Backlog(*row) for row in await self._connection.execute(query("fleet", "backlog"), params)]
 
     async def in_flight(self, worker: str) -> list[InFlightStep]:
-        """The steps that a process runs, at most 200. Raises `UsageError` for what is no identifier."""
+        """Return at most 200 steps that a process runs. Raises `UsageError` for an invalid identifier."""
         try:
             params = {"worker": str(UUID(worker))}
         except ValueError:
@@ -198,7 +199,7 @@ class FleetOverview:
 
 
 def overview(row: Mapping[str, Any]) -> Overview:
-    """The overview from the answer of `tasker.overview_v1`."""
+    """Create the overview from the result of `tasker.overview_v1`."""
     breakers = [OpenBreaker(**{**each, "until": datetime.fromisoformat(each["until"])}) for each in row["breakers"]]
     parts = {
         "at": datetime.fromisoformat(row["at"]),

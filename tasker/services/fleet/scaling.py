@@ -1,4 +1,4 @@
-"""How many workers each namespace should have, by what waits there and how fast it goes."""
+"""Recommended number of workers per namespace, from its backlog and its throughput."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tasker.errors import UsageError
 from tasker.lifecycle.scaling import BY_DEFAULT, NamespaceLoad, ScalingSettings, recommend_workers
 
 WINDOW_SECONDS = 300.0
-"""Of so much of the past the rates are."""
+"""Period from which the rates are computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingAdvice:
-    """How many workers a namespace should have and why, with what that was found by (as in `NamespaceLoad`)."""
+    """Recommended number of workers of a namespace with the reason and its inputs (as in `NamespaceLoad`)."""
 
     namespace: str
     recommended_workers: int
@@ -31,7 +31,7 @@ class ScalingAdvice:
     clears_in_seconds: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the advice as a mapping of plain values."""
         return asdict(self)
 
 
@@ -52,7 +52,7 @@ async def scaling(
 
 
 def advice(load: NamespaceLoad, settings: ScalingSettings) -> ScalingAdvice:
-    """What is recommended for a namespace."""
+    """Return the advice for a namespace."""
     found, seconds = recommend_workers(load, settings), load.clears_in_seconds
     return ScalingAdvice(
         namespace=load.namespace,

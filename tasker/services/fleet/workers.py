@@ -1,4 +1,4 @@
-"""The registry of processes: who is at work, what they serve, how they are."""
+"""Registry of processes: running workers and orchestrators, what they serve, and their state."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from tasker.services.listings import ProcessRow
 
 
 class Workers:
-    """Reads the registry. It is advisory: a worker whose beats fail goes on until it is fenced."""
+    """Queries of the registry. It is advisory: a worker whose heartbeats fail continues until it is fenced."""
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
     async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]:
-        """Every registered process: `live`, `draining` or `lost` (its lease is over); with `stopped` the ended, too."""
+        """Return every registered process: `live`, `draining` or `lost` (lease expired); with `stopped`, ended ones
+        too."""
         rows = await self._connection.execute(query("workers", "list"), {"stopped": stopped})
         return [ProcessRow(*row) for row in rows]
 
     async def serving(self, template_id: int) -> Mapping[str, int]:
-        """How many live workers have the handler of each step of a template, by the step's name.
+        """Return the number of live workers with the handler of each step of a template, by step name.
 
-        One that has taken the step and could not resolve its handler is not counted, as for `tasker task explain`.
+        A worker that received the step and could not resolve its handler is not counted, as in `tasker task explain`.
         """
         rows = await self._connection.execute(query("workers", "serving"), {"template": template_id})
         return dict(rows)

@@ -1,4 +1,4 @@
-"""The files of a new workflow (`tasker new`). They lie in `files/`, with `@NAME@` where the workflow's name goes."""
+"""Files of a new workflow (`tasker new`), from `files/`, where `@NAME@` stands for the workflow's name."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ CONTENTS = {
 
 
 def write_workflow(name: str, parent: Path) -> dict[str, str]:
-    """Make the folder `parent/name` with a workflow that runs; its files, each with a word on what it is.
+    """Create the folder `parent/name` with a runnable workflow; return its files with a description of each.
 
-    Raises `UsageError` for a name that cannot name a template and a Python module, and when the folder exists.
+    Raises `UsageError` for a name that is invalid for a template or a Python module, or if the folder exists.
     """
     check_name(name)
     folder = parent / name
@@ -29,7 +29,7 @@ def write_workflow(name: str, parent: Path) -> dict[str, str]:
 
 
 def make_folder(folder: Path, whole: Path) -> None:
-    """Make it and those above it, of which `whole` is what is begun. Raises `UsageError`, when it exists, too."""
+    """Create the folder and its parents. Raises `UsageError`, naming `whole`, if that fails or the folder exists."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
@@ -46,7 +46,7 @@ def _write(file: str, name: str, folder: Path) -> str:
 
 
 def check_name(name: str, what: str = "a workflow") -> None:
-    """Raises `UsageError` for what cannot name a Python module, with a name that can."""
+    """Raise `UsageError` for an invalid name of a Python module, with a valid proposal."""
     if re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name) and not keyword.iskeyword(name):
         return
     proposal = re.sub(r"[^a-z0-9]+", "_", Path(name).name.lower()).strip("_")

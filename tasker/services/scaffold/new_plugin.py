@@ -1,4 +1,4 @@
-"""The files of a new plugin (`tasker new plugin`). They lie in `plugin/`; `@NAME@` stands for the plugin's name."""
+"""Files of a new plugin (`tasker new plugin`), from `plugin/`, where `@NAME@` stands for the plugin's name."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ CONTENTS = {
 
 
 def write_plugin(name: str, parent: Path) -> tuple[Path, dict[str, str]]:
-    """Make the folder `parent/tasker-NAME` with a plugin that can be installed; its files, each with a word on it.
+    """Create the folder `parent/tasker-NAME` with an installable plugin; return it and its files, each with a
+    description.
 
-    Raises `UsageError` for a name that cannot be that of a Python module, and when the folder exists.
+    Raises `UsageError` for a name that is invalid for a Python module, or if the folder exists.
     """
     check_name(name, "a plugin")
     folder = parent / f"tasker-{name.replace('_', '-')}"

@@ -1,4 +1,4 @@
-"""The files of a new configuration (`tasker config init`). They lie in `configuration/`, as NAME.toml.txt."""
+"""Files of a new configuration (`tasker config init`), from `configuration/`, stored there as NAME.toml.txt."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ FILES = Path(__file__).parent / "configuration"
 
 
 def write_configuration(folder: Path) -> list[Path]:
-    """Write `base` and `environments` into the folder; the files.
+    """Write `base` and `environments` into the folder and return the files.
 
-    Raises `UsageError` when one of them exists, or one cannot be written; then nothing is left behind. Nothing is ever
-    overwritten.
+    Raises `UsageError` if one of them exists or cannot be written; then all created files are removed. Existing files
+    are never overwritten.
     """
     sources = sorted(FILES.rglob("*.toml.txt"))
     targets = [folder / source.relative_to(FILES).with_suffix("") for source in sources]
@@ -39,7 +39,7 @@ def _text(source: Path) -> str:
 
 
 def _write(target: Path, text: str, made: ExitStack) -> None:
-    """Write one file; `made` takes the file away again, and each folder that had to be made for it."""
+    """Write one file; `made` removes it, and each folder created for it, if a later file fails."""
     for folder in reversed([each for each in target.parents if not each.exists()]):
         folder.mkdir()
         made.callback(_remove, folder)
@@ -49,5 +49,5 @@ def _write(target: Path, text: str, made: ExitStack) -> None:
 
 
 def _remove(path: Path) -> None:
-    with suppress(OSError):  # such as a folder in which somebody else has begun to write
+    with suppress(OSError):  # such as a folder in which another process has begun to write
         path.rmdir() if path.is_dir() else path.unlink()

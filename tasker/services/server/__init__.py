@@ -1,1 +1,1 @@
-"""What servers ask for beside what programs do: many tasks with an answer for each, how the process does."""
+"""Use cases of servers only: bulk submission with an answer per task, health, metrics, the audit log."""

@@ -1,4 +1,4 @@
-"""Many tasks of any templates at once, with an answer for each: what is wrong with one holds up none."""
+"""Submission of many tasks of any templates, with an answer for each: an invalid one does not prevent the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Answer = SubmissionResult | TaskerError
 
 @dataclass(frozen=True, slots=True)
 class TemplateSubmission:
-    """A task to create of a registered template; `version` None is the one registered last."""
+    """Task to create from a registered template; `version` None means the one registered last."""
 
     namespace: str
     template: str
@@ -32,7 +32,7 @@ class TemplateSubmission:
 
 
 class BulkSubmitter:
-    """Creates tasks, those of one template in one transaction."""
+    """Service that creates tasks, those of one template in one transaction."""
 
     def __init__(self, submitter: Submitter, plans: PlanStore) -> None:
         self._submitter, self._plans = submitter, plans
@@ -40,8 +40,10 @@ class BulkSubmitter:
     async def submit(
         self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
     ) -> list[Answer]:
-        """The answers in the order of the orders. Nothing raises: what the database says of one transaction is the
-        answer for each of its tasks."""
+        """Submit the tasks and return their answers in order.
+
+        Raises nothing: a database error of a transaction is the answer for each of its tasks.
+        """
         answers: dict[int, Answer] = {}
         groups: dict[tuple[str, str, str | None], list[int]] = defaultdict(list)
         for place, order in enumerate(orders):

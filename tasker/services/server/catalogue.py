@@ -1,4 +1,4 @@
-"""The metrics that a server tells: of the fleet, as the database says it, and of its own process."""
+"""Metrics of a server: of the fleet, read from the database, and of its own process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OF_BREAKERS: Catalogue = {
         "counter", "Calls that an open circuit breaker refused.", ("component",)
     ),
 }
-"""Of each process."""
+"""Metrics of each process."""
 OF_THE_FLEET: Catalogue = {
     "tasker_tasks_active": Described(
         "gauge", "Tasks that have not ended, by state; at most 100000 are counted.", ("state",)
@@ -64,7 +64,7 @@ OF_THE_FLEET: Catalogue = {
         "counter", "What sweeps have repaired, by kind; stays 0 in a healthy fleet.", ("kind",)
     ),
 }
-"""The same for every server, whichever is asked."""
+"""Metrics of the fleet, the same on every server."""
 OF_ITS_PROCESS: Catalogue = {
     "tasker_info": Described("gauge", "The release of this process; always 1.", ("version",)),
     "tasker_database_up": Described(

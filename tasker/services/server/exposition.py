@@ -1,4 +1,4 @@
-"""The text in which Prometheus reads numbers: names, what they mean, and values with labels."""
+"""Prometheus text format: names, descriptions, and values with labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Described(NamedTuple):
-    """A metric of Tasker's own: its kind (`gauge` or `counter`), what it means, and the names of its labels."""
+    """Metric of Tasker: kind (`gauge`, `counter` or `histogram`), description, and names of its labels."""
 
     kind: str
     meaning: str
@@ -20,11 +20,11 @@ class Described(NamedTuple):
 
 
 Catalogue = Mapping[str, Described]
-"""What each metric is, by name."""
+"""Descriptions of metrics by name."""
 
 
 class Sample(NamedTuple):
-    """One value. All samples of a name stand together in the text."""
+    """One value. All samples of a name are consecutive in the text."""
 
     name: str
     value: float
@@ -32,13 +32,13 @@ class Sample(NamedTuple):
 
 
 def exposition(catalogue: Catalogue, samples: Iterable[Sample]) -> str:
-    """The samples as text, by name. Raises `KeyError` for a name that the catalogue does not have."""
+    """Return the samples as text, sorted by name. Raises `KeyError` for a name that is not in the catalogue."""
     by_name = groupby(sorted(samples, key=lambda sample: sample.name), key=lambda sample: sample.name)
     return "".join(line + "\n" for name, group in by_name for line in _family(name, catalogue[name], group))
 
 
 def families(metrics: Iterable[Metric]) -> str:
-    """The metrics that plugins keep, as text."""
+    """Return metrics that hold their own values, such as those of plugins, as text."""
     return "".join(line + "\n" for metric in metrics for line in _kept(metric))
 
 

@@ -1,4 +1,4 @@
-"""Whether what a process needs answers: database, messaging, room in its pool, somebody who works."""
+"""Health of a process's dependencies: database, messaging, pool capacity, and running workers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tasker.services.fleet.brokers import live_processes, namespaces
 
 HEALTHY, DEGRADED, UNHEALTHY = "healthy", "degraded", "unhealthy"
 FRESH_SECONDS = 1.0
-"""What was found counts for so long: those who ask often do not burden what is ill."""
+"""Time for which results are cached, so that frequent checks do not burden a failing component."""
 LOOK_SECONDS = 3.0
-"""What has not answered by then counts as ill: those who ask wait no longer for what hangs than for what is down."""
+"""Time limit of a check, so that a component that hangs is reported as fast as one that is down."""
 NO_ANSWER, BUSY = "no answer", "busy: no connection became free"
 NO_CONNECTION = (NO_ANSWER, PoolExhausted.error_type)
-"""Of a database that hangs, or of one that answers others while the look waits for a connection."""
+"""Messages of a check that got no connection: the database hangs, or answers others while the check waits."""
 Answer = tuple[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was found. `message` says what is wrong, or how much there is; never a text of the database's."""
+    """Result of a check. `message` is the problem or a summary, never a text from the database."""
 
     status: str
     message: str | None
@@ -38,7 +38,7 @@ class Check:
 
 
 class ServerHealth:
-    """Looks, at most once a second. `limits` say when a namespace has too much work."""
+    """Health checks, run at most once a second. `limits` are the queue depths that count as too deep."""
 
     def __init__(
         self, engine: Engine, connection: GuardedConnection, breaker: GuardedCircuit, limits: DepthLimits
@@ -49,36 +49,36 @@ class ServerHealth:
 
     @property
     def breaker_state(self) -> str:
-        """Where the breaker around the database stands."""
+        """State of the circuit breaker of the database."""
         return str(self._breaker.state)
 
     @property
     def pool(self) -> Mapping[str, int]:
-        """The sizes of the pool, as `Pool.sizes`, and what it counted."""
+        """Sizes of the pool, as in `Pool.sizes`, and its counts."""
         pool = self._connection.pool
         return {**pool.sizes(), **{name: pool.counts[name] for name in ("acquires", "slow_acquires", "exhausted")}}
 
     @property
     def waits(self) -> Histogram:
-        """How long callers have waited for a connection."""
+        """Distribution of callers' waits for a connection."""
         return self._connection.pool.waits()
 
     @property
     def longest_wait_ms(self) -> float:
-        """The longest of these waits."""
+        """Longest of these waits."""
         return self._connection.pool.longest_wait_ms
 
     @property
     def critical_depth(self) -> int:
-        """From so many ready steps of a namespace on new tasks are refused."""
+        """Number of ready steps of a namespace from which new tasks are refused."""
         return self._limits.critical
 
     async def checks(self) -> Mapping[str, Check]:
-        """`database`, `messaging`, `breaker`, `pool`, `queues` and `fleet`. Nothing raises."""
+        """Return the checks `database`, `messaging`, `breaker`, `pool`, `queues` and `fleet`. Raises nothing."""
         async with self._looking:
             if self._found is None or time.monotonic() - self._found[0] > FRESH_SECONDS:
                 looks = {
-                    "pool": self._room,  # first: the others take connections
+                    "pool": self._room,  # first, because the others take connections
                     "breaker": self._circuit,
                     "database": self._database,
                     "messaging": self._messaging,
@@ -131,7 +131,7 @@ async def _timed(look: Callable[[], Awaitable[Answer]]) -> Check:
         await asyncio.wait([looking], timeout=LOOK_SECONDS)
         status, message = looking.result() if looking.done() else (UNHEALTHY, NO_ANSWER)
     finally:
-        looking.cancel()  # not awaited: to end a statement takes as long as the server likes
+        looking.cancel()  # not awaited: ending a statement takes as long as the server needs
     return Check(status, message, round((time.monotonic() - began) * 1000))
 
 

@@ -1,4 +1,4 @@
-"""What `/metrics` of a server tells: how the fleet does, read from the database, and how this process does."""
+"""Metrics of a server's `/metrics`: the fleet, read from the database, and this process."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tasker.errors import TaskerError
 from tasker.lifecycle.breaker import BreakerReading, BreakerState
 from tasker.services.fleet.overview import FleetOverview, Overview
 from tasker.services.fleet.scaling import ScalingAdvice, scaling
-from tasker.services.server.catalogue import CATALOGUE as CATALOGUE  # offered with the numbers
+from tasker.services.server.catalogue import CATALOGUE as CATALOGUE  # exported together with the values
 from tasker.services.server.exposition import Sample, exposition, families
 from tasker.services.server.health import ServerHealth
 from tasker.version import __version__
 
 FRESH_SECONDS = 5.0
-"""What was read counts for so long: who scrapes often does not burden the database."""
+"""Time for which values of the fleet are cached, so that frequent scrapes do not burden the database."""
 HOURS = (1, 4, 8, 24, 72, 168, 720)
-"""The upper ends of the buckets in which tasker.count_dead_letters counts waits."""
+"""Upper bounds of the buckets in which tasker.count_dead_letters counts waits, in hours."""
 BREAKER_STATES = {BreakerState.CLOSED: 0, BreakerState.HALF_OPEN: 1, BreakerState.OPEN: 2}
 SHOWN = {"missing": "none", "malformed": "none", "not_taken": "none", "unknown_key": "api_key"}
-"""What was shown, of what is taken here, by who was refused for this reason; for all others a token."""
+"""Kind of the presented credentials, by reason of the refusal; for all other reasons it is a token."""
 CHECK_BOUNDS_MS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 500, 1000, 5000)
-"""The upper ends of the buckets of the checks of tokens."""
+"""Upper bounds of the buckets for token checks, in milliseconds."""
 
 
 def _verification() -> Histogram:
@@ -41,23 +41,23 @@ def _verification() -> Histogram:
 
 @dataclass(slots=True)
 class AccessCounts:
-    """How callers of this process fared."""
+    """Counts of authentications and permission checks of this process."""
 
     requests: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By method (`disabled`, `jwt`, `api_key`, `none`) and result (`success`, `failure`)."""
+    """Requests by method (`disabled`, `jwt`, `api_key`, `none`) and result (`success`, `failure`)."""
     denials: Counter[str] = field(default_factory=Counter)
-    """By permission."""
+    """Denied requests by permission."""
     failures: Counter[str] = field(default_factory=Counter)
-    """By the reason of `NotAuthenticated`."""
+    """Failures by the reason of `NotAuthenticated`."""
     verification: Histogram = field(default_factory=_verification)
-    """How long the checks of tokens took."""
+    """Durations of token checks."""
 
     def known(self, method: str, duration_ms: float) -> None:
-        """A caller is known, by this method."""
+        """Record that a caller was authenticated by this method."""
         self._count(method, "success", duration_ms)
 
     def refused(self, reason: str, duration_ms: float) -> None:
-        """A caller is not."""
+        """Record that a caller's authentication failed."""
         self.failures[reason] += 1
         self._count(SHOWN.get(reason, "jwt"), "failure", duration_ms)
 
@@ -67,7 +67,7 @@ class AccessCounts:
             self.verification.observe(duration_ms, result=result)
 
     def samples(self) -> Iterator[Sample]:
-        """The numbers."""
+        """Yield the counts as samples."""
         for (method, result), number in self.requests.items():
             yield Sample("tasker_auth_requests_total", number, {"method": method, "result": result})
         for reason, number in self.failures.items():
@@ -77,7 +77,7 @@ class AccessCounts:
 
 
 def breaker_samples(readings: Iterable[BreakerReading]) -> Iterator[Sample]:
-    """The state of each breaker, and how many calls it has refused."""
+    """Yield the state of each breaker and the number of calls it refused."""
     for reading in readings:
         named = {"component": reading.name}
         yield Sample("tasker_circuit_breaker_state", BREAKER_STATES[reading.state], named)
@@ -85,7 +85,7 @@ def breaker_samples(readings: Iterable[BreakerReading]) -> Iterator[Sample]:
 
 
 class ServerMetrics:
-    """Reads the numbers, those of the fleet at most every five seconds."""
+    """Metrics of the server; those of the fleet are read at most every five seconds."""
 
     def __init__(self, fleet: FleetOverview, connection: Statements, health: ServerHealth) -> None:
         self._fleet, self._connection, self._health = fleet, connection, health
@@ -94,7 +94,7 @@ class ServerMetrics:
         self._reading = asyncio.Lock()
 
     async def text(self, breakers: Iterable[BreakerReading]) -> str:
-        """Everything in the catalogue that is known now, with the state of these breakers. Nothing raises."""
+        """Return all metrics of the catalogue known now, with the state of these breakers. Raises nothing."""
         own = exposition(CATALOGUE, [*self._of_process(), *breaker_samples(breakers)]) + families(
             [self.access.verification, self._health.waits]
         )
@@ -141,7 +141,7 @@ class ServerMetrics:
 
 
 def _waits(found: Sequence[Sequence[Any]]) -> Histogram:
-    """How long dead letters waited, of rows (the most hours of a bucket, how many, their hours)."""
+    """Return the histogram of dead letters' waits from rows (upper bound in hours, count, total hours)."""
     name = "tasker_dlq_time_in_queue_hours"
     made = Histogram(name, CATALOGUE[name].meaning, HOURS)
     waits = {what: (number, hours) for what, number, hours in found if what != "created"}

@@ -1,4 +1,4 @@
-"""Who asked for what, over HTTP or by a command."""
+"""Audit log of operator actions over HTTP or by a command."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _log = logging.getLogger("tasker.api")
 
 @dataclass(frozen=True, slots=True)
 class OperatorAction:
-    """One request that changes something by hand: `endpoint` says what is done, `path` to what.
+    """Request of an operator that changes something: `endpoint` is the action, `path` its subject.
 
-    `proof` says how the actor is known: `jwt`, `api_key`, `disabled` (a server without authentication), or `os_user`.
+    `proof` is how the actor is known: `jwt`, `api_key`, `disabled` (a server without authentication), or `os_user`.
     """
 
     actor: str
@@ -33,9 +33,9 @@ class OperatorAction:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAction:
-    """An action as it was kept, and the status of its answer (of a command its exit code); None: it is not known.
+    """Recorded action with the status of its response (for a command the exit code), or None if unknown.
 
-    `refusal` is why it was not done: a message, or of an error whose message may be secret the kind alone.
+    `refusal` is the reason why it was not done: a message, or only the error's type if its message may be secret.
     """
 
     action_uuid: str
@@ -51,37 +51,41 @@ class RecordedAction:
 
 
 class AuditLog:
-    """Keeps actions in `tasker.operator_actions`. Raises `DatabaseError` like every statement."""
+    """Audit log in `tasker.operator_actions`. Methods raise `DatabaseError` unless they say otherwise."""
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
     async def asked(self, action: OperatorAction, status: int | None = None) -> str:
-        """Keep an action, with the status that it has once it is done where this is part of its transaction, else
-        before anything is done: nobody acts without a row. Answers its identifier."""
+        """Record an action and return its identifier.
+
+        `status` is the final status if the row is part of the action's transaction. Otherwise the row is written before
+        anything is done, so that no action lacks a row.
+        """
         ((found,),) = await self._connection.execute(query("operators", "asked"), {**asdict(action), "status": status})
         return str(found)
 
     async def list(
         self, *, actor: str | None = None, since: datetime | None = None, limit: int = 50
     ) -> Sequence[RecordedAction]:
-        """Actions, the newest first."""
+        """Return the actions, newest first."""
         which = {"actor": actor, "since": since, "limit": limit}
         return [RecordedAction(*row) for row in await self._connection.execute(query("operators", "actions"), which)]
 
     async def answered(self, row: str, status: int) -> None:
-        """Keep the status of the answer; where that fails what was done stays done, and the log says so."""
+        """Record the status of the response; if that fails, the action stays done and a warning is logged."""
         await self._keep("answered", {"row": row, "status": status})
 
     async def failed(self, row: str, status: int, reason: str | None) -> None:
-        """Keep how and why something failed that has a row from before; a failure is handled likewise."""
+        """Record the failure of an action that already has a row; if that fails, a warning is logged."""
         await self._keep("failed", {"row": row, "status": status, "refusal": reason})
 
     async def not_done(self, action: OperatorAction, row: str | None, status: int | None, reason: str | None) -> None:
-        """Keep that nothing was done, with the status of the answer and why; a failure is handled likewise.
+        """Record that nothing was done, with the status of the response and the reason; if that fails, a warning is
+        logged.
 
-        `row` is the identifier of the row that was rolled back with what was tried. Where it was committed after all,
-        because the connection was lost while the server did it, it stays as it is.
+        `row` is the identifier of the row that was rolled back with the attempt. If it was committed after all, because
+        the connection was lost during the commit, it stays as it is.
         """
         await self._keep("not_done", {**asdict(action), "row": row, "status": status, "refusal": reason})
 

@@ -1,4 +1,4 @@
-"""The provider's queues, for whoever asks a running process."""
+"""Queues of the messaging provider, as reported by a running process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tasker.services.fleet.brokers import BrokerReport, broker_report
 
 
 class Queues:
-    """Looks at the provider that this process uses."""
+    """Reports about the provider that this process uses."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

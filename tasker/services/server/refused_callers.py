@@ -1,4 +1,4 @@
-"""Callers who were not let through: a warning in each period, whoever knocks how often."""
+"""Log of refused callers: one warning per period, however many requests are refused."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _log = logging.getLogger("tasker.api")
 
 
 class RefusedCallers:
-    """Tells of the first whose credentials are refused, and of the first who lacks a permission, at once; of others
-    with the first one of the next period, and at the end. What callers have shown is never told.
+    """Logger of refused credentials and of missing permissions, each with a separate log throttle.
+
+    It logs the first refusal at once, and others with the first of the next period and at the end. Credentials are
+    never logged.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -22,12 +24,12 @@ class RefusedCallers:
         self._permissions = _Kind("permission_denied", LogThrottle(monotonic))
 
     def note(self, error: TaskerError, *, request: str, address: str, caller: str | None) -> None:
-        """Somebody was not let through."""
+        """Record a refused request."""
         kind = self._credentials if isinstance(error, NotAuthenticated) else self._permissions
         kind.note(f"request={request} from={address}{f' caller={caller!r}' if caller else ''}: {error}")
 
     def close(self) -> None:
-        """Tell of those that none was told about."""
+        """Log the refusals not logged yet."""
         for kind in (self._credentials, self._permissions):
             kind.tell()
 

@@ -1,4 +1,4 @@
-"""Lists of tasks that people keep under a name, for everybody who may list tasks."""
+"""Saved views: lists of tasks stored under a name, for every user who may list tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_VIEWS, LONGEST_NAME, LONGEST_ADDRESS = 50, 60, 2000
 
 @dataclass(frozen=True, slots=True)
 class SavedView:
-    """A list: `address` are the filters as the query of an address."""
+    """Saved view: `address` has the filters as the query string of a URL."""
 
     name: str
     address: str
@@ -25,18 +25,18 @@ class SavedView:
 
 
 class SavedViews:
-    """Keeps them in `tasker.saved_views`. Raises `DatabaseError` like every statement."""
+    """Saved views in `tasker.saved_views`. Methods raise `DatabaseError`."""
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
     async def list(self) -> Sequence[SavedView]:
-        """All of them, by name."""
+        """Return all views, by name."""
         return [SavedView(*row) for row in await self._connection.execute(query("operators", "views"))]
 
     @audited("App.saved_views.save", "_connection")
     async def save(self, name: str, address: str, *, by: str) -> None:
-        """Keep these filters under a name, in place of what it named. Raises `UsageError`."""
+        """Save these filters under a name, replacing an existing view. Raises `UsageError`."""
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
             raise UsageError(f"{name!r:.80} is no name of a view", hint=f"1 to {LONGEST_NAME} printable characters")
         if len(address) > LONGEST_ADDRESS:
@@ -47,5 +47,5 @@ class SavedViews:
 
     @audited("App.saved_views.remove", "_connection")
     async def remove(self, name: str) -> bool:
-        """Forget one; False where there was none of this name."""
+        """Remove a view; return False if there is none of this name."""
         return bool(await self._connection.execute(query("operators", "remove_view"), {"name": name}))

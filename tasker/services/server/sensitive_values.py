@@ -1,4 +1,4 @@
-"""Which tasks have values that not everybody may read."""
+"""Redaction of sensitive values for viewers without the permission to read them."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from tasker.services.tasks import Tasks
 
 
 class SensitiveValues:
-    """Makes the veils of tasks whose templates mark something with `x-sensitive`."""
+    """Factory of redactors for tasks whose templates mark values with `x-sensitive`."""
 
     def __init__(self, connection: Statements, plans: PlanStore, tasks: Tasks) -> None:
         self._connection, self._plans, self._tasks = connection, plans, tasks
 
     async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> Redactor | None:
-        """What covers a task for somebody who may read sensitive values of these namespaces; None: nothing has to be.
+        """Return the redactor of a task for a viewer who may read sensitive values of the `permitted` namespaces.
 
-        Raises `TaskNotFound`.
+        Return None if nothing has to be redacted; `permitted` None permits all. Raises `TaskNotFound`.
         """
         plan = await self._plans.get(await self._tasks.template_id(task_uuid))
         return veil_of(await self._tasks.report(task_uuid), plan) if _is_covered(plan, permitted) else None
 
     async def namespaces(self, permitted: Collection[str]) -> frozenset[str]:
-        """The namespaces with values that somebody may not read who may read those of the `permitted` ones."""
+        """Return the namespaces with sensitive values that a viewer of the `permitted` ones may not read."""
         rows = await self._connection.execute(query("templates", "marked_namespaces"))
         return frozenset(name for (name,) in rows) - frozenset(permitted)
 
     async def veils(self, task_uuids: Collection[str], permitted: Collection[str] | None) -> dict[str, Redactor]:
-        """As `veil` for the inputs of many tasks, with one statement; those that need none are left out."""
+        """Return redactors for the inputs of many tasks, with one statement; tasks that need none are left out."""
         rows = await self._connection.execute(query("tasks", "template_ids"), {"tasks": list(task_uuids)})
         plans = {task: await self._plans.get(template_id) for task, template_id in rows}
         return {task: Redactor(plan) for task, plan in plans.items() if _is_covered(plan, permitted)}
 
 
 def veil_of(report: TaskReport, plan: Plan) -> Redactor:
-    """The veil of a task that was read."""
+    """Return the redactor of a task's report."""
     return Redactor(plan, report.context, report.results)
 
 

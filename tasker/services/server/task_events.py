@@ -1,4 +1,4 @@
-"""What happens to one task, event by event, until it has ended: for streams that can be cut and taken up again."""
+"""Event stream of one task until it has ended, which a reader can interrupt and resume."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from tasker.services.server.task_history import HistoryPoller, TaskEvent
 from tasker.services.tasks import checked, not_found
 
 LATE = timedelta(seconds=5)
-"""A transaction may be committed so long after the time in its rows; what is later is seen at the end of the task."""
+"""Maximum tolerated delay between the time in a transaction's rows and its commit; later rows are read at the task's
+end."""
 PLACE = re.compile(r"([0-9]{1,16})-([0-9]{1,9})")
 RESENT = timedelta(seconds=60)
-"""What is sent again when it is not certain what the reader has."""
+"""Period for which events are sent again if it is uncertain what the reader has."""
 
 
 class TaskEvents:
-    """Reads the history of tasks as it grows. `finished(task)` returns when a task has ended."""
+    """Event streams of tasks. `finished(task)` returns when a task has ended."""
 
     def __init__(self, connection: Statements, finished: Callable[[str], Awaitable[None]]) -> None:
         self._looks, self._finished = HistoryPoller(connection), finished
@@ -32,11 +33,11 @@ class TaskEvents:
     async def follow(
         self, task_uuid: str, place: str | None = None, *, quiet_seconds: float = 15.0
     ) -> AsyncGenerator[TaskEvent | None] | None:
-        """Everything from the beginning, or from a `place` on, until the task has ended; None where nothing happened
-        for so long. An event is not left out; it may come twice when a commit was late just where the reader was cut.
+        """Stream all events of a task from the beginning, or after a `place`, until it has ended.
 
-        Without anything left to tell, and to expect, None in place of the iterator. Raises `TaskNotFound`, and
-        `UsageError` for what is no place.
+        Yields None when nothing happened for `quiet_seconds`. No event is left out; one may come twice if a commit was
+        late just when the reader was interrupted. Returns None instead of an iterator if there are no events left and
+        none to expect. Raises `TaskNotFound`, and `UsageError` for an invalid place.
         """
         position = _Position.parse(place)
         history = await self._looks.read(checked(task_uuid))
@@ -47,7 +48,7 @@ class TaskEvents:
         return self._follow(checked(task_uuid), reader, first, quiet_seconds) if first or not reader.ended else None
 
     async def close(self) -> None:
-        """Read no more; what is followed still is cancelled."""
+        """Stop reading; open streams are cancelled."""
         await self._looks.close()
 
     async def _follow(
@@ -67,7 +68,7 @@ class TaskEvents:
                     yield event
                 _let_go(news)
                 news = self._news(task, reader)
-                if ended.done() and not reader.ended:  # an operator has taken it up again
+                if ended.done() and not reader.ended:  # an operator has reopened the task
                     ended = asyncio.ensure_future(self._finished(task))
         finally:
             _let_go(news)
@@ -80,14 +81,14 @@ class TaskEvents:
 
 
 def _let_go(news: asyncio.Future[list[TaskEvent]]) -> None:
-    """It is not read; also a failure is not."""
+    """Drop the future, retrieving an exception so that asyncio does not log it."""
     if not news.cancel() and not news.cancelled():
         news.exception()
 
 
 @dataclass(frozen=True, slots=True)
 class _Position:
-    """How many transitions a reader has, and the time of the latest of them in microseconds."""
+    """Number of transitions that a reader has, and the time of the latest one in microseconds."""
 
     micros: int
     count: int
@@ -102,7 +103,7 @@ class _Position:
 
 
 class _Reader:
-    """What one reader has been sent."""
+    """Record of the events sent to one reader."""
 
     def __init__(self, history: Sequence[TaskEvent], position: _Position) -> None:
         self._history = history
@@ -113,7 +114,7 @@ class _Reader:
         self.ended = False
 
     def begin(self) -> list[TaskEvent]:
-        """What the reader lacks of the history."""
+        """Return the events of the history that the reader lacks."""
         transitions = [event for event in self._history if event.kind != "progress"]
         had = transitions[: self._begin.count]
         if self._begin.count and (not had or max(map(_micros, had)) != self._begin.micros):
@@ -124,11 +125,11 @@ class _Reader:
         return self.news(self._history)
 
     def news(self, found: Sequence[TaskEvent]) -> list[TaskEvent]:
-        """Those that were not sent yet, with their places."""
+        """Return the events not sent yet, with their places."""
         return [self._note(event) for event in found if self.lacks(event)]
 
     def lacks(self, event: TaskEvent) -> bool:
-        """True when it was not sent yet."""
+        """Return True if the event was not sent yet."""
         return event.key not in self._sent
 
     def _note(self, event: TaskEvent) -> TaskEvent:

@@ -1,4 +1,4 @@
-"""What has happened to tasks, read again and again: one look serves all who ask, and wakes those it has news for."""
+"""Polling of task histories: one query serves all readers and wakes those with new events."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tasker.lifecycle.machines.task import TERMINAL
 from tasker.services.listings import HistoryItem
 
 INTERVAL_SECONDS = 0.1
-"""Between two looks of a process, however many streams are open."""
+"""Minimum time between two queries of a process, however many streams are open."""
 LOOKS = BackoffPolicy(INTERVAL_SECONDS, 1.0)
-"""Seconds between two looks at one task while nothing happens to it."""
+"""Pause between two queries for one task without new events, in seconds."""
 MOST_TASKS = 500
-"""Tasks of one query."""
+"""Tasks per query."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEvent(HistoryItem):
-    """One transition of the task or of a step, or the progress of a step: `items_processed` by its checkpoints, or what
-    its handler `reported`.
+    """Transition of the task or a step, or progress of a step.
 
-    `place` is where a reader that has this event goes on; None of progress, which is not sent again.
+    Progress is `items_processed` from checkpoints, or as `reported` by the handler. `place` is the position after which
+    a reader of this event resumes; None for progress, which is not sent again.
     """
 
     step_uuid: str | None
@@ -38,7 +38,7 @@ class TaskEvent(HistoryItem):
 
     @property
     def key(self) -> tuple[str, str | None, int]:
-        """What tells it from every other event of its task."""
+        """Key that identifies the event among those of its task."""
         return self.kind, self.step_uuid, self.sort_key
 
     @property
@@ -49,7 +49,7 @@ class TaskEvent(HistoryItem):
 
 @dataclass(slots=True)
 class _Asked:
-    """One reader, who waits for something `new`. `due` is by the loop's clock."""
+    """Reader that waits for `new` events. `due` is a time of the loop's clock."""
 
     since: datetime | None
     new: Callable[[TaskEvent], bool] | None
@@ -58,7 +58,7 @@ class _Asked:
     looks: int = 0
 
     def tell(self, found: list[TaskEvent], now: float) -> None:
-        """Answer, if there is anything new, or the reader wants to know in any case."""
+        """Answer the reader if there are new events, or if it wants an answer in any case."""
         if self.answer.done():
             return
         if self.new is None or any(map(self.new, found)):
@@ -69,30 +69,33 @@ class _Asked:
 
 
 class HistoryPoller:
-    """Looks at the histories of tasks for many readers. Nothing runs while nobody asks.
+    """Poller of task histories for many readers. It runs only while there are readers.
 
-    A look is a task of its own: a reader that goes away in its middle is not answered, and disturbs no statement.
+    A query runs in its own asyncio task: a reader that leaves during it is not answered and does not cancel the
+    statement.
     """
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
         self._asked: dict[str, list[_Asked]] = {}
         self._due = 0.0
-        """By the loop's clock: when the next look may begin."""
+        """Earliest time of the next query, by the loop's clock."""
         self._called = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
 
     async def read(self, task: str) -> list[TaskEvent]:
-        """What happened to a task, in order. Raises what the database says."""
+        """Return the events of a task, in order. Raises the database's errors."""
         return await self._ask(task, None, None, 0.0)
 
     def news(self, task: str, since: datetime, new: Callable[[TaskEvent], bool]) -> asyncio.Future[list[TaskEvent]]:
-        """What happened to a task since then, in order, as soon as something of it is `new`; perhaps some of what was
-        before. Who does not want it any more cancels it. It fails with what the database says."""
+        """Return a future of the task's events since then, in order, which completes when one of them is `new`.
+
+        It may include some earlier events. Cancel the future to stop waiting. It fails with the database's errors.
+        """
         return self._ask(task, since, new, asyncio.get_running_loop().time() + LOOKS.first)
 
     async def close(self) -> None:
-        """Look no more; who waits is cancelled."""
+        """Stop polling; waiting readers are cancelled."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait([self._looking])
@@ -121,7 +124,7 @@ class HistoryPoller:
             self._looking = None
 
     async def _rest(self, now: float) -> None:
-        """Until somebody's next look is due, or somebody asks."""
+        """Wait until a query is due or a reader asks."""
         self._called.clear()
         due = min((each.due for asked in self._asked.values() for each in asked), default=now)
         with suppress(TimeoutError):
@@ -129,7 +132,7 @@ class HistoryPoller:
                 await self._called.wait()
 
     async def _poll_once(self, now: float) -> None:
-        """At the tasks for which it is time; all who ask for one of them are told."""
+        """Query the tasks that are due; all readers of these tasks are answered."""
         due = [task for task, asked in self._asked.items() if any(each.due <= now for each in asked)]
         looked = {task: self._asked.pop(task) for task in due}
         waiting = {task: alive for task, asked in looked.items() if (alive := _alive(asked))}

@@ -1,4 +1,4 @@
-"""Templates that come as text: compiled apart from the event loop, and registered, all of them or none."""
+"""Templates given as text: compiled outside of the event loop, and registered."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from tasker.services.engine.plans import PlanStore
 from tasker.template.diagnostics import Diagnostic
 
 FILE = "request"
-"""What the text is called in diagnostics."""
+"""File name of the text in diagnostics."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledTexts:
-    """The plans of a text, and what is worth a warning."""
+    """Plans of a text, and warnings."""
 
     plans: Sequence[Plan]
     diagnostics: Sequence[Diagnostic]
 
 
 class TemplateTexts:
-    """Compiles and registers."""
+    """Service that compiles and registers template texts."""
 
     def __init__(self, plans: PlanStore, rules: TemplateRules = ()) -> None:
         self._plans, self._rules = plans, rules
 
     async def compiled(self, text: str, environment: str | None = None) -> CompiledTexts:
-        """The templates in a text. Raises `TemplateError` with every problem, `UsageError` for an unknown environment.
+        """Compile the templates of a text. Raises `TemplateError` with every problem, `UsageError` for an unknown
+        environment.
 
-        It takes a thread: a large text would hold up everything else.
+        Runs in a thread, because a large text would block the event loop.
         """
         from tasker.services.authoring.templates import require_environment
         from tasker.template.compile import compile_text
@@ -52,8 +53,11 @@ class TemplateTexts:
 
     @audited("App.template_texts.register", "_plans._connection", several=True)
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> CompiledTexts:
-        """Register every template of a text. Raises as `compiled`, and `TemplateError` for a version that has other
-        content, unless `force` is set; those before it in the text are registered then."""
+        """Register every template of a text.
+
+        Raises the errors of `compiled`, and `TemplateError` for a version that has other content, unless `force` is
+        set; templates before it in the text stay registered then.
+        """
         found = await self.compiled(text, environment)
         for plan in found.plans:
             await self._plans.register(plan, force=force)
