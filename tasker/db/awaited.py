@@ -21,8 +21,7 @@ _log = logging.getLogger("tasker.process")
 
 
 def with_database(url: str, seconds: float, call: Callable[[], T]) -> T:
-    """Return the result of `call`, repeating it while the database is unreachable or its connection is lost in the
-    middle.
+    """Return the result of `call`, repeating it while the database is unreachable or the connection was lost.
 
     Retries with growing pauses for `seconds`; logs one line when waiting begins and one when the server answers. Raises
     `DatabaseUnavailable` after that time, or at once if waiting cannot help (a wrong password, a database that does not

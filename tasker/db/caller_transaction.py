@@ -41,8 +41,7 @@ class CallerTransaction(Protocol):
     """A transaction of the caller. Tasker never commits it or rolls it back."""
 
     def value(self, statement: str, *arguments: str) -> Any:
-        """Return the first value of the first row, or None if there is no row. `{}` in the statement stands for an
-        argument."""
+        """Return the first value of the first row, or None without a row. `{}` in the statement marks an argument."""
         ...
 
     def savepoint(self) -> AbstractContextManager[object]:

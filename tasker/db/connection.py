@@ -37,7 +37,7 @@ class Execute(Protocol):
 
 
 class DataRefused(DatabaseError):
-    """Error: the database refused the values of a call, so repeating it cannot succeed."""
+    """Error raised if the database refused the values of a call, so repeating it cannot succeed."""
 
     retryable: bool = False
     error_type = "data_refused"
@@ -204,8 +204,7 @@ class Connection(Statements):
 
 
 def is_lost(error: Exception) -> bool:
-    """Return True if the session was ended by the server or the server is not up yet, and not only the statement
-    failed.
+    """Return True if the server ended the session or is not up yet, as opposed to a failure of the statement.
 
     The driver may notice only later that the connection is closed, and behind a pooler the connection stays open.
     """

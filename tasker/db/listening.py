@@ -30,7 +30,7 @@ TRIES = 3
 
 
 class ListenSilent(DatabaseError):
-    """Error: LISTEN was accepted, but the test notification did not arrive."""
+    """Error raised if LISTEN was accepted, but the test notification did not arrive."""
 
     error_type = "listen_silent"
 

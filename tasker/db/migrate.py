@@ -1,5 +1,4 @@
-"""Upgrade of a database to this version's schema: one transaction, one upgrade at a time, cheap if nothing is to be
-done.
+"""Upgrade of a database to this version's schema: one transaction, one upgrade at a time, cheap if up to date.
 
 Alembic orders and records the migrations; the SQL files are the source. Functions are re-applied by checksum.
 """
@@ -229,8 +228,7 @@ def alembic_config(
 
 
 def _replace(connection: Connection, scripts: Sequence[Script], lock_timeout_seconds: float) -> None:
-    """Create the functions unchecked, then again with their bodies checked, because they may call each other in any
-    order."""
+    """Create the functions unchecked, since they may call each other in any order, then again with checks."""
     others = [script for script in scripts if not script.is_view]
     connection.execute(UNCHECKED)
     for script in others:

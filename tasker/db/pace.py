@@ -39,8 +39,7 @@ def _key(url: str) -> str:
 
 
 class Fullness:
-    """State of a server that refuses sessions because it has too many; logs one line at its begin and one at its
-    end."""
+    """State of a server that refuses sessions because it has too many; its start and its end are logged."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -106,8 +105,7 @@ class ReconnectPause:
         self._outage.failed(error, self._outage.now() if began is None else began)
 
     def refused(self, error: DatabaseUnavailable) -> None:
-        """Record that an open connection was refused a statement for lack of server resources, and pause as after a
-        failure."""
+        """Record a statement refused for lack of server resources on an open connection; pause as after a failure."""
         self.is_refused = True
         self._pause(error)
         self._outage.refused(error)

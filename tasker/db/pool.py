@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class PoolClosed(UsageError, DatabaseError):
-    """Error: the pool was closed while a call was under way; its statement was not sent."""
+    """Error raised if the pool was closed while a call was under way; its statement was not sent."""
 
 
 class Pool(Statements, Generic[C]):
@@ -146,8 +146,7 @@ class Pool(Statements, Generic[C]):
         return summed(self._waits, zeros=self.counts["acquires"] - self._waiting - waited)
 
     async def close(self) -> None:
-        """Close the pool permanently: nothing is lent any more, and lent connections are closed when they are
-        returned."""
+        """Close the pool permanently; lent connections are closed when they are returned."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()

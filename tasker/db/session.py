@@ -51,8 +51,7 @@ class Session:
         self._result: PGresult | None = None
 
     async def execute(self, statement: str, params: Params = None) -> Rows:
-        """Run one statement and return its rows. Raises `psycopg.Error`; if cancelled, cancels the statement on the
-        server."""
+        """Run one statement and return its rows. Raises `psycopg.Error`; a cancellation also cancels the statement."""
         if self.ended is not None:
             raise self.ended
         text, given = _numbered(statement, params)
@@ -133,8 +132,7 @@ class Session:
             self._lost(error)
 
     def _hear(self) -> None:
-        """Read what the server sends while no statement runs: a notice, a changed setting, or the end of the
-        session."""
+        """Read what the server sends without a statement: a notice, a changed setting, or the end of the session."""
         try:
             self._server.consume_input()
             self._server.is_busy()  # makes the driver read the notices
@@ -169,8 +167,7 @@ class Session:
             self._answer.set_result(error or result)
 
     async def _cancel(self) -> None:
-        """Cancel the statement as the driver does, so that it keeps no locks; close the connection if it does not
-        end."""
+        """Cancel the statement as the driver does, so that it keeps no locks; close the connection if that fails."""
         try:
             if self._server.transaction_status == TransactionStatus.ACTIVE:
                 self._answer = self._loop.create_future()

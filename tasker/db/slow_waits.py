@@ -12,8 +12,7 @@ _log = logging.getLogger("tasker.database")
 
 
 class SlowWaits:
-    """Logger of the first slow wait at once, and of the others together with the first of the next period or at the
-    end."""
+    """Logger of the first slow wait at once, and of others with the first of the next period or at the end."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._seldom, self._longest = LogThrottle(monotonic), 0.0

@@ -42,13 +42,11 @@ class Transaction:
             raise
 
     def after_commit(self, then: Then) -> None:
-        """Run `then` after the commit, when the connection has been returned; never if the transaction is not
-        committed."""
+        """Run `then` after the commit, when the connection has been returned; never without a commit."""
         self._then.append(then)
 
     async def around(self, use: Callable[[], Awaitable[T]]) -> T:
-        """Call `use`, commit, and return its result. An error leaves the transaction open for the lender of the
-        connection.
+        """Call `use`, commit, and return its result. After an error the transaction stays open for its lender.
 
         Each statement sees everything committed by then, as it would in its own transaction.
         """

@@ -15,8 +15,11 @@ from tasker.errors import DatabaseUnavailable
 
 READ_ONLY = "25006"
 UNUSABLE = (READ_ONLY, "40001", "53000", "53100", "53200", "53300", "58030")
-"""SQLSTATEs of sessions that accept no writes or conflict with a standby's recovery (READ COMMITTED has no other
-serialization failure), and of servers without disk space, memory or connections, or with failing disks."""
+"""SQLSTATEs of sessions and servers that cannot be used.
+
+The sessions accept no writes or conflict with a standby's recovery (READ COMMITTED has no other serialization failure);
+the servers lack disk space, memory or connections, or have failing disks.
+"""
 REPORTED = ("default_transaction_read_only", "in_hot_standby")
 """Parameters that the server reports without a query."""
 

@@ -16,7 +16,7 @@ class UsageError(TaskerError):
 
 
 class TemplateNotFound(UsageError):
-    """Error: no template of that name, or not that version, is registered."""
+    """Error raised if no template of that name, or not that version, is registered."""
 
     error_type = "template_not_found"
 
@@ -96,9 +96,10 @@ class NotStorable(TaskerError):
 
 
 class DuplicateTask(TaskerError):
-    """Error: a task of the same identity exists, with its `task_uuid`, `state` and number of `steps` at that time.
+    """Error raised if a task of the same identity exists.
 
-    None of them appears in the message or in `to_dict`, which may reach a client without access to the task.
+    It has that task's `task_uuid`, `state` and number of `steps` at the time. They are not in the message or in
+    `to_dict`, which may reach a client without access to the task.
     """
 
     retryable: bool = False
@@ -112,7 +113,7 @@ class DuplicateTask(TaskerError):
 
 
 class IdempotencyKeyReused(DuplicateTask):
-    """Error: the idempotency key belongs to a task with another input; `problems` has the path of each difference."""
+    """Error raised if the idempotency key belongs to a task with another input; `problems` lists the differences."""
 
     error_type = "idempotency_key_reused"
 
@@ -126,27 +127,27 @@ class IdempotencyKeyReused(DuplicateTask):
 
 
 class Overloaded(TaskerError):
-    """Error: new work is refused for `retry_after` seconds. Nothing was created."""
+    """Error raised if new work is refused for `retry_after` seconds. Nothing was created."""
 
     error_type = "overloaded"
 
 
 class TaskNotFound(TaskerError):
-    """Error: no task has that id."""
+    """Error raised if no task has that id."""
 
     retryable: bool = False
     error_type = "task_not_found"
 
 
 class StepNotFound(TaskerError):
-    """Error: the task has no such step."""
+    """Error raised if the task has no such step."""
 
     retryable: bool = False
     error_type = "step_not_found"
 
 
 class DeadLetterNotFound(TaskerError):
-    """Error: no dead letter has that id."""
+    """Error raised if no dead letter has that id."""
 
     retryable: bool = False
     error_type = "dead_letter_not_found"
@@ -160,7 +161,7 @@ class StateMachineError(TaskerError):
 
 
 class IllegalTransition(StateMachineError):
-    """Error: the event is not legal in that state."""
+    """Error raised if the event is not legal in that state."""
 
     error_type = "illegal_transition"
 
@@ -173,27 +174,27 @@ class DatabaseError(TaskerError):
 
 
 class DatabaseUnavailable(DatabaseError):
-    """Error: the database cannot be reached."""
+    """Error raised if the database cannot be reached."""
 
     error_type = "database_unavailable"
 
 
 class SessionRefused(DatabaseUnavailable):
-    """Error: the server answers but refuses a new session. Nothing was sent."""
+    """Error raised if the server answers but refuses a new session. Nothing was sent."""
 
 
 class TooManyConnections(SessionRefused):
-    """Error: the server, the database or the role has reached its limit of sessions. Nothing was sent; retry."""
+    """Error raised if the server, database or role has reached its limit of sessions. Nothing was sent; retry."""
 
     error_type = "too_many_connections"
 
 
 class ConnectionLost(DatabaseUnavailable):
-    """Error: the connection ended during a statement, and it is unknown whether the statement was carried out."""
+    """Error raised if the connection ended during a statement; it is unknown whether it was carried out."""
 
 
 class DatabaseBreakerOpen(DatabaseUnavailable):
-    """Error: the circuit breaker of the database is open after repeated failures, for `retry_after` seconds."""
+    """Error raised if the database's circuit breaker is open after repeated failures, for `retry_after` seconds."""
 
     error_type = "database_breaker_open"
 
@@ -212,13 +213,13 @@ class StatementTimeout(DatabaseError):
 
 
 class LockTimeout(DatabaseError):
-    """Error: a statement waited too long for a lock of another transaction; nothing of it was stored."""
+    """Error raised if a statement waited too long for a lock of another transaction; nothing of it was stored."""
 
     error_type = "lock_timeout"
 
 
 class SchemaOutdated(DatabaseError):
-    """Error: the schema in the database is not the one this version works with."""
+    """Error raised if the schema in the database is not the one this version works with."""
 
     retryable: bool = False
     error_type = "schema_outdated"
@@ -232,19 +233,19 @@ class MessagingError(TaskerError):
 
 
 class BackendUnavailable(MessagingError):
-    """Error: the messaging backend cannot be reached, or is not installed."""
+    """Error raised if the messaging backend cannot be reached, or is not installed."""
 
     error_type = "backend_unavailable"
 
 
 class CircuitBreakerOpen(MessagingError):
-    """Error: sending is suspended after repeated failures, for `retry_after` seconds."""
+    """Error raised if sending is suspended after repeated failures, for `retry_after` seconds."""
 
     error_type = "circuit_breaker_open"
 
 
 class InvalidQueueName(MessagingError):
-    """Error: the queue name breaks the rules of the backend."""
+    """Error raised if the queue name breaks the rules of the backend."""
 
     retryable: bool = False
     error_type = "invalid_queue_name"

@@ -28,8 +28,9 @@ MALFORMED = "validation_error"
 
 
 class ErrorClassifier:
-    """Classifier of exceptions: a Tasker error says itself whether it is retryable, known classes are listed, the rest
-    follows the default.
+    """Classifier of exceptions as retryable or permanent.
+
+    A Tasker error says itself whether it is retryable, known classes are listed, the rest follows the default.
 
     Subclass it and extend the two tuples to classify the exceptions of your libraries. The entry-point group
     `tasker.error_classifiers` of an installed package names the subclass used for handlers:

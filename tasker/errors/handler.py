@@ -8,15 +8,14 @@ from tasker.errors.base import TaskerError
 
 
 class RetryableError(TaskerError):
-    """Failure of an attempt after which a later one may succeed; `retry_after` seconds override the template's
-    delay."""
+    """Failure after which a later attempt may succeed; `retry_after` seconds override the template's delay."""
 
     retryable: bool = True
     error_type = "retryable_error"
 
 
 class PermanentError(TaskerError):
-    """Failure of an attempt after which no later one can succeed: the step ends in `error` at once."""
+    """Failure after which no later attempt can succeed: the step ends in `error` at once."""
 
     retryable: bool = False
     error_type = "permanent_error"

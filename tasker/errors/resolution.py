@@ -18,7 +18,7 @@ class MissingCallable(NamedTuple):
 
 
 class ResolutionError(TaskerError):
-    """Error: no resolver of the chain resolves the callable. Third-party resolvers may raise it without a message."""
+    """Error raised if no resolver resolves the callable. Third-party resolvers may raise it without a message."""
 
     retryable: bool = False
     error_type = "handler_not_found"
@@ -28,15 +28,15 @@ class ResolutionError(TaskerError):
 
 
 class ResolverNotFoundError(ResolutionError):
-    """Error: the chain has no resolver of that name."""
+    """Error raised if the chain has no resolver of that name."""
 
 
 class MethodNotFound(ResolutionError):
-    """Error: the handler has no public method of the name given in the template."""
+    """Error raised if the handler has no public method of the name given in the template."""
 
 
 class HandlerNotFound(ResolutionError):
-    """Error: one or more callables cannot be resolved; `missing` lists them with suggestions."""
+    """Error raised if one or more callables cannot be resolved; `missing` lists them with suggestions."""
 
     def __init__(self, message: str, *, missing: Sequence[MissingCallable] = (), **fields: Any) -> None:
         super().__init__(message, **fields)
@@ -48,13 +48,13 @@ class HandlerNotFound(ResolutionError):
 
 
 class HandlerMismatch(ResolutionError):
-    """Error: handlers have another kind than their steps, or read results or inputs that these cannot have."""
+    """Error raised if handlers have another kind than their steps, or read results or inputs that these cannot have."""
 
     error_type = "handler_mismatch"
 
 
 class DeclarationMismatch(ConfigurationError):
-    """Error: the parameters of a handler function do not match its `@inputs` and `@depends_on`."""
+    """Error raised if the parameters of a handler function do not match its `@inputs` and `@depends_on`."""
 
 
 class HandlerLoadError(ResolutionError):

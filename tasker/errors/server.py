@@ -8,13 +8,13 @@ from tasker.errors.base import TaskerError
 
 
 class ServerError(TaskerError):
-    """Error: the server failed, or the responding program is not a Tasker server."""
+    """Error raised if the server failed, or the responding program is not a Tasker server."""
 
     error_type = "server_error"
 
 
 class ServerUnreachable(ServerError):
-    """Error: the server cannot be reached, or its response was cut off.
+    """Error raised if the server cannot be reached, or its response was cut off.
 
     It is unknown whether a request that changes something was carried out, unless the connection was never made.
     """
@@ -23,26 +23,26 @@ class ServerUnreachable(ServerError):
 
 
 class NotTasker(ServerError):
-    """Error: the program that responds at that address is not Tasker's API."""
+    """Error raised if the program that responds at that address is not Tasker's API."""
 
     retryable = False
     error_type = "not_tasker"
 
 
 class RequestTimeout(ServerError):
-    """Error: the server did not respond in time; it is unknown whether the request was carried out."""
+    """Error raised if the server did not respond in time; it is unknown whether the request was carried out."""
 
     error_type = "request_timeout"
 
 
 class TooManyRequests(ServerError):
-    """Error: the server accepts no more requests or streams for `retry_after` seconds."""
+    """Error raised if the server accepts no more requests or streams for `retry_after` seconds."""
 
     error_type = "too_many_requests"
 
 
 class NotAuthenticated(ServerError):
-    """Error: the credentials are missing or not accepted. `reason` is one of a few words."""
+    """Error raised if the credentials are missing or not accepted. `reason` is one of a few words."""
 
     retryable = False
     error_type = "unauthorized"
@@ -53,7 +53,7 @@ class NotAuthenticated(ServerError):
 
 
 class NotPermitted(ServerError):
-    """Error: the caller is authenticated but lacks the permission."""
+    """Error raised if the caller is authenticated but lacks the permission."""
 
     retryable = False
     error_type = "forbidden"

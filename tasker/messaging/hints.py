@@ -12,7 +12,7 @@ from tasker.errors import MessagingError
 
 
 class PoisonMessage(MessagingError):
-    """Error: the payload is not a wake-up message, for `reason`. Quarantine it; retrying cannot succeed."""
+    """Error raised if the payload is not a wake-up message, for `reason`. Quarantine it; retrying cannot succeed."""
 
     retryable: bool = False
     error_type = "poison_message"

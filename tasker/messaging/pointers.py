@@ -8,8 +8,7 @@ from typing import Any
 from uuid import UUID
 
 POINTED_AT = 32
-"""Maximum number of results per message, which keeps its text below the size at which PostgreSQL stores it out of
-line."""
+"""Maximum number of results per message, so that PostgreSQL does not store its text out of line."""
 
 
 def pointers_to(results: Sequence[Mapping[str, Any]], together: int = POINTED_AT) -> Iterator[bytes]:

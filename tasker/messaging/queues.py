@@ -21,8 +21,7 @@ _BARE_QUEUE = re.compile(r"([a-zA-Z][a-zA-Z0-9_]*)_queue", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class QueueNames:
-    """Names of the orchestration queues, which are configurable, and of worker queues, which follow from the
-    namespace."""
+    """Names of the orchestration queues, which are configurable, and of the worker queues of namespaces."""
 
     task_requests: str = TASK_REQUESTS_QUEUE
     step_results: str = STEP_RESULTS_QUEUE

@@ -243,8 +243,7 @@ class MessagingService:
         return await self.backend.ack_message(queue, message_id)
 
     async def ack_messages(self, messages: Sequence[QueuedMessage]) -> None:
-        """Acknowledge messages and ignore failures: such a message is delivered again, when its step has already moved
-        on."""
+        """Acknowledge messages and ignore failures: such a message is delivered again and is then outdated."""
         ids: dict[str, list[int]] = {}
         for message in messages:
             ids.setdefault(message.queue, []).append(message.message_id)

@@ -17,8 +17,7 @@ _log = logging.getLogger("tasker.breakers")
 
 
 class GuardedCircuit:
-    """One circuit breaker of this process, independent of all others. `on_change` is called at every logged change of
-    state."""
+    """One circuit breaker of this process. `on_change` is called at every logged change of state."""
 
     def __init__(
         self, breaker: CircuitBreaker, clock: Clock, on_change: Callable[[BreakerChanged], None] = lambda changed: None

@@ -27,8 +27,7 @@ def is_outage(error: object) -> bool:
 
 
 def belongs_to_outage(error: object) -> bool:
-    """Return True for an error of an unreachable server, or a call that failed during any outage; the outage is logged
-    itself."""
+    """Return True for an outage error, or a failed call during an outage, which is logged itself."""
     return is_outage(error) or (isinstance(error, (DatabaseError, MessagingError)) and any(o.is_on for o in list(_all)))
 
 
@@ -81,8 +80,7 @@ class Outage:
         return self._since is not None
 
     def failed(self, error: TaskerError, began: float) -> None:
-        """Record that a call started at `began` could not reach the server; ignored if another call succeeded
-        meanwhile.
+        """Record that a call started at `began` could not reach the server, unless another call succeeded since.
 
         A failure that retrying cannot fix (a wrong password) needs an operator and is logged as an error.
         """

@@ -44,8 +44,7 @@ class SystemAccount:
 
 
 def choose_account(data: Path, binaries: Path) -> SystemAccount:
-    """Return the account for the cluster at `data`: the current one, or for root the cluster's owner or a service
-    account.
+    """Return the account for the cluster at `data`: the current one, or for root its owner or a service account.
 
     Raises `DatabaseUnavailable` if root may not run a server under another account, as in a container without the
     capabilities, or if no account can reach both folders.

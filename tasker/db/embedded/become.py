@@ -25,8 +25,7 @@ AMBIENT, AMBIENT_RAISE = 47, 2
 
 
 def missing(held: int, needed: dict[str, int]) -> list[str]:
-    """Return the names of needed capabilities missing from `held`, which has the format of `CapEff` in
-    /proc/self/status."""
+    """Return the names of needed capabilities missing from `held` (bits as in `CapEff` of /proc/self/status)."""
     return [name for name, bit in needed.items() if not held & 1 << bit]
 
 

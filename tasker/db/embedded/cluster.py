@@ -43,8 +43,7 @@ class ClusterLayout:
 
     @property
     def users_lock(self) -> Path:
-        """Lock that every process using the server holds shared; a process that holds it exclusively may stop the
-        server."""
+        """Lock that every user of the server holds shared; a process that holds it exclusively may stop the server."""
         return self.root / "users.lock"
 
     @property
@@ -123,8 +122,7 @@ def make_root(layout: ClusterLayout) -> None:
 
 
 def ensure_cluster(layout: ClusterLayout, binaries: Path, account: SystemAccount) -> None:
-    """Create the cluster with an empty database `tasker` unless it exists; restart an interrupted creation from
-    scratch.
+    """Create the cluster with an empty database `tasker` unless it exists; an interrupted creation starts again.
 
     Raises `DatabaseUnavailable` if it cannot be created, or was created by another major version.
     """
@@ -139,8 +137,10 @@ def ensure_cluster(layout: ClusterLayout, binaries: Path, account: SystemAccount
 
 
 def ensure_socket_dir(layout: ClusterLayout, account: SystemAccount) -> None:
-    """Create the socket's folder if it is not the data directory. Raises `DatabaseUnavailable` if another account owns
-    it."""
+    """Create the socket's folder if it is not the data directory.
+
+    Raises `DatabaseUnavailable` if another account owns it.
+    """
     folder = layout.socket_dir
     if folder == layout.data:
         return

@@ -44,8 +44,7 @@ def is_running(pid: int) -> bool:
 
 
 def stop_postmaster(pid_file: str, pid: int) -> None:
-    """Stop that server, and no other, with a fast shutdown and wait until it is down. Call it with the users' lock
-    held."""
+    """Stop that server, and no other, and wait until it is down (fast shutdown). Hold the users' lock meanwhile."""
     deadline = time.monotonic() + LONGEST_SHUTDOWN_SECONDS
     if postmaster_pid(pid_file) != pid or not is_running(pid):
         return

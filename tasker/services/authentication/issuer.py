@@ -1,4 +1,4 @@
-"""Download of an issuer's keys, restricted to addresses that cannot be forged and hold no cloud secrets."""
+"""Download of an issuer's keys: only over https or from this machine, and never from a cloud's metadata service."""
 
 from __future__ import annotations
 

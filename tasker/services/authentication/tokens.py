@@ -62,8 +62,10 @@ class TokenReader:
         self._keys, self._settings = keys, settings
 
     async def caller(self, token: str) -> AuthenticatedCaller:
-        """Return the caller of a token. Raises `NotAuthenticated` if it is malformed, forged, expired or for another
-        audience."""
+        """Return the caller of a token.
+
+        Raises `NotAuthenticated` if it is malformed, forged, expired or for another audience.
+        """
         claims = await self.claims(token)
         permissions = _texts(claims, self._settings.permissions_claim)
         grants, unknown = grants_of(permissions)

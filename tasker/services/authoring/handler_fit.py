@@ -96,8 +96,7 @@ def _needed_inputs(function: Callable[..., Any]) -> list[str]:
 
 
 def _of_batches(plan: Plan, step: StepPlan, handler: FunctionHandler) -> Iterator[Problem]:
-    """Check the names in an analyzer (the batch_worker below it) or an aggregator (the one above and its batchable
-    step)."""
+    """Check the batch_worker and batchable steps named by an analyzer or an aggregator."""
     if not hasattr(handler, "worker_template"):
         return
     from tasker.step_handler.function_kinds import BatchAggregatorFunction, BatchAnalyzerFunction

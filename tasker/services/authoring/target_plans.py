@@ -59,8 +59,7 @@ class TargetPlans:
             return (await self._plans.find(*registered_name(str(target)))).plan
 
     def _of_path(self, path: str, environment: str | None, *, named: bool) -> Sequence[Workflow]:
-        """Return the workflows of a path, recompiled after an edit; running tasks keep the version they were submitted
-        with."""
+        """Return the workflows of a path, recompiled after an edit; running tasks keep their version."""
         known = self._compiled.get((path, environment, named))
         if known is None or known.stamps != _stamps(known.stamps):
             files = [Path(path), *find_templates(path)]

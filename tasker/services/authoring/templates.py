@@ -91,8 +91,7 @@ def require_environment(result: CompileResult, environment: str | None) -> None:
 
 
 def find_templates(path: str | Path) -> list[Path]:
-    """Return the file itself; for a folder its `workflow.yaml`, else its YAML files, and likewise for the folders
-    below.
+    """Return the file itself, or the `workflow.yaml`, else the YAML files, of a folder and each folder below.
 
     Hidden folders are skipped. Raises `UsageError` if the path does not exist or contains no YAML file.
     """
@@ -131,8 +130,7 @@ def combined(results: Sequence[CompileResult]) -> CompileResult:
 
 
 def check_handlers(result: CompileResult, root: Path, sources: Sequence[str | Path]) -> list[Diagnostic]:
-    """Return a diagnostic for every step whose handler is missing, cannot be called, or reads what the step cannot
-    have.
+    """Return a diagnostic for each handler that is missing, cannot be called, or reads what its step cannot have.
 
     Handlers come from the `handlers.py` beside each template, from `sources`, and from installed packages. Without
     `sources`, a template that has no `handlers.py` is not checked. A `handlers.py` that cannot be imported is a

@@ -1,5 +1,4 @@
-"""Checks of `[common.queues]` beyond the settings models: the backend's name, and tables of backends without a
-model."""
+"""Checks of `[common.queues]` beyond the settings models: the backend's name, and tables without a model."""
 
 from __future__ import annotations
 

@@ -102,8 +102,7 @@ class Configuration:
         return resolved(self.settings)
 
     def origin(self, path: str) -> str:
-        """Return the source of the value, or of the one it inherits: `FILE:LINE`, the environment variable, or
-        `default`."""
+        """Return the source of a value, or of the value it inherits: `FILE:LINE`, a variable, or `default`."""
         if source := self.effective.taken_from.get(path):
             return f"{self.origin(source)}, through {source}"
         for layer in reversed(self.layers):
@@ -342,7 +341,6 @@ def all_differences(one: Configuration, other: Configuration) -> list[tuple[str,
 
 
 def differences(one: Settings, other: Settings) -> Iterator[tuple[str, Any, Any]]:
-    """Return (path, value in `one`, value in `other`) of every parameter that differs, with inherited values filled
-    in."""
+    """Return (path, value in `one`, value in `other`) of every parameter that differs, inherited values included."""
     left, right = (dict(leaves(resolved(each).settings.model_dump(mode="json"))) for each in (one, other))
     return ((path, left[path], right[path]) for path in by_path() if left[path] != right[path])

@@ -35,8 +35,7 @@ class PluginReport:
 
 
 def plugin_reports(choice: PluginChoice) -> list[PluginReport]:
-    """Return reports of all plugins as a process with this choice would have them; enabled ones are loaded and
-    prepared."""
+    """Return reports of all plugins for a process with this choice; enabled ones are loaded and prepared."""
     return [_report(each, choice) for each in installed()]
 
 

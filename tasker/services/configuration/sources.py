@@ -30,8 +30,7 @@ SHARED_WITH_WORKERS = (
     "orchestration.event_systems.task_readiness",
     "orchestration.shutdown_timeout_ms",
 )
-"""Parameters that workers need too, because they advance their tasks themselves, sweep, and stop within the same
-limit."""
+"""Parameters that workers need too, since they advance tasks themselves, sweep, and have the same stop limit."""
 ABOVE_FILES = ("common.database.url",)
 """Parameters whose variable overrides every file: one `DATABASE_URL` names the database for all local processes."""
 

@@ -45,8 +45,7 @@ def made_for_others(layers: Iterable[ConfigurationLayer], context: str, environm
 
 
 def overridden_variables(found: Configuration) -> Iterator[tuple[str, str]]:
-    """Yield (path, message) for each variable with another value than the file that overrides it. Values are not
-    shown."""
+    """Yield (path, message) for each variable that a file overrides with another value. Values are not shown."""
     for layer in found.layers:
         for path, value in leaves(layer.tables):
             if not isinstance(value, Substituted) or value == str(found.value(path)):

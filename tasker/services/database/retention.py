@@ -50,8 +50,7 @@ class PruneTarget:
 
 
 class RetentionService:
-    """Service that deletes finished tasks with all their data, one transaction per slice; it can be resumed at any
-    time."""
+    """Service that deletes finished tasks with all their data, one resumable transaction per slice."""
 
     def __init__(self, connection: Statements, *, slice_steps: int = SLICE_STEPS) -> None:
         self._connection, self._slice_steps = connection, slice_steps

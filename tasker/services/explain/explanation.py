@@ -59,8 +59,7 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Explanation of a task's progress: `reasons`, those that need an operator first, and `more` for the number left
-    out.
+    """Explanation of a task's progress: `reasons`, those that need an operator first, and the number of `more`.
 
     Without reasons there is nothing left to run. `alive` is the number of live processes, in any namespace.
     """

@@ -27,7 +27,7 @@ class NamespaceActivity:
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
-    """Handler that no live worker has; `steps` wait for it, the first one `since` then."""
+    """Handler that workers lack although they received its steps; `steps` wait for it, the first `since` then."""
 
     callable: str
     namespace: str

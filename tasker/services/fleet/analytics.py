@@ -103,8 +103,7 @@ class StepPace:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePaces:
-    """Durations of the newest `tasks` of a template version and of its `steps`, in milliseconds; None if none has
-    ended."""
+    """Durations of a template version's newest `tasks` and of its `steps`, in milliseconds; None if none has ended."""
 
     tasks: int
     ended: int

@@ -49,8 +49,7 @@ class QueueReport:
     """Maximum number of database entries that one message stands for."""
 
     def remark(self) -> str | None:
-        """Return a remark if the queue is paused, or provider and database differ by more than the messages in
-        transit."""
+        """Return a remark if the queue is paused, or if provider and database differ significantly."""
         if self.paused is not None:
             return f"{self.queue} is paused {self.paused}. To go on: tasker resume --queue {self.queue}"
         if self.expected is None:
@@ -67,8 +66,7 @@ class QueueReport:
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values. If the provider has no such queue, depth is 0 and other numbers are
-        null."""
+        """Return the report as plain values; without a queue, depth is 0 and the other numbers are null."""
         empty = {"depth": 0, **dict.fromkeys(("in_flight", "unseen", "oldest_seconds", "consumers"))}
         numbers = {**empty, **(asdict(self.stats) if self.stats else {})}
         return {
@@ -147,8 +145,7 @@ async def broker_report(
 
 
 async def namespaces(connection: Statements) -> list[tuple[str, int]]:
-    """Return every namespace with its number of enqueued steps; AMQP cannot list queues, but the database knows
-    them."""
+    """Return every namespace with its number of enqueued steps, from the database, since AMQP cannot list queues."""
     return [(name, enqueued) for name, enqueued in await connection.execute(query("brokers", "namespaces"))]
 
 

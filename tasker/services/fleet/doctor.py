@@ -66,8 +66,7 @@ class Doctor:
         self._checks = TaskChecks(engine)
 
     async def findings(self) -> list[DoctorFinding]:
-        """Return all findings in the order of `CHECKS`, from the oldest open tasks and a sample of the finished
-        ones."""
+        """Return all findings in the order of `CHECKS`, from the oldest open tasks and a sample of finished ones."""
         fleet = [LiveProcessRow(*row) for row in await self._rows("processes")]
         found = [*versions(fleet), *await self._connections(), *await self._unexpected(), *await self._upkeep()]
         found += [*settings(fleet, self._window, self._engine), *clocks(fleet), *await self._own_clock()]

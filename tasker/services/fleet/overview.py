@@ -33,8 +33,10 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Worker or orchestrator: `live`, `draining` or `lost`. `in_hand` of its `slots` were in use at its last
-    heartbeat."""
+    """Worker or orchestrator: `live`, `draining` or `lost`.
+
+    `in_hand` of its `slots` were in use at its last heartbeat.
+    """
 
     worker: str
     name: str

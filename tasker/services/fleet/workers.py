@@ -16,8 +16,7 @@ class Workers:
         self._connection = connection
 
     async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]:
-        """Return every registered process: `live`, `draining` or `lost` (lease expired); with `stopped`, ended ones
-        too."""
+        """Return the `live`, `draining` and `lost` (lease expired) processes; with `stopped`, ended ones too."""
         rows = await self._connection.execute(query("workers", "list"), {"stopped": stopped})
         return [ProcessRow(*row) for row in rows]
 

@@ -16,8 +16,7 @@ CONTENTS = {
 
 
 def write_plugin(name: str, parent: Path) -> tuple[Path, dict[str, str]]:
-    """Create the folder `parent/tasker-NAME` with an installable plugin; return it and its files, each with a
-    description.
+    """Create the folder `parent/tasker-NAME` with an installable plugin; return it and its files with descriptions.
 
     Raises `UsageError` for a name that is invalid for a Python module, or if the folder exists.
     """

@@ -51,7 +51,7 @@ class RecordedAction:
 
 
 class AuditLog:
-    """Audit log in `tasker.operator_actions`. Methods raise `DatabaseError` unless they say otherwise."""
+    """Audit log in `tasker.operator_actions`. Methods raise `DatabaseError` unless stated otherwise."""
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
@@ -81,8 +81,7 @@ class AuditLog:
         await self._keep("failed", {"row": row, "status": status, "refusal": reason})
 
     async def not_done(self, action: OperatorAction, row: str | None, status: int | None, reason: str | None) -> None:
-        """Record that nothing was done, with the status of the response and the reason; if that fails, a warning is
-        logged.
+        """Record that nothing was done, with status and reason; if that fails, a warning is logged.
 
         `row` is the identifier of the row that was rolled back with the attempt. If it was committed after all, because
         the connection was lost during the commit, it stays as it is.

@@ -17,8 +17,7 @@ from tasker.services.server.task_history import HistoryPoller, TaskEvent
 from tasker.services.tasks import checked, not_found
 
 LATE = timedelta(seconds=5)
-"""Maximum tolerated delay between the time in a transaction's rows and its commit; later rows are read at the task's
-end."""
+"""Maximum delay between the time in a transaction's rows and its commit; later rows are read at the task's end."""
 PLACE = re.compile(r"([0-9]{1,16})-([0-9]{1,9})")
 RESENT = timedelta(seconds=60)
 """Period for which events are sent again if it is uncertain what the reader has."""

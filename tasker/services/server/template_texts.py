@@ -33,8 +33,9 @@ class TemplateTexts:
         self._plans, self._rules = plans, rules
 
     async def compiled(self, text: str, environment: str | None = None) -> CompiledTexts:
-        """Compile the templates of a text. Raises `TemplateError` with every problem, `UsageError` for an unknown
-        environment.
+        """Compile the templates of a text in a thread, because a large one would block the event loop.
+
+        Raises `TemplateError` with every problem, `UsageError` for an unknown environment.
 
         Runs in a thread, because a large text would block the event loop.
         """
