@@ -37,7 +37,7 @@ FULL_HINT = (
 _PLAIN: set[str] = set()
 """Servers (poolers) that refuse session settings at the start of a connection."""
 _ANSWERED = re.compile(r"failed: \w+:  ")
-"""Match for an error from the server: libpq puts a severity, in the server's language, before those only."""
+"""Match for a message of the server: libpq puts a severity, in the server's language, before these only."""
 _FULL = (
     "too many connections for",
     "too many clients already",

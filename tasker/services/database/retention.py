@@ -50,7 +50,7 @@ class PruneTarget:
 
 
 class RetentionService:
-    """Service that deletes finished tasks with all their data, one resumable transaction per slice."""
+    """Service that deletes finished tasks with all their data, in slices of one transaction each; it can be resumed."""
 
     def __init__(self, connection: Statements, *, slice_steps: int = SLICE_STEPS) -> None:
         self._connection, self._slice_steps = connection, slice_steps

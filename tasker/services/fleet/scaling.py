@@ -52,7 +52,6 @@ async def scaling(
 
 
 def advice(load: NamespaceLoad, settings: ScalingSettings) -> ScalingAdvice:
-    """Return the advice for a namespace."""
     found, seconds = recommend_workers(load, settings), load.clears_in_seconds
     return ScalingAdvice(
         namespace=load.namespace,

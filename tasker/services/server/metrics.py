@@ -17,7 +17,7 @@ from tasker.errors import TaskerError
 from tasker.lifecycle.breaker import BreakerReading, BreakerState
 from tasker.services.fleet.overview import FleetOverview, Overview
 from tasker.services.fleet.scaling import ScalingAdvice, scaling
-from tasker.services.server.catalogue import CATALOGUE as CATALOGUE  # exported together with the values
+from tasker.services.server.catalogue import CATALOGUE as CATALOGUE  # re-exported with the values
 from tasker.services.server.exposition import Sample, exposition, families
 from tasker.services.server.health import ServerHealth
 from tasker.version import __version__
