@@ -1,1 +1,1 @@
-"""The worker's runtime: claims steps, runs them, brings results, keeps its lease. Never imports orchestration."""
+"""The worker's runtime: claims steps, runs them, reports results, renews its lease. Never imports orchestration."""

@@ -1,9 +1,9 @@
-"""Taking work from the queue: as much as there are free slots, as soon as somebody says that there is some.
+"""Claims steps from the queue for a worker, up to its free slots.
 
-A wake-up may be lost only between a look and the mark "asleep"; therefore the worker marks itself asleep, commits, and
-looks once more before it waits (rule 7). How long it waits then depends on how the process learns of work: for ever, or
-with polls that back off with jitter. Only whoever is marked is woken, so the mark is set as soon as nothing is
-there, and stays until the worker has been up for a while: short work costs no marks, and no moment is without one.
+A wake-up can be lost between the last poll and the mark "asleep" in the database. The worker therefore marks itself
+asleep, commits, and polls once more before it waits (rule 7). It then waits indefinitely or, where the process cannot
+rely on wake-ups, polls with back-off and jitter. Only workers that are marked asleep are woken. The worker sets the
+mark as soon as a poll is empty, and keeps it until it has been busy for a while: short work writes no marks.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from tasker.services.engine.polling import QueuePoller
 from tasker.services.engine.process_registry import ProcessRegistry
 
 FAILED = BackoffPolicy(0.2, 0.2, spread=0.5)
-"""Seconds to wait after a look that failed."""
+"""Pause after a failed poll, in seconds."""
 _log = logging.getLogger("tasker.execution")
 
 
 class Claimer:
-    """Claims steps of `namespaces` (a list that may grow) for a worker until it is told to stop.
+    """Claims steps of `namespaces` (a list that may grow) for a worker until it is drained.
 
-    `poller` says when to look without an announcement; `release(namespace_ids, slots)` moves held steps into the
-    queue when there is room and answers like a claim.
+    `poller` decides when to poll without a wake-up; `release(namespace_ids, slots)` enqueues steps of the backlog when
+    there is room, and returns claims like a claim call.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class Claimer:
         self._namespaces, self._poller = namespaces, poller
         self._failing, self._draining, self._asleep = Failing("claim", _log), False, False
         self._up_since = 0.0
-        """By the loop's clock: when it was last marked, or stopped waiting."""
+        """Time of the event loop when the worker was last marked, or last stopped waiting."""
 
     def wake(self) -> None:
-        """There may be work."""
+        """Poll soon: there may be work."""
         self._poller.wake()
 
     def start_over(self) -> None:
-        """Announcements may have been missed: there may be work, and a fail-over may have lost the mark."""
+        """Poll soon and set the mark again: wake-ups may have been missed, and a fail-over may have lost the mark."""
         self._asleep = False
         self._poller.wake()
 
@@ -68,11 +68,11 @@ class Claimer:
 
     async def run(self) -> None:
         """Claim until `drain`."""
-        self._asleep = False  # the mark is the incarnation's, which may be a new one
+        self._asleep = False  # the mark belongs to the registration, which may be new
         while not self._draining:
             await self._worker.slots.wait_free()
             self._poller.clear()
-            if not self._namespaces:  # a program that has not named a template yet: it wakes us when it does
+            if not self._namespaces:  # the program has named no template yet; naming one wakes the claimer
                 await self._poller.wait()
                 continue
             try:
@@ -82,7 +82,7 @@ class Claimer:
             except (DatabaseError, MessagingError) as error:
                 self._failing.failed(error)
                 self._on_lost()
-                self._worker.forget()  # the server that answers next may have forgotten what this one has said
+                self._worker.forget()  # the server that answers next may lack the latest writes of this one
                 await asyncio.sleep(FAILED.pause(0, self._random.random()))
 
     @property
@@ -90,12 +90,14 @@ class Claimer:
         return not self._draining and self._worker.slots.free > 0
 
     async def _look(self, *, polled: bool = False) -> bool:
-        """One look at the queue. True when something was there, so that looking again pays: not where all of it was
-        taken while the worker was marked, since whoever sends more from then on wakes it."""
+        """Poll the queue once; return True when another poll is likely to find work.
+
+        A poll that emptied the queue while the worker was marked asleep returns False: later messages wake the worker.
+        """
         if not self._takes:
             return False
         await self._worker.slots.wait_claimable()
-        if self._draining:  # told to meanwhile
+        if self._draining:  # drained meanwhile
             return False
         marked = self._asleep
         with self._poller.poll(polled=polled) as poll:
@@ -106,13 +108,15 @@ class Claimer:
         return poll.found > 0 and not (emptied and marked and self._asleep)
 
     def _is_up(self) -> bool:
-        """It is busy for longer than a moment, or can take nothing more: waking it is of no use."""
+        """Return True when a wake-up would not help: the worker has been busy for a while, or has no free slot."""
         up = asyncio.get_running_loop().time() - self._up_since
         return not self._takes or up >= self._worker.settings.drowse_ms / 1000
 
     async def _take(self) -> tuple[int, bool]:
-        """Claim, and release held steps where there is room now; how many messages and steps there were, and whether
-        nothing is left for certain."""
+        """Claim steps, and enqueue steps of the backlog where there is room now.
+
+        Returns the number of messages and steps, and whether the queue is certainly empty.
+        """
         answer, emptied = await self._claim()
         if not answer.release:
             return answer.popped, emptied
@@ -120,9 +124,9 @@ class Claimer:
         return answer.popped + backlog.released, False
 
     async def _claim(self) -> tuple[ClaimAnswer, bool]:
-        """Where messages do not live in the database, they come first, and no more slots are set aside than needed.
+        """Claim steps; return the answer, and whether it has fewer claims than requested and none was put back.
 
-        True: fewer were there than asked for, and none of them was put back.
+        If messages live outside the database, they are received first, and only as many slots are reserved as needed.
         """
         asked = 0
 
@@ -146,9 +150,9 @@ class Claimer:
         return {**self._worker.caller(slots).args(), "namespaces": list(self._namespaces), **known}
 
     async def _sleep(self) -> None:
-        """Nothing there: mark the worker asleep, and only then look again and wait (rule 7).
+        """Mark the worker asleep after an empty poll, then poll again before waiting (rule 7).
 
-        Without a free slot there is nothing to wait for here: what is announced then is looked for when one is free.
+        Without a free slot there is nothing to wait for: the worker polls again when a slot is free.
         """
         self._poller.begin()
         if self._takes and not self._asleep:
@@ -161,7 +165,7 @@ class Claimer:
                 return
 
     async def _wait(self) -> bool:
-        """The next pause. True when it was ended by an announcement."""
+        """Wait for the next poll; return True when a wake-up ended the wait."""
         woken = await self._poller.wait()
         self._up_since = asyncio.get_running_loop().time()
         return woken

@@ -1,4 +1,4 @@
-"""What a worker has in hand, and what it gives back."""
+"""The in-flight claims of a worker, and claims that it releases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasker.execution.attempt.values import AttemptCancelled, ClaimLost, ClaimRe
 
 @dataclass(slots=True, eq=False)
 class InFlightClaim:
-    """A claim in this worker's hands: while its handler runs, and until its result is stored."""
+    """A claim of this worker, from its start until its result is stored."""
 
     claim: Claim
     handler: str
@@ -26,38 +26,37 @@ class InFlightClaim:
 
 
 class InFlightClaims:
-    """The claims in a worker's hands, by their steps."""
+    """The claims of a worker, by step."""
 
     def __init__(self) -> None:
         self._in_hand: dict[str, InFlightClaim] = {}
         self._end: type[ClaimLost] | type[ClaimReleased] | None = None
-        """What claims end with that come when all were stopped."""
+        """Outcome of claims that arrive after `stop_all`."""
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._in_hand)
 
     def take(self, running: InFlightClaim) -> None:
-        """One more, whose handler does not begin when all were stopped."""
+        """Add a claim. After `stop_all` its handler does not start."""
         self._in_hand[running.claim.step_uuid] = running
         if self._end is not None:
             running.cancel.set(self._end)
 
     def has(self, step: str, token: int) -> bool:
-        """True while the handler of this very claim runs here, or its result is on its way, and nobody stopped it."""
+        """Return True while this claim is in flight here and its handler was not stopped."""
         running = self._in_hand.get(step)
         return running is not None and running.claim.token == token and not running.cancel.is_set()
 
     def pairs(self) -> list[tuple[str, int]]:
-        """The (step, token) pairs. May be called from another thread."""
+        """Return the (step, token) pairs. May be called from any thread."""
         return [(step, running.claim.token) for step, running in list(self._in_hand.items())]
 
     def by_namespace(self) -> Counter[str]:
-        """How many there are of each namespace."""
+        """Return the number of claims per namespace."""
         return Counter(running.claim.namespace for running in self._in_hand.values())
 
     def in_turn(self, loop: asyncio.AbstractEventLoop) -> str | None:
-        """The step whose handler the loop runs at this moment. May be called from another thread."""
+        """Describe the step whose handler the loop runs at this moment. May be called from any thread."""
         task = asyncio.current_task(loop)
         for running in list(self._in_hand.values()):
             if task is not None and running.task is task:
@@ -75,7 +74,7 @@ class InFlightClaims:
         return _described(claim, running.handler if running else "")
 
     def let_go(self, claims: Sequence[Claim]) -> None:
-        """These claims are over: their results are stored, or they were taken away. The next attempt may run here."""
+        """Forget these claims, whose results are stored or which were lost. The next attempt may run here."""
         for claim in claims:
             if (running := self._in_hand.get(claim.step_uuid)) and running.claim.token == claim.token:
                 del self._in_hand[claim.step_uuid]
@@ -101,14 +100,15 @@ class InFlightClaims:
         )
 
     def stop_all(self, end: type[ClaimLost] | type[ClaimReleased]) -> None:
-        """Stop every handler, and those of claims that are still to come: an answer may be under way. `ClaimReleased`:
-        their
-        steps are given back without an attempt."""
+        """Stop every handler, and those of claims whose answer is still under way.
+
+        With `ClaimReleased` their steps are released without using an attempt.
+        """
         self._end = end
         self.stop_steps(list(self._in_hand), end)
 
     def wait_until_idle(self) -> None:
-        """Claims that come from now on are to run."""
+        """Allow handlers of new claims to run again after `stop_all`."""
         self._end = None
 
     async def drain(self) -> None:
@@ -119,7 +119,7 @@ class InFlightClaims:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedClaim:
-    """A claim that is released without an attempt; the note says why. `delay_ms`: not before that time has passed."""
+    """A claim that is released without using an attempt; `note` has the reason, `delay_ms` defers its step."""
 
     claim: Claim
     note: Mapping[str, str]

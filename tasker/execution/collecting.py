@@ -1,7 +1,7 @@
-"""Bringing results: what finished while the previous write was under way goes in the next one (group commit).
+"""The completer: writes results in batches; results that end during a write go into the next one (group commit).
 
-What cannot be stored stays in the `CompletionBuffer`. While that takes long, nothing more is claimed: the breaker
-`completion` holds the worker's slots, not the results.
+Results that cannot be stored stay in the `CompletionBuffer`. While writes are slow or fail, the breaker `completion`
+stops new claims; results are still written.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from tasker.services.engine.exchange import AdvanceResult, OnAdvanced, Result, R
 OnStored = Callable[[Sequence[StoredAttempt]], None]
 Release = Callable[[list[ReleasedClaim]], Awaitable[None]]
 FAILED = BackoffPolicy(0.05, 2.0)
-"""Seconds to wait after writes that failed, while the breaker does not say how long."""
+"""Pauses in seconds after failed writes, while the breaker names no time."""
 BREAKER = "completion_breaker"
-"""Reason for which nothing more is claimed."""
+"""Reason under which the breaker throttles claims."""
 _log = logging.getLogger("tasker.execution")
 _make_stored = maker_of(StoredAttempt)
 
 
 class Completer:
-    """Empties the worker's buffer in batches; what the engine hands back starts at once.
+    """Writes the worker's buffer to the database in batches, and starts the claims of hand-offs at once.
 
-    `obey_breaker` is to be called when the breaker has changed.
+    Call `apply_breaker` when the breaker has changed.
 
-    Parameters: `sink` stores results; `release` gives claims back; `breaker` is told how long storing took;
-    `on_advanced` sees every answer (tasks that ended, retries to come); `on_lost` is called when an answer of the
-    database was lost; `bus` is told of accepted results, for their events, `on_stored` of all that were dealt with.
+    Parameters: `sink` stores results; `release` releases claims; `breaker` records how long writes took; `on_advanced`
+    gets every answer (tasks that ended, retries to come); `on_lost` is called when an answer of the database was lost;
+    `bus` publishes the events of accepted results; `on_stored` gets the attempts with a final verdict.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Completer:
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        """Write until cancelled. Begun again after a crash, it first writes what the crash left."""
+        """Write until cancelled. After a crash, a new call first writes what the crash left."""
         self._buffer.resume()
         try:
             while True:
@@ -84,10 +84,10 @@ class Completer:
             self._failing.failed(error)
             await self._wait_for_database()
         self._buffer.settle()
-        await asyncio.sleep(0)  # a turn for claims between two writes, which else set aside every slot that is free
+        await asyncio.sleep(0)  # lets claims run between two writes, which otherwise reserve every free slot
 
     def apply_breaker(self) -> None:
-        """Open: claim nothing. Half-open: one step more than now, so that there is a result to try with soon."""
+        """Throttle claims while the breaker is open; half-open, allow one more step, whose result tests writes soon."""
         guard, slots = self._breaker.guard, self._worker.slots
         level = logging.DEBUG if guard.sees_outage else logging.WARNING
         if guard.state is BreakerState.OPEN:
@@ -114,13 +114,15 @@ class Completer:
             reservation.used = len(advanced.claims)
         try:
             self._finish(new + again, advanced)
-        finally:  # they have their slots already
+        finally:  # the hand-offs have their slots already
             if advanced.claims:
                 await self._start(advanced)
 
     async def _start(self, advanced: AdvanceResult) -> None:
-        """Start what was handed over: behind the next write where enough waits for one, and beside writes where it
-        takes long. Few results wait for those that are started now, and go in one write with them."""
+        """Start the hand-offs: during the next write where enough results wait for one or the start takes long.
+
+        With few results waiting, the next write waits for the steps started now, and stores their results as well.
+        """
         together = self._worker.start_batch_size
         if self._buffer.waiting * 2 >= together or len(advanced.claims) > together:
             self._handed_over.begin(advanced)
@@ -128,9 +130,9 @@ class Completer:
             await self._worker.accept(advanced)
 
     async def _flush_batch(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:
-        """Store, whatever the breaker says, and tell it how that went: what each result took of a write's time.
+        """Store results whatever the state of the breaker, and report the time per result to it.
 
-        New results skip tasks that others hold; those that had to wait once now wait in the queue for the lock.
+        New results skip tasks that are locked; results that were skipped before wait for the lock.
         """
         guard, began, answers = self._breaker.guard, self._breaker.now(), list[AdvanceResult]()
         permit = guard.should_allow()
@@ -154,7 +156,7 @@ class Completer:
                 self._buffer.add_again(result)
                 continue
             over.append(result.claim)
-            if advanced.has_completed(result.claim):  # only now: a result that was refused is nobody's input
+            if advanced.has_completed(result.claim):  # only now: a result that was refused is no input
                 worker.inputs.add_result(result, advanced.grown.get(result.claim.step_uuid))
         worker.claims.let_go(over)
         worker.whole_runs.written(results, advanced)
@@ -169,27 +171,30 @@ class Completer:
         try:
             with self._buffer.release() as given_back:
                 await self._release(given_back)
-        except LockTimeout:  # somebody keeps one of the tasks: results do not wait for that
+        except LockTimeout:  # a task is locked: results do not wait for releases
             return
         self._worker.released([each.claim for each in given_back])
 
     async def _wait_for_database(self) -> None:
-        """Try again soon, and at the breaker's pace once it is open."""
+        """Wait before the next write: a short time, or the breaker's time once it is open."""
         self._on_lost()
-        self._worker.forget()  # the server that answers next may have forgotten what this one has said
+        self._worker.forget()  # the server that answers next may lack the latest writes of this one
         await asyncio.sleep(self._breaker.guard.retry_after or FAILED.pause(self._failures))
         self._failures += 1
 
 
 def _accepted(results: list[Result], advanced: AdvanceResult) -> list[Result]:
-    """Those that are their steps' now, also by a write whose answer was lost. Of two claims the newer counts."""
+    """Return the accepted results; of two claims of one step the newer counts.
+
+    Those of an earlier write whose answer was lost are included.
+    """
     newest = {result.claim.step_uuid: result for result in sorted(results, key=lambda result: result.claim.token)}
     verdicts = advanced.verdicts
     return [each for step, each in newest.items() if verdicts.get(step) in (None, Verdict.ALREADY_ACCEPTED)]
 
 
 def _stored(results: list[Result], advanced: AdvanceResult) -> tuple[StoredAttempt, ...]:
-    """What the write said of these attempts; those that are brought again are left out."""
+    """Return the attempts with the verdict of this write; results that will be written again are left out."""
     said = [(each, advanced.verdicts.get(each.claim.step_uuid)) for each in results]
     return tuple([_attempt(each, verdict) for each, verdict in said if verdict is None or not verdict.is_retryable])
 

@@ -1,6 +1,6 @@
-"""What has ended and is not stored yet: results to bring, claims to give back, between the worker and its collector.
+"""Results to be written and claims to be released, between the worker and its completer.
 
-A result is never dropped: one whose write failed is here again. While it is full nothing more is claimed.
+A result is never dropped: one whose write failed returns to the buffer. While the buffer is full nothing is claimed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from tasker.lifecycle.pressure import BufferLevel, BufferLimits
 from tasker.services.engine.exchange import Result
 
 BATCH_BYTES = 16_000_000
-"""About how long the results of one write are together: of hundreds of megabytes the database reads all, and refuses
-them then."""
+"""Approximate size limit of one write: PostgreSQL reads hundreds of megabytes completely before it refuses them."""
 BUFFER = "completion_buffer"
-"""Reason for which nothing more is claimed."""
+"""Reason under which a full buffer throttles claims."""
 
 _log = logging.getLogger("tasker.execution")
 
 
 class CompletionBuffer:
-    """Takes what ends, and hands it out by writes. Full, it holds the `slots` until there is room again."""
+    """Buffer of results and releases waiting to be written. While it is full, it throttles the `slots`."""
 
     def __init__(self, slots: Slots, limits: BufferLimits) -> None:
         self._slots, self._limits = slots, limits
@@ -40,26 +39,26 @@ class CompletionBuffer:
 
     @property
     def waiting(self) -> int:
-        """Results that are not stored yet, those that are being written among them."""
+        """Return the number of results that are not stored yet, those being written included."""
         return len(self._results) + len(self._again) + self._writing
 
     @property
     def size(self) -> int:
-        """So many may wait."""
+        """Return the capacity."""
         return self._limits.size
 
     @property
     def has_results(self) -> bool:
-        """True when there is something to write."""
+        """Return True when there are results to write."""
         return bool(self._results or self._again)
 
     @property
     def has_releases(self) -> bool:
-        """True when there is something to release."""
+        """Return True when there are claims to release."""
         return bool(self._given_back)
 
     def add(self, result: Result) -> None:
-        """A finished attempt."""
+        """Add the result of a finished attempt."""
         self._results.append(result)
         self._slots.promised = len(self._results)
         self._watch_fill()
@@ -67,11 +66,11 @@ class CompletionBuffer:
         self._filled.set()
 
     def add_again(self, result: Result) -> None:
-        """A result that was brought and could not be stored yet, because others held its task."""
+        """Add a result that was not stored because its task was locked."""
         self._again.append(result)
 
     def add_release(self, given_back: ReleasedClaim) -> None:
-        """A claim that must be released."""
+        """Add a claim to release."""
         self._given_back[given_back.claim.step_uuid] = given_back
         self._empty.clear()
         self._filled.set()
@@ -81,23 +80,25 @@ class CompletionBuffer:
         await self._empty.wait()
 
     async def filled(self) -> None:
-        """Return when there is something to do; to be called again after `settle`."""
+        """Return when there is something to write. Call it again after `settle`."""
         await self._filled.wait()
         self._filled.clear()
 
     def resume(self) -> None:
-        """Somebody begins to empty it, perhaps anew: there may be something left."""
+        """Wake the completer at its start or restart: the buffer may have results."""
         self._filled.set()
 
     def settle(self) -> None:
-        """A round of writes is over, well or not: whoever waits learns what is left."""
+        """End a round of writes, successful or not, and wake those who wait for the buffer's state."""
         self._watch_fill()
         (self._filled if self.has_results or self._given_back else self._empty).set()
 
     @contextmanager
     def write(self, most: int) -> Iterator[tuple[list[Result], list[Result]]]:
-        """The results of one write, which wait again when it fails: up to `most` that are new, and up to `most` that
-        waited for tasks which others held."""
+        """Take the results of one write, and put them back when it fails.
+
+        Yields up to `most` new results, and up to `most` that were skipped because their tasks were locked.
+        """
         new, self._results = _cut(self._results, most)
         again, self._again = _cut(self._again, most)
         self._writing, self._slots.promised = len(new) + len(again), len(self._results)
@@ -112,7 +113,7 @@ class CompletionBuffer:
 
     @contextmanager
     def release(self) -> Iterator[list[ReleasedClaim]]:
-        """All claims to be released; they wait again when that fails."""
+        """Take all claims to be released, and put them back when the release fails."""
         given_back, self._given_back = self._given_back, {}
         try:
             yield list(given_back.values())
@@ -121,11 +122,11 @@ class CompletionBuffer:
             raise
 
     def describe(self) -> str:
-        """How full it is, for the health of the process."""
+        """Describe how full the buffer is, for the health of the process."""
         return f"buffer {self._fill}: {self.waiting} of {self._limits.size}"
 
     def _watch_fill(self) -> None:
-        """Full: claim nothing until there is room again."""
+        """Throttle claims while the buffer is full."""
         before, self._fill = self._fill, self._limits.fill(self.waiting, self._fill)
         if self._fill is before:
             return
@@ -135,7 +136,7 @@ class CompletionBuffer:
 
 
 def _cut(results: list[Result], most: int) -> tuple[list[Result], list[Result]]:
-    """Those that go in one write, at least one if there is any, and the rest."""
+    """Split off the results of one write, at least one if there is any; return them and the rest."""
     size = 0
     for number, result in enumerate(results[:most]):
         size += len(result.outcome.encoded.text) if isinstance(result.outcome, Success) else 0

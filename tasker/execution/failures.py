@@ -1,4 +1,4 @@
-"""Failed attempts in the worker's log: one record each, with the traceback where it ends the step."""
+"""Log records of failed attempts: one each, with the traceback where the failure ends the step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("tasker.failures")
 FOR_GOOD = {"attempts_exhausted": "Step execution failed after max retries, will not retry further"}
 REFUSED = "Step execution failed permanently"
 MESSAGE_LIMIT = 500
-"""Characters of a failure's message in the log; all of it is in the database."""
+"""Characters of a failure's message in the log; the database has the whole message."""
 
 
 def failed_here(error: BaseException, canceller: str = "code outside of handlers") -> Failure:
@@ -29,7 +29,7 @@ def failed_here(error: BaseException, canceller: str = "code outside of handlers
 
 
 def log_failure(claim: Claim, step: StepPlan, failure: Failure) -> None:
-    """A WARNING for a failure that is tried again, an ERROR with the traceback for one that ends the step."""
+    """Log a WARNING for a failure that will be retried, an ERROR with the traceback for one that ends the step."""
     decision = decide_failure(step.retry, claim.attempt, failure, 0.5)
     if isinstance(decision, Fail):
         phrase = FOR_GOOD.get(decision.reason, REFUSED)

@@ -1,4 +1,4 @@
-"""What a worker writes about claims that it has: fenced by worker and token, each write moves the step's deadline."""
+"""Writes about a worker's own claims: fenced by worker and token, each one extends the step's deadline."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from tasker.services.engine.calls import Engine
 
 
 class FencedWrites:
-    """As `ClaimWrites`; all raise `DatabaseUnavailable`. `on_saved(task_uuid)` hears of each position to be saved."""
+    """Implementation of `ClaimWrites`. All methods raise `DatabaseUnavailable`.
+
+    `on_saved(task_uuid)` is called before each save of a position.
+    """
 
     def __init__(self, engine: Engine, settings: WorkerSettings, on_saved: Callable[[str], None]) -> None:
         self._engine, self._settings, self._on_saved = engine, settings, on_saved
 
     async def begin(self, attempt: Attempt) -> bool:
-        """The handler is called only now (see `tasker.begin_v1`)."""
+        """Restart the step's time as its handler starts (`tasker.begin_v1`); return False if the claim was lost."""
         return not (await self._engine.read("begin", self._fence(attempt))).get("lost")
 
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:

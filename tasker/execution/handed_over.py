@@ -1,4 +1,4 @@
-"""Starting what a write has handed over while the next write is under way."""
+"""Start of handed-off claims during the next write."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from tasker.services.engine.exchange import AdvanceResult
 
 
 class HandOffStarter:
-    """Has `worker` start the claims of answers, one answer after the other, beside whoever has received them.
+    """Starts the claims of answers in `worker`, one answer after another, in the background.
 
-    `on_failed` is called when one could not be started: its claims are nobody's then, and the others are started.
+    `on_failed` is called when an answer could not be started: no worker runs its claims then. Later answers still
+    start.
     """
 
     def __init__(self, worker: Worker, on_failed: Callable[[], None]) -> None:
@@ -23,7 +24,7 @@ class HandOffStarter:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, answer: AdvanceResult) -> None:
-        """Start its claims, a turn of the loop later: what is to be written now is sent before that."""
+        """Start the claims of the answer in the next turn of the loop, after the pending write was sent."""
         self._waiting.append(answer)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
@@ -38,13 +39,13 @@ class HandOffStarter:
                 self._on_failed()
 
     def raise_failure(self) -> None:
-        """Raise what went wrong since the last call."""
+        """Raise the error of the last failed start since the previous call, if any."""
         error, self._failure = self._failure, None
         if error is not None:
             raise error
 
     async def stop(self) -> bool:
-        """Start nothing more; True when claims were dropped by that. Their slots are free again."""
+        """Stop starting claims and free their slots; return True when claims were dropped."""
         task, waiting = self._task, len(self._waiting)
         while self._waiting:
             self._worker.slots.finish(len(self._waiting.popleft().claims))

@@ -1,12 +1,12 @@
-"""What handlers read, kept by task while its steps run here: context, and results by step name.
+"""Cache of handler inputs by task: the task's context, and results by step name.
 
-A step whose parents all ran in this process needs no query; for the rest the engine is asked once per group of claims.
-The cache is bounded; what was evicted is fetched again. It holds results of complete steps alone, which nothing changes
-any more: a result that was produced here comes in once the engine has accepted it. One that is only parked stays out,
-since an orchestrator or an operator may still decide otherwise. Of what was produced here it keeps the text that is
-stored, and reads that when a step wants it: what the handler returned may be changed by whoever else holds it, and is
-not what a worker elsewhere would read (tuples, whole numbers that were written as floats). Whatever came over a
-connection that was lost is asked for anew: the server that answers next may have forgotten it.
+A step whose parents all ran in this process needs no query; other inputs are read once per group of claims. The cache
+is bounded and evicted values are read again. It has results of complete steps only, which never change: a result
+produced here is added once the engine has accepted it. A parked result is left out, since an orchestrator or an
+operator may still decide otherwise. For results produced here the cache has the stored text, and decodes it when a step
+needs it: the handler's own object may still be changed by other code, and differs from what other workers read (tuples,
+whole numbers that were written as floats). When the connection is lost the cache is cleared: the server that answers
+next may lack the latest writes.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from tasker.services.engine.exchange import Result
 
 CACHED_TASKS = 4096
 OFTEN = 50
-"""Steps of one task, after which a claim need not tell again what they read: it may be large, and they many."""
+"""Number of started steps of one task from which claims no longer ask for its inputs, which may be large."""
 MOST_OFTEN = 100
-"""How many such tasks a claim names."""
+"""Largest number of such tasks that a claim names."""
 
 
 class InputCache:
-    """What the engine says of tasks, by task identifier; the least recently used make room."""
+    """Inputs of tasks by task identifier; the least recently used are evicted."""
 
     def __init__(self, limit: int = CACHED_TASKS) -> None:
         self._limit = limit
         self._tasks: OrderedDict[str, TaskInputs] = OrderedDict()
         self._often: dict[str, None] = {}
         self.kept_since = 0
-        """Grows when everything is dropped."""
+        """Generation of the cache, incremented by `clear`."""
 
     @property
     def often(self) -> list[str]:
-        """Tasks of which many steps have begun here; some of them where there are many."""
+        """Return tasks of which many steps have started here, at most `MOST_OFTEN`."""
         return list(islice(self._often, MOST_OFTEN))
 
     def learn(self, inputs: Inputs) -> None:
-        """Take in what an answer of the engine says about tasks and results."""
+        """Add what an answer of the engine says about tasks and results."""
         for task_uuid, task in inputs.items():
             if (known := self._tasks.setdefault(task_uuid, task)) is not task:
                 known.results.update(task.results)
@@ -57,7 +57,7 @@ class InputCache:
             self._often.pop(self._tasks.popitem(last=False)[0], None)
 
     def add_result(self, result: Result, growth: ExpansionRecord | None = None) -> None:
-        """Keep a result that was produced here and that its step has completed with, and what it has added."""
+        """Add an accepted result of a step that ran here, and the steps that it created."""
         claim = result.claim
         if not result.success or (task := self._tasks.get(claim.task_uuid)) is None:
             return
@@ -80,7 +80,7 @@ class InputCache:
         self.kept_since += 1
 
     def require(self, task_uuid: str) -> TaskInputs:
-        """The task, which must have been learned just now: a step begins with it."""
+        """Return the inputs of a task that was just learned, and count a started step."""
         task = self._tasks[task_uuid]
         task.uses += 1
         if task.uses == OFTEN:
@@ -88,15 +88,15 @@ class InputCache:
         return task
 
     def knows(self, task_uuid: str, plan: Plan, step: StepPlan) -> bool:
-        """True when the task and every ancestor's result are here for certain.
+        """Return True when the task and every ancestor's result are certainly cached.
 
-        Below a decision or batchable step it depends on the run which ancestors exist: that is known where all of those
-        that decide have completed here.
+        Below a decision or batchable step the ancestors depend on the task. They are known if all steps that decide
+        have completed here.
         """
         task = self._tasks.get(task_uuid)
         if task is None:
             return False
-        self._tasks.move_to_end(task_uuid)  # what is learned with it makes others go
+        self._tasks.move_to_end(task_uuid)  # marks it as recently used, since learning other tasks evicts
         above, results = plan.above.of(step.name), task.results
         if step.name not in plan.below_dynamic:
             return all(name in results for name in above)
@@ -107,7 +107,7 @@ class InputCache:
         )
 
     def dependency_results(self, task: TaskInputs, plan: Plan, step: StepPlan) -> CopyOnRead:
-        """The results of all ancestors that have one, by step name, sorted; instances by their numbers."""
+        """Return the results of all ancestors that have one, by step name, sorted; step instances by their numbers."""
         results, ancestors = task.results, plan.above.of(step.name)
         if step.name not in plan.below_dynamic:
             return _copied(results, [name for name in ancestors if name in results])
@@ -121,7 +121,7 @@ def _copied(results: dict[str, tuple[int, Any]], names: list[str]) -> CopyOnRead
 
 
 def _read(results: dict[str, tuple[int, Any]], name: str) -> Any:
-    """A result; one that was produced here is read for the first time."""
+    """Return a result; one that was produced here is decoded on first use."""
     ordinal, value = results[name]
     if isinstance(value, JsonText):
         value = as_stored(value)

@@ -1,8 +1,8 @@
-"""Keeping the worker's lease: a thread and a connection of its own, so that a blocked event loop does not lose it.
+"""Renewal of the worker's lease on a thread and connection of its own, so that a blocked event loop does not lose it.
 
-The beat names the (step, token) pairs that are in hand, never "all mine" (rule 4); its answer lists those that are no
-longer ours. A worker that could not renew within its lease fences itself (rule 12); a second thread sees to that, since
-a beat may wait for its answer for longer.
+The heartbeat names the (step, token) pairs in flight, never "all mine" (rule 4); its answer lists the claims that were
+lost. A worker that could not renew within its lease fences itself (rule 12). A second thread does that, since a
+heartbeat may wait longer for its answer.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _log = logging.getLogger("tasker.worker")
 
 InHand = Sequence[tuple[str, int]]
 RETRY_SECONDS = 1.0
-"""Between two attempts at a lease that could not be renewed; less where the lease is short."""
+"""Seconds between attempts to renew after a failure; less where the lease is short."""
 
 
 class LeaseKeeper:
     """Renews the lease every third of its length until stopped or lost.
 
-    Parameters: `in_hand` gives the current (step, token) pairs and may be called from the thread; `on_lost` gets those
-    whose token is no longer valid; `on_fenced` is called once when the lease was lost as a whole; `on_renewal` gets the
-    error when it cannot be renewed, and None when it is renewed again. All may be called from the threads.
+    Parameters: `in_hand` returns the current (step, token) pairs; `on_lost` gets those whose token is no longer valid;
+    `on_fenced` is called once when the lease as a whole was lost; `on_renewal` gets the error when renewal fails, and
+    None when it succeeds again. All of them may be called from the threads.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class LeaseKeeper:
         ]
 
     def start(self) -> None:
-        """Begin; the lease was taken just now by registering the worker."""
+        """Start the threads. Registering the worker has just taken the lease."""
         self._renewed = self._clock.monotonic()
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """End the threads and close the connection. May be called twice."""
+        """Stop the threads and close the connection. May be called twice."""
         self._over.set()
         for thread in self._threads:
             if thread.is_alive():
@@ -84,7 +84,7 @@ class LeaseKeeper:
                 _log.exception("lease_beat_failed worker=%s", self._worker)
 
     def _beat_surely(self) -> None:
-        """Beat, over another connection where the one that was open is lost."""
+        """Send a heartbeat, and retry it once over a new connection if an open one was lost."""
         is_open = self._connection.is_open
         try:
             self._beat()
@@ -104,18 +104,18 @@ class LeaseKeeper:
             return self._fence()
         self._renewed = started
         if renewal.lost:
-            # with their tokens: meanwhile this worker may have the next attempt of the same step
+            # compare tokens, since this worker may have claimed the next attempt of the same step meanwhile
             self._on_lost([pair for pair in pairs if pair[0] in renewal.lost])
 
     def _watch(self) -> None:
-        """Wait for the end of the lease, which every renewal puts off."""
+        """Wait for the end of the lease, which every renewal postpones."""
         while (left := self._renewed + self._lease - self._clock.monotonic()) > 0:
             if self._over.wait(left):
                 return
         self._fence()
 
     def _fence(self) -> None:
-        """Once, whichever thread is the first to know; nothing when it was stopped."""
+        """Fence the worker once, from either thread; do nothing after `stop`."""
         with self._fencing:
             if self._over.is_set():
                 return

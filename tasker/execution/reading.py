@@ -1,4 +1,4 @@
-"""Reading of handlers' inputs that neither the answer that claimed the steps nor the cache has."""
+"""Reads of handlers' inputs that neither the claim's answer nor the cache has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HINT = "store large data elsewhere and return references to it, or join the resu
 
 @dataclass(slots=True)
 class InputsRead:
-    """What an `InputReader` has read."""
+    """Inputs that an `InputReader` has read."""
 
     shared: list[Inputs] = field(default_factory=list)
     own: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class InputsRead:
 
 
 class InputReader:
-    """Reads inputs in answers of bounded size. What the database cannot answer is halved until one step is left."""
+    """Reader of inputs in answers of bounded size. A request that the database refuses is halved, down to one step."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -1,4 +1,4 @@
-"""What can be set about a worker."""
+"""Settings of a worker."""
 
 from __future__ import annotations
 
@@ -36,49 +36,49 @@ class WorkerSettings:
     """Limits and times of one worker. Times are milliseconds."""
 
     concurrency: int = SINGLE_PROCESS_CONCURRENCY
-    """Steps that run at the same time."""
+    """Number of steps that run at the same time."""
     threads: int = THREADS
-    """Threads for handlers that are not asynchronous."""
+    """Number of threads for handlers that are not asynchronous."""
     window: int = ENQUEUE_WINDOW
-    """Enqueued steps per namespace before further ready ones are held back."""
+    """Largest number of enqueued steps per namespace; further ready steps wait in the backlog."""
     timeout_ms: int = STEP_TIMEOUT_MS
-    """Limit of one attempt where the template sets none."""
+    """Time limit of one attempt if the template sets none."""
     grace_ms: int = STEP_GRACE_MS
-    """How long after its timeout a step counts as running before a sweep takes it away."""
+    """Time after its timeout at which a step is taken from its worker."""
     lease_ms: int = LEASE_MS
-    """How long a worker that went silent keeps its steps."""
+    """Time without a heartbeat after which a worker loses its steps."""
     batch: int = 500
-    """Results that one write stores at most."""
+    """Largest number of results in one write."""
     drowse_ms: int = 20
-    """How long a worker that was woken stays marked asleep, so that short work costs no marks."""
+    """Time for which a woken worker stays marked asleep, so that short work writes no marks."""
     result_path: str = RESULT_PATH
-    """`inline`: this process moves its tasks on itself; `queued`: it parks results for an orchestrator."""
+    """`inline`: this process advances its tasks itself; `queued`: it parks results for an orchestrator."""
     events: EventSettings = WORKER_EVENTS
-    """How the process learns of work."""
+    """Settings of how the process learns of work."""
     result_limit_bytes: int = VALUE_LIMIT_BYTES
-    """Largest result of a step, as JSON."""
+    """Largest size of a step's result, in bytes of JSON."""
     completion_buffer: BufferLimits = field(default_factory=BufferLimits)
-    """Results that wait to be stored before nothing more is claimed."""
+    """Limits of the results that wait to be stored; a full buffer stops new claims."""
     starvation_ms: int = STARVATION_MS
-    """How long a step waits for a thread before it is warned of."""
+    """Wait of a step for a thread after which a warning is logged."""
     loop_lag_ms: int = LOOP_LAG_MS
-    """How long the event loop may stand still before the handler that blocks it is named in the log; 0: never."""
+    """Time after which a blocked event loop is logged with the handler that blocks it; 0 disables the check."""
     publisher_timeout_ms: int = PUBLISHER_TIMEOUT_MS
-    """How long a publisher of an event may take."""
+    """Time limit of one call of an event publisher."""
     event_buffer: int = EVENT_BUFFER
-    """Events that wait for the subscribers of this process; more are dropped."""
+    """Largest number of events that wait for the subscribers of this process; further ones are dropped."""
     subscribers: SubscriberLimits = LIMITS
-    """What each subscriber of this process may take."""
+    """Limits of each subscriber of this process."""
     seen_events: int = SEEN_EVENTS
-    """Events remembered, so that one that is told twice reaches subscribers once."""
+    """Number of remembered events, so that an event published twice reaches subscribers once."""
     log_dropped_events: bool = True
     event_drain_ms: int = EVENT_DRAIN_MS
-    """How long the subscribers of this process may take for the last events."""
+    """Time that the subscribers of this process have for remaining events when it stops."""
     kept_log_level: int | None = logging.INFO
-    """From which level of `logging` on lines of handlers are kept with their steps; None: none are."""
+    """Lowest `logging` level of handlers' lines that are stored with their steps; None stores none."""
     kept_log_lines: int = KEPT_LOG_LINES
-    """How many of one attempt."""
+    """Largest number of lines stored per attempt."""
     name: str | None = None
-    """What people call it; it is shown in the registry."""
+    """Human-readable name, shown in the registry."""
     rules: FleetRules = DEFAULT_RULES
-    """What all processes agree on."""
+    """Settings that all processes agree on."""

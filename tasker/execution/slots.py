@@ -1,4 +1,4 @@
-"""How many more steps a worker may take on."""
+"""The slots of a worker: how many more steps it may run."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.hook_arguments import ClaimsThrottled
 
 MOST_KEPT = 16
-"""Slots kept from a claim at most."""
+"""Largest number of slots that a claim leaves free."""
 _log = logging.getLogger("tasker.execution")
 
 
 @dataclass(slots=True)
 class Reservation:
-    """Slots set aside for a request under way, and how many of them run a step in the end."""
+    """Slots reserved for a request under way, and how many of them run a step in the end."""
 
     slots: int
     used: int = 0
 
 
 class Slots:
-    """Counts running steps and reservations against the worker's concurrency. Used on the event loop only.
+    """Counter of running steps and reservations against the worker's concurrency. Use it on the event loop only.
 
-    `on_held` is called when less is taken on for a reason, and when that is gone.
+    `on_held` is called when claims are throttled for a reason, and when the reason is gone.
     """
 
     def __init__(self, concurrency: int, on_held: Callable[[ClaimsThrottled], None] | None = None) -> None:
@@ -37,41 +37,44 @@ class Slots:
         self._bringing = False
         self._submits = False
         self.promised = 0
-        """How many results wait to be brought: the steps that they hand over will take as many slots."""
+        """Number of results waiting to be written: their hand-offs will need as many slots."""
         self._held: dict[str, int] = {}
         self._told: set[str] = set()
         self._freed = asyncio.Event()
         self._closed = False
         self.holds: Counter[str] = Counter()
-        """How often nothing or little more was taken on, by reason."""
+        """Number of times claims were throttled, by reason."""
 
     def close(self) -> None:
-        """No slot is free any more: the worker takes on nothing."""
+        """Close all slots: the worker claims nothing more."""
         self._closed = True
         self._freed.set()
 
     @property
     def free(self) -> int:
-        """Slots that nobody uses or has reserved."""
+        """Return the number of slots that are neither used nor reserved."""
         limit = min(self.concurrency, *self._held.values()) if self._held else self.concurrency
         return 0 if self._closed else max(0, limit - self.running - self._reserved)
 
     @property
     def claimable_slots(self) -> int:
-        """Free slots that a claim may set aside. The others are for the children of results that are brought
-        meanwhile or wait for that, and the first steps of tasks that are submitted meanwhile, which would go through
-        the queue; and while results are brought, few are not worth a claim."""
+        """Return how many free slots a claim may reserve.
+
+        The others are for hand-offs of results that are being written or wait for a write, and for first steps of tasks
+        submitted meanwhile; those steps would otherwise go through the queue. During a write, a claim of few steps is
+        not worth its cost.
+        """
         free = max(0, self.free - self.promised)
         if self._bringing and free < self.concurrency // 2:
             return 0
-        if self._submits:  # several requests at once leave what one would, and not a part of a part
+        if self._submits:  # several requests at once leave as much as one would
             return max(0, free - _some(free + self._reserved))
         return free - _some(free) if self.running or self._bringing else free
 
     def throttle(self, reason: str, at_most: int = 0, *, level: int = logging.WARNING) -> None:
-        """Until `lift`, take on nothing beyond `at_most` steps. What runs goes on; messages stay for other workers.
+        """Run at most `at_most` steps until `unthrottle`. Running steps continue; messages stay for other workers.
 
-        `level` is that of the line in the log: lower where the cause has one already.
+        `level` is the level of the log line: lower if the cause is logged already.
         """
         if self._held.get(reason) == at_most:
             return
@@ -84,11 +87,11 @@ class Slots:
         self._freed.set()
 
     def is_throttled(self, reason: str) -> bool:
-        """True between `hold` and `lift` for this reason."""
+        """Return True between `throttle` and `unthrottle` for this reason."""
         return reason in self._held
 
     def unthrottle(self, reason: str) -> None:
-        """The reason is gone."""
+        """Remove the limit for this reason."""
         if self._held.pop(reason, None) is not None:
             _log.log(logging.INFO if reason in self._told else logging.DEBUG, "claims_resumed reason=%s", reason)
             self._told.discard(reason)
@@ -100,29 +103,28 @@ class Slots:
             self._on_held(ClaimsThrottled(reason, at_most))
 
     def reserve(self, limit: int | None = None) -> int:
-        """Set aside all free slots (up to `limit`) for a request under way; how many there were."""
+        """Reserve all free slots (up to `limit`) for a request under way; return how many there were."""
         count = self.free if limit is None else min(self.free, limit)
         self._reserved += count
         return count
 
     def settle(self, reserved: int, used: int) -> None:
-        """The request has come back: `used` of the reserved slots now run a step."""
+        """End a reservation: `used` of the reserved slots now run a step."""
         self._reserved -= reserved
         self.running += used
         self._freed.set()
 
     def reserve_for_submission(self) -> None:
-        """Tasks are submitted here: from now on no request sets aside all free slots, so that their first steps find
-        some, whatever is under way when the next task comes."""
+        """Keep some slots free from now on for the first steps of tasks that are submitted in this process."""
         self._submits = True
 
     @contextmanager
     def reserve_for_flush(self, results: int, *, waits: bool) -> Iterator[Reservation]:
-        """Set aside free slots for steps that are handed over for so many results; their number is set inside.
+        """Reserve free slots for the hand-offs of `results` results; set the number used inside the context.
 
-        All of them where nothing else runs (but what `leave_room` asks for), else no more than half where so many
-        results are not likely to fill them.
-        `waits`: for a task that somebody may hold for long. Claims don't wait for that.
+        If nothing else runs, all slots are reserved (except those kept for submissions). Otherwise at most half are
+        reserved, unless there are more results. `waits` means that a task may be locked for long: claims do not wait
+        then.
         """
         if self.running or self.promised:
             limit = max(results, self.free // 2)
@@ -137,34 +139,34 @@ class Slots:
             self.settle(reservation.slots, reservation.used)
 
     def finish(self, count: int = 1) -> None:
-        """Steps have ended."""
+        """Free the slots of ended steps."""
         self.running -= count
         self._freed.set()
 
     async def wait_free(self) -> None:
-        """Return when at least one slot is free, or none will be any more."""
+        """Return when at least one slot is free, or the slots are closed."""
         while not self.free and not self._closed:
             self._freed.clear()
             await self._freed.wait()
 
     async def wait_claimable(self) -> None:
-        """Return when a claim may set slots aside, or none will be free any more."""
+        """Return when a claim may reserve slots, or the slots are closed."""
         while not self.claimable_slots and not self._closed:
             self._freed.clear()
             await self._freed.wait()
 
     @property
     def idle(self) -> bool:
-        """True when no step runs and no request is under way that may bring one."""
+        """Return True when no step runs and no request is under way that may start one."""
         return not self.running and not self._reserved
 
     async def wait_idle(self) -> None:
-        """Return when it is idle."""
+        """Return when the worker is idle."""
         while not self.idle:
             self._freed.clear()
             await self._freed.wait()
 
 
 def _some(free: int) -> int:
-    """So many of the free slots are left to whoever comes meanwhile."""
+    """Return how many of the free slots stay free for other requests."""
     return min(free // 4, MOST_KEPT)

@@ -1,4 +1,4 @@
-"""The first steps of tasks that are submitted in a worker's process: started at once, past the queue."""
+"""Immediate start of the first steps of tasks submitted in a worker's process, without the queue."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from tasker.services.engine.starting import StartableSubmission
 
 
 class EagerStart:
-    """Hands a submission the free slots of `worker`; `wake` makes it look into the queue where nothing was claimed.
+    """Offers the free slots of `worker` to a submission; `wake` makes the worker poll when nothing was claimed.
 
-    What was claimed and is not known here, since the answer was lost or its steps could not be started, is found and
-    released by reconciling (rule 4): `on_lost` is called then.
+    Claims that this process does not know (the answer was lost, or its steps could not be started) are found and
+    released by reconciliation (rule 4): `on_lost` is called then.
     """
 
     def __init__(self, worker: Worker, wake: Callable[[], None], *, on_lost: Callable[[], None]) -> None:
         self._worker, self._wake, self._on_lost = worker, wake, on_lost
 
     async def start(self, submit: StartableSubmission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
-        """As `EagerStarter.start`. The tasks exist once there is an answer, whatever becomes of their first steps."""
+        """Submit tasks as `EagerStarter.start` does.
+
+        After an answer the tasks exist, even if their first steps do not start.
+        """
         answers: list[SubmitAnswer] = []
 
         async def ask(slots: int) -> SubmitAnswer:
@@ -41,5 +44,5 @@ class EagerStart:
         return answers[0]
 
     def _still_ours(self, answer: SubmitAnswer, caller: Mapping[str, Any]) -> SubmitAnswer:
-        """Without the claims of an incarnation that has been given up meanwhile: sweeps take them over."""
+        """Drop the claims of a registration that was given up meanwhile: the sweep takes them over."""
         return answer if self._worker.identity == caller["worker"] else replace(answer, claims=())

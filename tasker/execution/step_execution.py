@@ -1,4 +1,4 @@
-"""All that runs steps in one process: the worker, what claims for it, and what brings its results."""
+"""The components that run steps in one process: the worker, its claimer and its completer."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from tasker.execution.worker import Worker
 
 _log = logging.getLogger("tasker.execution")
 FENCED = "fenced"
-"""Reason for which nothing is claimed: the lease was lost."""
+"""Reason under which claims are throttled after the lease was lost."""
 LEASE = "lease"
-"""Reason for which nothing is claimed: the lease cannot be renewed now."""
+"""Reason under which claims are throttled while the lease cannot be renewed."""
 RUNNER_CLOSE_SECONDS = 1.0
-"""How long threads and child processes are waited for at the end."""
+"""Time limit for threads and child processes at the end, in seconds."""
 LAST_WRITE_SECONDS = 1.0
-"""How long storing the last reports may take."""
+"""Time limit for storing the last handler output, in seconds."""
 
 
 class StepExecution:
-    """Runs steps until it is told to stop claiming, and says when all that it had is settled."""
+    """Runs steps until it stops claiming, and waits until all its claims are settled."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class StepExecution:
         self._lease_problem = ""
 
     def services(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """What runs while the process does."""
+        """Return the services that run while the process does."""
         return [self.collector.run, self.claimer.run, self._writer.run, *self._watchdog()]
 
     def _watchdog(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
@@ -57,29 +57,34 @@ class StepExecution:
         return [LoopWatchdog(self._clock, lag_ms, lambda: self.worker.claims.in_turn(loop)).run] if lag_ms else []
 
     def held_by(self) -> list[str]:
-        """The reasons for which nothing is claimed now."""
+        """Return the reasons for which nothing is claimed now."""
         held = [reason for reason in (BREAKER, BUFFER, FENCED) if self.worker.slots.is_throttled(reason)]
         return [*held, f"the lease cannot be renewed: {self._lease_problem}"] if self._lease_problem else held
 
     def lease_renewal(self, problem: str) -> None:
-        """Claim nothing while the lease cannot be renewed for this reason: it would be lost with the lease. "": it is
-        renewed."""
+        """Throttle claims while the lease cannot be renewed for this reason: they would be lost with the lease.
+
+        An empty text means that the lease is renewed.
+        """
         self._lease_problem = problem
         slots = self.worker.slots
         slots.throttle(LEASE, level=logging.DEBUG) if problem else slots.unthrottle(LEASE)
 
     def fence(self) -> None:
-        """The lease was lost: what runs here belongs to others now. Stop it, and claim nothing until `unfence`."""
-        self.worker.slots.throttle(FENCED, level=logging.DEBUG)  # told where it gives up
+        """Stop every handler after the lease was lost, and claim nothing until `unfence`.
+
+        Other workers may run the steps now.
+        """
+        self.worker.slots.throttle(FENCED, level=logging.DEBUG)  # a warning is logged when the lease is given up
         self.worker.claims.stop_all(ClaimLost)
 
     def unfence(self) -> None:
-        """There is a lease again."""
+        """Resume claiming with a new lease."""
         self.worker.claims.wait_until_idle()
         self.worker.slots.unthrottle(FENCED)
 
     def stop_claiming(self) -> None:
-        """Take on nothing more; what runs goes on."""
+        """Claim nothing more; running steps continue."""
         self.worker.slots.close()
         self.claimer.drain()
 
@@ -91,13 +96,13 @@ class StepExecution:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """End the threads and child processes of handlers; bring the last events, and store what was said last."""
+        """Stop handlers' threads and child processes, deliver the last events, and store the last handler output."""
         await self.runner.close(RUNNER_CLOSE_SECONDS)
         self.bus.close()
         try:
             async with asyncio.timeout(LAST_WRITE_SECONDS):
                 await self._writer.write()
         except (DatabaseError, TimeoutError):
-            pass  # the process tells of that elsewhere
-        except Exception:  # a defect of ours: the connections behind it must be closed all the same
+            pass  # the process logs database outages elsewhere
+        except Exception:  # a defect must not keep the connections open
             _log.exception("reports_not_stored: what handlers have said last is lost")

@@ -1,6 +1,6 @@
-"""Tells when the event loop stands still: a handler that blocks it holds up everybody else's steps in this process.
+"""A watchdog of the event loop: a handler that blocks the loop delays all steps of this process.
 
-A thread of its own looks, because nothing on the loop can. The lease goes on meanwhile: it has a thread too.
+It runs in a thread, because nothing on a blocked loop can run. The lease is renewed meanwhile by a thread of its own.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Callable
 from tasker.contracts.clock import Clock
 
 LOOKS = 4
-"""Looks, and turns of the loop, within the time after which it counts as standing still."""
+"""Number of checks, and of turns of the loop, within the time limit."""
 
 _log = logging.getLogger("tasker.worker")
 
 
 class LoopWatchdog:
-    """Warns once whenever the loop has not turned for `limit_ms`, with its stack, and says afterwards how long it was.
+    """Logs a warning with the stack when the loop has not turned for `limit_ms`, and logs the total time afterwards.
 
     `running()` names what runs on the loop and is called from the thread. `stalls` counts the warnings.
     """
@@ -34,7 +34,7 @@ class LoopWatchdog:
         self.stalls = 0
 
     async def run(self) -> None:
-        """Turn with the loop, and watch that from a thread, until cancelled."""
+        """Record the turns of the loop and check them from a thread, until cancelled."""
         self._loop_thread = threading.get_ident()
         self._turned = self._looked = self._clock.monotonic()
         stop = threading.Event()
@@ -53,7 +53,7 @@ class LoopWatchdog:
             self.look()
 
     def look(self) -> None:
-        """Look once, from the thread."""
+        """Check the loop once, from the thread."""
         now, before, self._looked = self._clock.monotonic(), self._looked, self._clock.monotonic()
         if now - before > self._limit:
             self._stood_still(now - before)
@@ -63,7 +63,7 @@ class LoopWatchdog:
             self._warn(turned, now)
 
     def _stood_still(self, seconds: float) -> None:
-        """This thread did not run either, so that says nothing about the loop; it gets a fresh start."""
+        """Restart the measurement: this thread did not run either, so the gap says nothing about the loop."""
         self._turned = self._looked
         _log.warning(
             "process_stood_still ms=%d%s: it was stopped, or a handler holds the interpreter's lock",

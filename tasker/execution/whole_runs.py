@@ -1,4 +1,4 @@
-"""Tasks whose every step ran in this process at its first attempt: whoever waits here need read nothing."""
+"""Tasks whose every step ran in this process at its first attempt: their reports need no query."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from tasker.services.reports import TaskReport, task_report
 
 
 class LocalTaskTracker:
-    """The tasks that are followed, by their identifiers."""
+    """The tracked tasks, by identifier."""
 
     def __init__(self) -> None:
         self._runs: dict[str, LocalTask] = {}
 
     def follow(self, task_uuid: str, run: LocalTask) -> None:
-        """Tell `run` of this task."""
+        """Track this task in `run`."""
         self._runs[task_uuid] = run
 
     def leave(self, task_uuid: str) -> None:
-        """Nobody wants to know any more."""
+        """Stop tracking the task."""
         self._runs.pop(task_uuid, None)
 
     def forget(self) -> None:
-        """What was seen of all of them may be true no more."""
+        """Stop tracking all tasks: what was seen of them may be outdated."""
         self._runs.clear()
 
     def written(self, results: Sequence[Result], advanced: AdvanceResult) -> None:
-        """A write of these results was answered."""
+        """Record an answered write of these results."""
         if not self._runs:
             return
         for result in results:
@@ -44,22 +44,22 @@ class LocalTaskTracker:
                 run.ended(state, advanced.at)
 
     def saved(self, task_uuid: str) -> None:
-        """A step of the task has saved a position."""
+        """Record that a step of the task has saved a position."""
         if run := self._runs.get(task_uuid):
             run.is_whole = False
 
 
 class LocalTask:
-    """One submission with what this process sees of its task: as `EagerStarter` by way of `starter`, to be left at the
-    end.
+    """One submission and what this process sees of its task; implements `EagerStarter` by way of `starter`.
 
-    Its report is what a query would say, word for word; where anything is not known there is none.
+    Call `leave` at the end. The report equals that of a query, word for word; there is no report when anything is
+    unknown.
     """
 
     def __init__(self, starter: EagerStarter, runs: LocalTaskTracker) -> None:
         self._starter, self._runs = starter, runs
         self.is_whole = True
-        """Nothing was seen that a report tells more of than is known here."""
+        """False when something happened that a query's report contains but this process does not know."""
         self._item: Mapping[str, Any] = {}
         self._answer = SubmitAnswer()
         self._growths: dict[str, ExpansionRecord] = {}
@@ -67,35 +67,35 @@ class LocalTask:
         self._ended_at: str | None = None
 
     async def start(self, submit: StartableSubmission, roots: int, args: Mapping[str, Any]) -> SubmitAnswer:
-        """As `EagerStarter.start`, of one task."""
+        """Submit one task as `EagerStarter.start` does."""
         (self._item,) = args["tasks"]
         self._runs.follow(self._item["id"], self)
         self._answer = await self._starter.start(submit, roots, args)
         return self._answer
 
     def leave(self) -> None:
-        """The report is not wanted any more."""
+        """Stop tracking: the report is not needed any more."""
         self._runs.leave(self._item.get("id", ""))
 
     def completed(self, result: Result, growth: ExpansionRecord | None) -> None:
-        """A step is complete with this result, and has added that to its task."""
+        """Record a complete step with its result and the steps that it created."""
         self._steps[result.claim.name] = result
         if growth is not None:
             self._growths[result.claim.name] = growth
-        if result.claim.token != 1:  # an earlier claim of it came to something that a report tells of
+        if result.claim.token != 1:  # an earlier claim had an outcome that a report contains
             self.is_whole = False
 
     def ended(self, state: str, at: str | None) -> None:
-        """The task has ended, at this time of the database, where its answer says so."""
+        """Record the end of the task, at this time of the database if its answer has one."""
         self._ended_at = at if state == "complete" else None
 
     def report(self, task_uuid: str) -> TaskReport | None:
-        """What a report of the task would read; None where somebody has to read it."""
+        """Return the report that a query would return, or None when a query is needed."""
         known = task_uuid in self._answer.created and None not in (self._answer.at, self._ended_at)
         if not self.is_whole or not known:
             return None
         if not all(isinstance(text, str) for text in (self._item["initiator"], *self._item["tags"])):
-            return None  # the database has made text of it
+            return None  # the database has converted it to text
         one = next(iter(self._steps.values()))
         parents = _parents(one.plan, self._growths)
         if parents is None or not parents.keys() <= self._steps.keys():
@@ -126,7 +126,7 @@ class LocalTask:
 
 
 def _parents(plan: Plan, growths: Mapping[str, ExpansionRecord]) -> dict[str, list[str]] | None:
-    """What each step of a task depends on, as a report lists them; None where it is not known which steps there are."""
+    """Return the dependencies of each step as a report lists them, or None when the steps are not all known."""
     steps = {step.name: (step.ordinal, step.depends_on) for step in plan.steps if step.static}
     for growth in sorted(growths.values(), key=lambda growth: growth.version):
         steps |= {row["name"]: (row["ordinal"], row["parents"]) for row in growth.steps}

@@ -1,8 +1,8 @@
-"""The worker: claims steps, runs their handlers, brings the results, until it is told to stop.
+"""The worker: claims steps, runs their handlers and reports the results until it is stopped.
 
-Claims come from the queue (`Claimer`), from the answers to results (hand-over) and from whoever promotes retries; they
-all go through `accept`. Results are collected while the previous write is under way and go in the next (group commit
-without a timer). Every claimed step produces a result or is given back.
+Claims come from the queue (`Claimer`), from the answers to results (hand-offs) and from the promotion of retries; all
+of them go through `accept`. Results that end during a write go into the next one (group commit without a timer). Every
+claimed step produces a result or is released.
 """
 
 from __future__ import annotations
@@ -45,19 +45,22 @@ from tasker.services.task_lines import read_task_ids
 _log = logging.getLogger("tasker.execution")
 Answered = TypeVar("Answered", bound=AdvanceResult)
 LEAST_TOGETHER, MOST_TOGETHER = 32, 100
-"""Bounds of how many claims are started in one turn of the loop. A write of fewer would cost more than it gains that
-the database works meanwhile; one of more costs hardly less for each."""
+"""Bounds of the number of claims started in one turn of the loop.
+
+A smaller write costs more than it gains from the database working meanwhile; a larger one is hardly cheaper per result.
+"""
 NO_PLACE = "no_place"
-"""Reason for which nothing more is claimed: a step was given back because no thread or child process was free."""
+"""Reason under which claims are throttled after a step was released for lack of a thread or child process."""
 LEFT_TO_OTHERS_SECONDS = 5.0
-"""How long such steps are left to other workers; no longer, since async handlers need no place."""
+"""Time for which such steps are left to other workers; not longer, since async handlers need no thread or process."""
 
 
 class Worker:
-    """Holds claims and runs their handlers. `identity` is the uuid text of this incarnation.
+    """Runs the handlers of claimed steps. `identity` is the uuid text of this registration.
 
-    `completed` gets every finished attempt, and every claim that must be released; `teller` hears of attempts first;
-    `events` makes what they publish, `reports` gets what handlers say, `trace_of` says where in a trace they are.
+    `completed` gets every finished attempt and every claim to release; `teller` is notified of attempts before that;
+    `events` builds the events that attempts publish, `reports` gets handler output, `trace_of` returns a claim's
+    position in its trace.
     """
 
     def __init__(
@@ -80,51 +83,55 @@ class Worker:
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
         self.released_count = 0
-        """Claims that were released since the start."""
+        """Number of claims released since the start."""
         self._completed, self._engine, self.plans, self._around = completed, engine, plans, copy_context()
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._reader, self._writes = InputReader(engine), FencedWrites(engine, settings, self.whole_runs.saved)
         self._left_to_others: asyncio.TimerHandle | None = None
 
     def begin_as(self, identity: str) -> None:
-        """Go on under this name, as nothing of the former one is left: it is not registered yet."""
+        """Continue as a new incarnation that is not registered yet; state of the former one is dropped."""
         self.identity = identity
         self.forget()
 
     def forget(self) -> None:
-        """Drop what the database has said: another one may answer next, or one that has lost its last moments."""
+        """Drop cached database state: another server may answer next, or one that has lost its latest writes."""
         self.inputs.clear()
         self.whole_runs.forget()
         self.plans.forget()
 
     def registered(self, namespace_ids: Sequence[int]) -> None:
-        """The registry knows it, with these namespaces: what it could not resolve before it may resolve now."""
+        """Record the registration with these namespaces: handlers that could not be resolved before are tried again."""
         self.namespace_ids, self.unserved = list(namespace_ids), set()
 
     def caller(self, slots: int = 0) -> CompletingWorker:
-        """This worker as the engine wants to know it."""
+        """Return this worker as an argument of the engine's calls."""
         limits = self.settings
         more = sorted(self.unserved), limits.window, limits.timeout_ms, limits.grace_ms
         return CompletingWorker(self.identity, slots, self.namespace_ids, *more)
 
     def claim_tokens(self) -> list[tuple[str, int]]:
-        """The (step, token) pairs in hand. May be called from another thread."""
+        """Return the (step, token) pairs in flight. May be called from any thread."""
         return self.claims.pairs()
 
     @property
     def start_batch_size(self) -> int:
-        """How many claims are started in one turn of the loop. Of more than that the first are run and brought while
-        the next are started: half of the steps are written while the other half runs."""
+        """Return how many claims are started in one turn of the loop.
+
+        Of a larger group, the first half's results are written while the other half runs.
+        """
         return min(max(self.slots.concurrency // 2, LEAST_TOGETHER), MOST_TOGETHER)
 
     @property
     def busy(self) -> int:
-        """How many claims are in hand."""
+        """Return the number of in-flight claims."""
         return len(self.claims)
 
     async def offer(self, ask: Callable[[int], Awaitable[Answered]], limit: int | None = None) -> Answered:
-        """Call `ask` with free slots, up to `limit`, set aside meanwhile, and start the claims it answers; without a
-        limit with as many as a claim may set aside."""
+        """Call `ask` with up to `limit` reserved slots, and start the claims of its answer.
+
+        Without a limit, the slots are those that a claim may reserve.
+        """
         reserved = self.slots.reserve(self.slots.claimable_slots if limit is None else limit)
         used = 0
         try:
@@ -137,10 +144,11 @@ class Worker:
         return answer
 
     async def accept(self, answer: AdvanceResult) -> None:
-        """Start every claim of an answer that does not run here. What handlers read is fetched where it is not here.
+        """Start every claim of an answer that does not run here; read the inputs that are not cached.
 
-        A database that went back to an earlier moment may answer a claim again: its handler runs on, and not twice.
-        When that fails the claims are nobody's: their slots are free again, and reconciling finds and releases them.
+        A database that went back to an earlier moment may return a claim again: its handler runs on, and not twice.
+        When this raises, no worker runs the remaining claims: their slots are free, and reconciliation finds and
+        releases them.
         """
         rows, started, kept = answer.claims, 0, self.inputs.kept_since
         try:
@@ -159,7 +167,7 @@ class Worker:
                 self.slots.finish(len(rows) - started)
 
     async def _readable(self, rows: Sequence[ClaimRow]) -> dict[int, Plan]:
-        """The plans of the claims by template; those that only a newer version can read are left to its workers."""
+        """Return the plans of the claims by template, and release claims whose plan only a newer version can read."""
         plans: dict[int, Plan] = {}
         for template in {row.template for row in rows}:
             try:
@@ -193,9 +201,11 @@ class Worker:
         too_large: Mapping[str, TooLarge],
         plans: Mapping[int, Plan],
     ) -> Sequence[ClaimRow]:
-        """Those of the claims that do not run here. All that their handlers read is in the cache then: from `inputs`,
-        where these are not of tasks that the engine was told to be known, or what is asked for. A step whose inputs
-        are too large to be answered fails, unless they are here."""
+        """Return the claims that do not run here yet, after caching all that their handlers read.
+
+        Inputs come from the answer or, for tasks that the claim named as known, from the cache; missing ones are read.
+        A step whose inputs are too large to be returned fails, unless they are cached.
+        """
         rows, told = [row for row in rows if not self.claims.has(row.step, row.token)], inputs or {}
         self.inputs.learn({row.task: told[row.task] for row in rows if row.task in told})
         untold = [row for row in rows if row.task not in told and not self._inputs_known(row, plans[row.template])]
@@ -232,7 +242,7 @@ class Worker:
         read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
         limit, said = self.settings.result_limit_bytes, self.reports.of(claim)
         attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, said)
-        self.claims.take(running)  # not before: nobody would give up a claim without an attempt
+        self.claims.take(running)  # not earlier: a claim without an attempt would never be released
         if _log.isEnabledFor(logging.DEBUG):
             log_line(_log, logging.DEBUG, f"Step claimed: step_uuid={row.step}", ids_of(claim))
         # in the context of who started the worker: not in that of a request, which may have made the claim
@@ -261,7 +271,7 @@ class Worker:
     async def _run(self, running: InFlightClaim, attempt: Attempt) -> None:
         try:
             self._end_attempt(running, attempt, await self._run_attempt(attempt))
-        except BaseException as error:  # a defect of ours, or this task was cancelled: claim and slot must not be lost
+        except BaseException as error:  # a defect, or this task was cancelled: claim and slot must not be lost
             if not running.ended:
                 failure = failed_here(error, self.claims.canceller_of(running))
                 failed = Result(attempt.claim, attempt.plan, 0, failure)
@@ -272,7 +282,7 @@ class Worker:
         told = None if self._teller is None else self._teller.started(attempt)
         try:
             end = await self._runner.run(attempt)
-        except Exception as error:  # a defect of ours must not lose a claimed step
+        except Exception as error:  # a defect must not lose a claimed step
             end = Result(attempt.claim, attempt.plan, 0, failed_here(error))
         if self._teller is not None and told is not None:
             self._teller.ended(told, end)
@@ -299,7 +309,7 @@ class Worker:
         self.claims.let_go([end.claim])
 
     def _give_back(self, running: InFlightClaim, end: ClaimReleased, attempt: Attempt) -> None:
-        """A step that nobody stopped is given back because its handler is not to be had here: never take it again."""
+        """Release a claim. If its handler cannot be resolved here, never claim such steps again."""
         note = {"reason": end.reason}
         if isinstance(end, NoCapacity):
             self._leave_to_others()
@@ -309,7 +319,7 @@ class Worker:
         self._completed.add_release(ReleasedClaim(running.claim, note))
 
     def _leave_to_others(self) -> None:
-        """Take on nothing beyond what runs, for a moment or until a place is free: the step would come right back."""
+        """Run no further steps for a while or until a thread or process is free: the step would come right back."""
         if not self.slots.is_throttled(NO_PLACE):
             self.slots.throttle(NO_PLACE, at_most=max(0, self.slots.running - self._runner.waiting))
             loop = asyncio.get_running_loop()
@@ -322,6 +332,6 @@ class Worker:
             self.slots.unthrottle(NO_PLACE)
 
     def released(self, claims: Sequence[Claim]) -> None:
-        """These claims were given back, without an attempt."""
+        """Record claims that were released without using an attempt."""
         self.released_count += len(claims)
         self.claims.let_go(claims)

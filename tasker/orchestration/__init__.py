@@ -1,1 +1,1 @@
-"""What moves tasks on: results, expansion, promotion of retries, sweeps. Never imports the worker's runtime."""
+"""The components that advance tasks: results, expansion, retries, sweeps. Never imports the worker's runtime."""

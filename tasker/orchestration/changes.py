@@ -1,4 +1,4 @@
-"""What becomes of steps: from results, from what a sweep has found, from what is given back, to the engine's form."""
+"""Construction of step changes for the engine: from results, from findings of a sweep, and from released claims."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tasker.services.engine.found import FoundStep, Orphan, ParkedRow
 from tasker.services.engine.graph import VersionedGraph
 
 DETAIL_LIMIT = 100_000
-"""Characters that are kept of a failure that cannot be stored as it is."""
+"""Characters stored of a failure that cannot be stored as it is."""
 
 
 def change_of(result: Result, random: float) -> StepChange:
-    """The change for a result: `ok`, or `retry` with its delay, or `fail` (part D section 5).
+    """Return the change for a result: `ok`, `retry` with its delay, or `fail` (part D section 5).
 
     `random` in [0, 1) places a retry's delay inside its jitter.
     """
@@ -42,7 +42,7 @@ def change_of(result: Result, random: float) -> StepChange:
 
 
 def lost_change(found: Orphan, step: StepPlan, random: float) -> StepChange:
-    """The change for a step whose worker is gone: retried, or failed for good where it may run only once (rule 11)."""
+    """Return the change for a step whose worker is gone: a retry, or a failure if it may run only once (rule 11)."""
     worker = found.label.worker
     failure = Failure(
         message=_lost_message(found, step),
@@ -58,7 +58,7 @@ def lost_change(found: Orphan, step: StepPlan, random: float) -> StepChange:
 
 
 def simple_change(kind: str, step: str, task: str, token: int | None = None, worker: str | None = None) -> StepChange:
-    """A change without an outcome (release, promote, unhold), with whose token it is as far as that is known."""
+    """Return a change without an outcome (release, promote, unhold), with the claim token and worker if known."""
     change: StepChange = {"s": step, "t": task, "kind": kind}
     if token is not None:
         change["k"] = token
@@ -68,14 +68,14 @@ def simple_change(kind: str, step: str, task: str, token: int | None = None, wor
 
 
 def failed_change(row: FoundStep | ParkedRow, error: Mapping[str, Any], worker: str | None = None) -> StepChange:
-    """A step that fails for good without an attempt's outcome."""
+    """Return the change for a step that fails permanently without an attempt's outcome."""
     change = simple_change("fail", row.step, row.task, row.token, worker)
     change["e"] = {**error, "fingerprint": fingerprint(error)}
     return change
 
 
 def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> StepChange:
-    """The change for a claim that is given back without an attempt: to the queue, or to wait for `delay_ms`."""
+    """Return the change for a claim released without using an attempt: to the queue, or deferred by `delay_ms`."""
     kind = "release" if delay_ms is None else "defer"
     change = simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, claim.worker)
     change["n"] = note
@@ -85,7 +85,7 @@ def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None 
 
 
 def with_growth(change: StepChange, growth: VersionedGraph) -> StepChange:
-    """The change together with the steps that it creates, valid for that version of the task's graph (rule 8)."""
+    """Add the steps that the change creates, valid for that version of the task's graph (rule 8)."""
     change["gv"] = growth.version
     if growth.steps:
         change["x"] = growth.steps
@@ -93,7 +93,7 @@ def with_growth(change: StepChange, growth: VersionedGraph) -> StepChange:
 
 
 def _failed(change: StepChange, step: StepPlan, attempt: int, failure: Failure, random: float) -> StepChange:
-    """The change together with what follows from a failure, and why."""
+    """Add the consequence of a failure to the change, with the error and the reason."""
     decision = decide_failure(step.retry, attempt, failure, random)
     error = {
         "message": failure.message,
@@ -122,7 +122,7 @@ def _fingerprint(error: Mapping[str, Any]) -> str:
 
 
 def _storable(error: dict[str, Any]) -> JsonText:
-    """The failure as JSON that can always be stored: when something in it cannot, all of it becomes printable text."""
+    """Return the failure as JSON that can always be stored: if any part cannot, the whole becomes printable text."""
     try:
         return encode(error)
     except NotStorable:

@@ -1,4 +1,4 @@
-"""The actors of an orchestrator, one for each of its queues: woken by announcements, else polling with back-off."""
+"""The actors of an orchestrator, one per queue: woken by notifications, otherwise polling with back-off."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from tasker.services.engine.exchange import CompletingWorker
 from tasker.services.engine.polling import QueuePoller
 
 FAILED = BackoffPolicy(0.5, 10.0, spread=0.5)
-"""Seconds to wait after looks that failed."""
+"""Pauses after failed polls, in seconds."""
 DRAIN_SECONDS = 3.0
-"""How long a stop waits for the look that is under way; the messages of one that is cut off come again."""
+"""Time that a stop waits for the poll under way; messages of a poll that is cut off are delivered again."""
 _log = logging.getLogger("tasker.orchestration")
 
 
 class MessageInbox(Protocol):
-    """What an actor does with the messages of its queue."""
+    """Handler of the messages of one queue."""
 
     async def receive(self, caller: CompletingWorker, limit: int) -> int:
-        """Take up to `limit` messages and deal with them; how many there were."""
+        """Take up to `limit` messages and process them; return how many there were."""
         ...
 
     def longest_pause(self) -> float:
-        """Seconds until the next look at most, announced or not: nobody announces what becomes visible again."""
+        """Return the longest pause until the next poll in seconds: no notification announces messages visible again."""
         ...
 
 
 class QueueActor:
-    """Deals with the messages of one queue until drained or cancelled.
+    """Processes the messages of one queue until drained or cancelled.
 
-    `caller` says who this process is, `poller` when to look without an announcement; `batch` is how many messages it
-    takes at a time at most.
+    `caller` returns the identity of this process, `poller` decides when to poll without a notification; `batch` is the
+    largest number of messages taken at a time.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class QueueActor:
         self._draining = False
 
     def wake(self) -> None:
-        """There may be messages."""
+        """Poll soon: there may be messages."""
         self._poller.wake()
 
     async def drain(self) -> None:
-        """Poll no more; return when the poll under way has ended, or after `DRAIN_SECONDS`."""
+        """Stop polling; return when the poll under way has ended, or after `DRAIN_SECONDS`."""
         self._draining = True
         self._poller.wake()
         with contextlib.suppress(TimeoutError):
@@ -69,7 +69,7 @@ class QueueActor:
                 pass
 
     async def run(self) -> None:
-        """Poll, deal with what is there, poll again; wait when there is nothing. Until `drain`."""
+        """Poll and process messages until `drain`; wait while the queue is empty."""
         polled, failures = False, 0
         while not self._draining:
             self._poller.clear()
@@ -78,7 +78,7 @@ class QueueActor:
                     found = await self._look(polled)
             except (DatabaseError, MessagingError) as error:
                 self._failing.failed(error)
-                # whatever is announced meanwhile: what is given back is delivered again, and providers count that
+                # sleep despite notifications: messages given back are delivered again, and brokers count that
                 await asyncio.sleep(FAILED.pause(failures, self._random.random()))
                 polled, failures = True, failures + 1
                 continue

@@ -1,4 +1,4 @@
-"""Ending parked steps: each goes where it was parked for; one that cannot holds up no other (rule 5)."""
+"""Evaluation of parked steps: each ends as parked; one that cannot does not delay the others (rule 5)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tasker.services.engine.halving import halved
 from tasker.services.engine.plans import PlanStore
 
 TIMEOUTS = (LockTimeout, StatementTimeout)
-"""Somebody keeps a row, or it takes too long: another time it may go."""
+"""Errors of a locked row or a slow statement: a later try may succeed."""
 WORN = (
     f"its result was taken {MOST_RECEPTIONS} times and the step never ended: each process that took it ended or stood"
     " still meanwhile; see the orchestrators' logs"
@@ -38,29 +38,29 @@ _log = logging.getLogger("tasker.orchestration")
 
 @dataclass(slots=True)
 class EvaluatedSteps:
-    """What became of parked steps, by their identifiers; one in no set had moved on before."""
+    """Outcomes of evaluated steps, by identifier; a step in no set had moved on before."""
 
     done: set[str] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
-    """Still parked: somebody keeps the task or the step, its graph keeps changing, its template cannot be read here."""
+    """Still parked: the task or step is locked, its graph keeps changing, or its plan cannot be read here."""
     apart: set[str] = field(default_factory=set)
-    """Still parked: ending them takes too long, or one of those that were with them; nobody knows which."""
+    """Still parked: the write of these steps takes too long; the step that causes it is unknown."""
     unknown: set[str] = field(default_factory=set)
-    """This database has never had them."""
+    """Steps that never existed in this database."""
 
     def take(self, changes: Sequence[StepChange], answer: AdvanceResult) -> None:
-        """Take in the engine's answer to these changes."""
+        """Record the engine's answer to these changes."""
         steps = {change["s"] for change in changes}
         self.done |= steps - answer.verdicts.keys()
         self.later |= {step for step in steps if answer.comes_again(step)}
 
 
 class ParkedStepEvaluator:
-    """Ends one batch of parked steps for `caller`; `on_advanced` sees each answer of the engine as soon as it is there.
+    """Ends one batch of parked steps for `caller`; `on_advanced` gets each answer of the engine at once.
 
-    `repairs` is the kind of repair that it counts as; with `wait` False, tasks that somebody changes are passed over.
-    So are those in `kept`, which holds the tasks that were waited for in vain, and all after the first such wait: the
-    others of the batch, and what is behind it, wait as well.
+    `repairs` is the kind of repair to count. With `wait` False, locked tasks are skipped. Tasks in `kept`, whose lock
+    was waited for in vain, are skipped too, and all locked tasks after the first such wait: the rest of the batch and
+    later messages would wait as well.
     """
 
     def __init__(
@@ -79,8 +79,10 @@ class ParkedStepEvaluator:
         self._ended = EvaluatedSteps()
 
     async def end(self, steps: Sequence[str], worn: Set[str] = frozenset()) -> EvaluatedSteps:
-        """Complete, retry or fail them; those that are not parked any more are left alone. Those that are `worn` fail:
-        nobody is to try it again."""
+        """Complete, retry or fail the steps; skip those that are no longer parked.
+
+        Steps in `worn` fail: they were taken too often and must not be tried again.
+        """
         while steps:
             found = ParkedAnswer.parse(await self._engine.read("parked", {"steps": list(steps), "events": True}))
             self._ended.unknown |= found.unknown
@@ -104,7 +106,7 @@ class ParkedStepEvaluator:
             await self._expand_alone(row)
 
     async def _expand_alone(self, row: ParkedRow) -> None:
-        """One that cannot be planned, or takes too long to write, holds up no other."""
+        """Expand one step in a write of its own: one that cannot be planned, or is slow to write, delays no other."""
         try:
             await halved([row], self._expand, self._refuse)
         except TIMEOUTS as error:
@@ -112,12 +114,12 @@ class ParkedStepEvaluator:
             self._ended.apart.add(row.step)
         except (DatabaseError, MessagingError):
             raise
-        except Exception as error:  # whatever it is, it would be the same every time
+        except Exception as error:  # the same error would occur every time
             _tell(logging.ERROR, FAILED, "parked_result_unusable", row, error, raised=True)
             await self._fail(row, unplannable(error), UNUSABLE)
 
     async def _plan_of(self, row: ParkedRow) -> Plan | None:
-        """None where a newer release has stored what this one cannot read: others may (rule 24)."""
+        """Return the plan, or None if only a newer release can read it: its processes can end the step (rule 24)."""
         try:
             return await self._plans.get(row.template)
         except PlanUnreadable:
@@ -128,7 +130,7 @@ class ParkedStepEvaluator:
         changes = [_parked_change(row, await self._plans.get(row.template)) for row in rows]
         try:
             answer = await self._bring(changes)
-        except TIMEOUTS as error:  # one of them, and nobody knows which: they come again alone
+        except TIMEOUTS as error:  # one of the steps, unknown which: each is delivered again alone
             _log.warning("parked_results_deferred steps=%s reason=%s", len(rows), error)
             self._ended.apart |= {row.step for row in rows}
         else:
@@ -152,7 +154,7 @@ class ParkedStepEvaluator:
             self._kept |= busy
 
     async def _expand(self, rows: Sequence[ParkedRow]) -> None:
-        """Planned again while the graph changes; in the end the step stays parked, and its turn comes again."""
+        """Write the expansion, planned again while the graph changes; after `MAX_REPLANS` tries it stays parked."""
         (row,) = rows
         for _ in range(MAX_REPLANS):
             change = await self._expansion(row)
@@ -171,7 +173,7 @@ class ParkedStepEvaluator:
         return with_growth(_parked_change(row, plan), growth)
 
     async def _refuse(self, row: ParkedRow, error: DataRefused) -> None:
-        """The step fails with what the database said. Where that is refused, too, it stays parked for a person."""
+        """Fail the step with the database's message. If that is refused, too, it stays parked for an operator."""
         _tell(logging.WARNING, FAILED, "parked_result_refused", row, error)
         await self._fail(row, refusal(error), Verdict.NOT_STORABLE)
 
@@ -204,7 +206,7 @@ def _parked_change(row: ParkedRow, plan: Plan) -> StepChange:
     if row.kind == "retry":
         change["d"] = row.delay_ms
     if row.publishes or plan.steps[row.ordinal].publishes_events:
-        change["ev"] = None  # the database has what the worker made of them
+        change["ev"] = None  # the database has the events that the worker built
     return change
 
 

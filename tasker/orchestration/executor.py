@@ -1,4 +1,4 @@
-"""Who runs steps in a process, as upkeep sees it: a worker, or nobody."""
+"""The port through which upkeep reaches the worker of its process, if there is one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tasker.services.engine.exchange import CompletingWorker
 
 
 class StepExecutor(Protocol):
-    """Runs the steps of a process."""
+    """Executor of the steps of a process."""
 
     def caller(self, slots: int = 0) -> CompletingWorker:
-        """The process as the engine wants to know it."""
+        """Return the process as an argument of the engine's calls."""
         ...
 
     def claim_tokens(self) -> list[tuple[str, int]]:
-        """The (step, token) pairs that it runs."""
+        """Return the (step, token) pairs in flight."""
         ...
 
     async def offer(self, ask: Callable[[int], Awaitable[DueAnswer]]) -> DueAnswer:
@@ -26,19 +26,19 @@ class StepExecutor(Protocol):
 
 
 class NoStepExecutor:
-    """A process that runs no steps: it has no slots and holds no claims."""
+    """Executor of a process that runs no steps: it has no slots and no claims."""
 
     def __init__(self, caller: CompletingWorker) -> None:
         self._caller = caller
 
     def caller(self, slots: int = 0) -> CompletingWorker:
-        """This process, without a slot."""
+        """Return this process, without a slot."""
         return self._caller
 
     def claim_tokens(self) -> list[tuple[str, int]]:
-        """Nothing."""
+        """Return an empty list."""
         return []
 
     async def offer(self, ask: Callable[[int], Awaitable[DueAnswer]]) -> DueAnswer:
-        """Ask without a slot to give."""
+        """Call `ask` with zero slots."""
         return await ask(0)

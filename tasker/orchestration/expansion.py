@@ -1,4 +1,4 @@
-"""What the result of a decision or batchable step creates: the pure planner decides, SQL writes (rule 8)."""
+"""Expansion by the result of a decision or batchable step: the pure planner decides, SQL writes (rule 8)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _log = logging.getLogger("tasker.decisions")
 
 
 def expands(result: Result) -> bool:
-    """True when storing this result creates steps (or must decide that it creates none)."""
+    """Return True when storing this result creates steps (or must decide that it creates none)."""
     return result.plan.steps[result.claim.ordinal].type.expands and result.success is not None
 
 
 async def plan_expansion(engine: Engine, result: Result, *, read: bool = False) -> StepChange:
-    """The change for a decision's or batchable step's result, with the steps it creates.
+    """Return the change for a decision's or batchable step's result, with the steps it creates.
 
-    The task's graph is read where its plan does not tell it, or if `read`: because that has turned out wrong.
-    A malformed outcome is a permanent failure of the step that says what is wrong; nothing is created.
-    Whatever else is raised would be raised again each time, and hold up the results of others.
+    The task's graph is read if the plan does not determine it, or with `read`, after the planned graph has proved
+    wrong. A malformed outcome fails the step permanently with an explanation; nothing is created. Other exceptions fail
+    the step, too: they would recur each time and delay the results of others.
     """
     claim = result.claim
     value = result.success and as_stored(result.success.encoded)
@@ -41,7 +41,7 @@ async def plan_expansion(engine: Engine, result: Result, *, read: bool = False) 
         growth = await plan_growth(engine, result.plan, claim.task_uuid, claim.name, decided, known)
     except OutcomeError as error:
         return change_of(replace(result, outcome=_refused(error)), 0.0)
-    except TaskNotFound:  # the database has lost it, and refuses the result
+    except TaskNotFound:  # the database has lost the task, and refuses the result
         return change_of(result, 0.0)
     except DatabaseError:
         raise
@@ -56,7 +56,7 @@ async def plan_expansion(engine: Engine, result: Result, *, read: bool = False) 
 
 
 def unplannable(error: Exception) -> str:
-    """What is said of a step whose result a defect of ours does not understand."""
+    """Return the failure message of a step whose outcome raised an unexpected error in the planner."""
     return f"what the step decided cannot be planned: {error!r}"
 
 

@@ -1,4 +1,4 @@
-"""Tasks that are to be evaluated again: `orchestration_task_finalizations`."""
+"""Evaluation of tasks named in the queue `orchestration_task_finalizations`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEVER_EVALUATED = (
 class FinalizationConsumer:
     """Evaluates tasks from their rows, under their locks. For a task that has ended that is nothing.
 
-    `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then.
+    `on_advanced` gets each answer of the engine at once, whatever fails afterwards.
     """
 
     def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
@@ -39,14 +39,14 @@ class FinalizationConsumer:
         self._receptions = PoisonGuard(engine, engine.messaging.receive_task_finalizations, rows_tell=True)
 
     def longest_pause(self) -> float:
-        """Seconds until messages of a crashed process are visible again."""
+        """Return the seconds until messages of a crashed process are visible again."""
         return self._engine.rules.hidden_seconds
 
     async def receive(self, caller: CompletingWorker, limit: int) -> int:
-        """Take up to `limit` messages and evaluate their tasks; how many messages there were.
+        """Take up to `limit` messages and evaluate their tasks; return how many messages there were.
 
-        What names no task, and what the database refuses, is set aside. Raises `DatabaseError`, after which the
-        messages come again.
+        Messages that name no task, or that the database refuses, are quarantined. Raises `DatabaseError`, after which
+        the messages are delivered again.
         """
         messages = await self._receptions.take(limit)
         parts = split_suspects(messages)
@@ -69,7 +69,7 @@ class FinalizationConsumer:
         await halved(sorted(asked), settle, refuse)
 
     async def _asked(self, messages: Sequence[QueuedMessage]) -> dict[str, list[QueuedMessage]]:
-        """The tasks that exist, with the messages that name them; what names none is set aside."""
+        """Return the tasks that exist with their messages; quarantine messages of unknown tasks."""
         asked: dict[str, list[QueuedMessage]] = {}
         for message in messages:
             if (task := await self._decoded(message)) is not None:
@@ -95,7 +95,7 @@ class FinalizationConsumer:
         await self._engine.quarantine_message(message.queue, message.message_id, message.payload, error.message)
 
     async def _about(self, message: QueuedMessage) -> dict[str, Any]:
-        """Whom a line about this message is about; nothing where it cannot be read, which is the reason then."""
+        """Return the log fields of the message's task, or none if the message cannot be read."""
         try:
             task = finalization_of(message.payload)
         except TaskerError:

@@ -1,4 +1,4 @@
-"""Log lines of what became of results: the steps that are complete, the tasks that are over."""
+"""Log lines about completed steps and ended tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("tasker.orchestration")
 
 
 def log_completed_steps(results: Iterable[Result], is_good: Callable[[Result], bool]) -> None:
-    """A line for each of these results, which were stored, that is good."""
+    """Log a line for each stored result for which `is_good` is true."""
     if _log.isEnabledFor(logging.INFO):
         for result in results:
             claim = result.claim
@@ -27,14 +27,14 @@ def log_completed_steps(results: Iterable[Result], is_good: Callable[[Result], b
 
 
 def log_finished_tasks(claims: Iterable[Claim], answer: AdvanceResult) -> None:
-    """A line for each task that the results of these claims ended."""
+    """Log a line for each task that the results of these claims ended."""
     if answer.finished and _log.isEnabledFor(logging.INFO):
         places = {each.task_uuid: (each.correlation_id, each.namespace, each.trace) for each in claims}
         _tell_finished(places, answer.finished)
 
 
 def log_processed_results(rows: Iterable[ParkedRow], answer: AdvanceResult) -> None:
-    """A line for each parked result that was dealt with, and for each task that was ended by that."""
+    """Log a line for each processed parked result, and for each task that ended with it."""
     if not _log.isEnabledFor(logging.INFO):
         return
     dealt_with = [row for row in rows if row.step not in answer.verdicts]
@@ -44,7 +44,7 @@ def log_processed_results(rows: Iterable[ParkedRow], answer: AdvanceResult) -> N
 
 
 def ids_of_parked(row: ParkedRow) -> dict[str, Any]:
-    """As `ids_of`, of a result that was parked."""
+    """Return the log fields of a parked result, as `ids_of` does for a claim."""
     ids = {"correlation_id": row.correlation, "task_uuid": row.task, "step_uuid": row.step, "namespace": row.namespace}
     return {**ids, "step_name": row.name, "attempt": row.attempt, **of_trace(_place(row))}
 

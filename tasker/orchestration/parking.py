@@ -1,8 +1,7 @@
-"""The result path `queued`: the worker stores and parks, an orchestrator evaluates.
+"""The result path `queued`: the worker stores and parks results, an orchestrator evaluates them.
 
-Parking ends the worker's lease. Messages carry identifiers only, those of results that were parked together one message
-for several, and are sent after the commit: the row is the truth, and a parked step whose message was lost is found by
-the sweep.
+Parking ends the worker's lease. Messages carry identifiers only, one message for several results that were parked
+together, and are sent after the commit. The row is authoritative: the sweep finds a parked step whose message was lost.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.task_lines import log_unknown
 
 LATER_SECONDS = 2.0
-"""When the message of a step that could not be ended comes again; sooner than a sweep calls it lost."""
+"""Delay after which the message of a step that could not be ended is delivered again; shorter than a sweep's grace."""
 MOST_MESSAGES = 100
-"""Messages taken together at most, each of which may point to several steps."""
+"""Largest number of messages taken together, each of which may name several steps."""
 MOST_KEPT = 10_000
-"""Tasks for which it was waited in vain, and of which is known that the next result need not wait for them."""
+"""Largest number of remembered tasks whose lock was waited for in vain, so that later results do not wait again."""
 _log = logging.getLogger("tasker.orchestration")
 
 
 @dataclass(frozen=True, slots=True)
 class PointerMessage:
-    """A message of the results queue, and the steps that it points to: none where `problem` says why."""
+    """A message of the results queue and the steps that it names: none if there is a `problem`."""
 
     message: QueuedMessage
     steps: Sequence[str] = ()
@@ -53,7 +52,7 @@ class PointerMessage:
 
     @classmethod
     def of(cls, message: QueuedMessage) -> Self:
-        """What the message says."""
+        """Decode a message."""
         try:
             return cls(message, pointed_at(message.payload))
         except ValueError as error:
@@ -61,12 +60,12 @@ class PointerMessage:
 
     @property
     def came_before_with_others(self) -> bool:
-        """Whoever took it did not deal with it, and nobody knows over which of its steps."""
+        """Return True for a redelivered message of several steps, any of which may have crashed a process."""
         return len(self.steps) > 1 and came_before(self.message)
 
 
 def parts_of(messages: Sequence[QueuedMessage], limit: int) -> list[list[PointerMessage]]:
-    """What is dealt with in one write each: up to `limit` steps, and what came before alone."""
+    """Split messages into writes: up to `limit` steps each, and redelivered messages alone."""
     parts = list[list[PointerMessage]]()
     for together in split_suspects(messages):
         parts.append([])
@@ -78,13 +77,13 @@ def parts_of(messages: Sequence[QueuedMessage], limit: int) -> list[list[Pointer
 
 
 class ParkingProcessor:
-    """A sink of results that parks them. Nothing is handed back: what becomes ready goes through the queue."""
+    """Result sink that parks results. Makes no hand-offs: steps that become ready go through the queue."""
 
     def __init__(self, engine: Engine, random: Random) -> None:
         self._engine, self._random = engine, random
 
     async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
-        """Store and park the results, then tell the orchestrators. Raises `DatabaseUnavailable`."""
+        """Store and park the results, then notify the orchestrators. Raises `DatabaseUnavailable`."""
         parked: list[AdvanceResult] = []
         await self._park(results, caller, parked)
         return AdvanceResult.merged(parked)
@@ -104,7 +103,7 @@ class ParkingProcessor:
     async def _refuse(
         self, result: Result, caller: CompletingWorker, parked: list[AdvanceResult], error: DataRefused
     ) -> None:
-        """What the database does not store is parked as a failure (rule 5)."""
+        """Park a failure in place of a result that the database refuses (rule 5)."""
         if (failure := not_storable(result, error)) is not None:
             await self._park([failure], caller, parked)
         parked.append(AdvanceResult(verdicts={result.claim.step_uuid: Verdict.NOT_STORABLE}))
@@ -121,7 +120,7 @@ class ParkingProcessor:
 class ParkedResultConsumer:
     """Ends parked steps: the orchestrator's half of the path.
 
-    `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then.
+    `on_advanced` gets each answer of the engine at once, whatever fails afterwards.
     """
 
     def __init__(
@@ -134,11 +133,11 @@ class ParkedResultConsumer:
         self._kept: set[str] = set()
 
     def longest_pause(self) -> float:
-        """Seconds until messages that were put off, or those of a crashed process, are visible again."""
+        """Return the seconds until deferred messages, or those of a crashed process, are visible again."""
         return LATER_SECONDS if self._put_off else self._engine.rules.hidden_seconds
 
     async def receive(self, caller: CompletingWorker, limit: int) -> int:
-        """Take messages of the results queue and end their steps, up to `limit` in one write; to how many they pointed.
+        """Take messages of the results queue, end their steps, and return how many steps they named.
 
         Takes about so many as that: what this process has in hand no other can end. It goes by the messages before.
         What points to no step is set aside; what cannot be ended now comes again after `LATER_SECONDS`. A step
@@ -157,11 +156,11 @@ class ParkedResultConsumer:
         return found
 
     async def _end_of(self, part: Sequence[PointerMessage], caller: CompletingWorker) -> bool:
-        """End the steps of these messages and settle them; True when some come again later."""
+        """End the steps of these messages and settle the messages; return True when some are delivered again later."""
         if part[0].came_before_with_others:
             return await self._point_apart(part[0])
         worn = {step for pointed in part for step in pointed.steps if exceeds_redeliveries(pointed.message)}
-        # what comes again comes alone: each that waited for a lock would hold up all others as long as its task is kept
+        # redelivered messages come alone: each wait for a lock would delay all others as long as the task is locked
         wait = not came_before(part[0].message) or bool(worn)
         ended = await self.end([step for pointed in part for step in pointed.steps], caller, wait=wait, worn=worn)
         for pointed in part:
@@ -170,8 +169,12 @@ class ParkedResultConsumer:
         return bool(ended.later or ended.apart)
 
     async def _settle(self, part: Sequence[PointerMessage], ended: EvaluatedSteps) -> None:
-        """Acknowledge what is dealt with. What waits for somebody's lock is sent as new, and goes with others: no
-        process has ended over it. Where they cannot be delayed it comes again, as what takes too long does: alone."""
+        """Acknowledge ended steps, and send or return the messages of the others.
+
+        Steps that wait for a lock are sent as new messages and processed together with others: they crashed no process.
+        Steps that take too long are delivered again, and then processed alone; so are all if the backend cannot delay
+        messages.
+        """
         messaging, parked = self._engine.messaging, ended.later | ended.apart
         await self._ack(each for each in part if parked.isdisjoint(each.steps))
         await self._still_parked(parked)
@@ -188,16 +191,16 @@ class ParkedResultConsumer:
         await self._engine.messaging.ack_messages([each.message for each in part])
 
     async def _point_apart(self, pointed: PointerMessage) -> bool:
-        """One of its steps may have ended who took it: a message for each, so that it takes no other with it.
+        """Send a message for each step, since one of them may have crashed a process: it must not affect the others.
 
-        A crash in between leaves both, and those of steps that have moved on find nothing.
+        A crash in between leaves both; messages of steps that have moved on have no effect.
         """
         await self._engine.messaging.send_step_results([{"step": step} for step in pointed.steps], together=1)
         await self._ack([pointed])
         return False
 
     async def _set_aside(self, pointed: PointerMessage, unknown: Set[str]) -> None:
-        """Keep where a person can see it what points to no step, and each that this database has never had."""
+        """Quarantine a message that names no step, and each named step that never existed in this database."""
         message = pointed.message
         if pointed.problem:
             _log.warning("step_result_refused id=%s reason=%s", message.message_id, pointed.problem)
@@ -208,7 +211,7 @@ class ParkedResultConsumer:
             await self._engine.quarantine_message(message.queue, message.message_id, payload, UNKNOWN_STEP)
 
     async def _still_parked(self, steps: set[str]) -> None:
-        """Their messages are not lost: sweeps are patient with them once more."""
+        """Extend the grace of these steps: their messages are not lost."""
         if steps:
             await self._engine.connection.execute(query("tasks", "still_parked"), {"steps": sorted(steps)})
 
@@ -223,8 +226,8 @@ class ParkedResultConsumer:
     ) -> EvaluatedSteps:
         """Complete, retry or fail these steps as they were parked; steps that have moved on are left alone.
 
-        `repairs` is the kind of repair that this counts as; with `wait` False, tasks that somebody else is changing are
-        passed over. One whose values the database refuses fails alone, and so do those that are `worn`.
+        `repairs` is the kind of repair to count. With `wait` False, locked tasks are skipped. A step whose values the
+        database refuses fails alone, and so do the steps in `worn`.
         """
         if not steps:
             return EvaluatedSteps()

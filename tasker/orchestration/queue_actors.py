@@ -1,4 +1,4 @@
-"""The actors of one process, with the pauses of their queues."""
+"""The queue actors of one process, with the pauses of their queues."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tasker.services.engine.polling import PollPolicy, QueuePoller
 
 
 class QueueActors:
-    """One actor for each of the `inboxes`, by the names of their queues; there may be none.
+    """One actor for each of the `inboxes`, by queue name; there may be none.
 
-    `engine` is asked for the pauses, `caller` says who this process is, `policy` how long to wait without an
-    announcement.
+    `engine` reads the pauses, `caller` returns the identity of this process, `policy` decides how long to wait without
+    a notification.
     """
 
     def __init__(
@@ -38,19 +38,19 @@ class QueueActors:
         ]
 
     def services(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """What runs while the process does: none without an actor."""
+        """Return the services that run while the process does: none without an actor."""
         return [self.pauses.run, *(actor.run for actor in self.actors)] if self.actors else []
 
     def wake(self) -> None:
-        """There may be messages in any of the queues."""
+        """Poll all queues soon: there may be messages."""
         for poller in self._pollers:
             poller.wake()
 
     def look_again(self) -> None:
-        """Announcements may have been missed: of messages, and of pauses."""
+        """Read the pauses and poll all queues: notifications may have been missed."""
         self.pauses.look_again()
         self.wake()
 
     async def drain(self) -> None:
-        """Poll no more, and return when what is under way has ended: no message stays hidden."""
+        """Stop polling, and return when the polls under way have ended: no message stays hidden."""
         await asyncio.gather(*(actor.drain() for actor in self.actors))

@@ -1,4 +1,4 @@
-"""Orchestration queues that are paused: what waits in them is not taken until they are resumed."""
+"""Paused orchestration queues: their messages are not taken until they are resumed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tasker.services.engine.exchange import CompletingWorker
 
 
 class QueuePauses:
-    """What this process knows of the pauses of orchestration queues. Until it knows, it takes nothing.
+    """The known pauses of orchestration queues. Until they are known, nothing is taken.
 
-    It learns of a change by NOTIFY and looks; without notifications it is told when it asks whose turn it is to sweep,
-    over the same `engine`, so that the later answer is the newer one. `changed` is called when there is news.
+    Changes arrive by NOTIFY and are then read. Without notifications they come with the answer to each request for a
+    sweep turn, over the same `engine`, so that the later answer is the newer one. `changed` is called at each change.
     """
 
     def __init__(self, engine: Engine, changed: Callable[[], None]) -> None:
@@ -26,22 +26,22 @@ class QueuePauses:
         self._again = asyncio.Event()
 
     def hold(self, queue: str) -> bool:
-        """True while nothing may be taken from the queue."""
+        """Return True while no message may be taken from the queue."""
         return self._paused is None or queue in self._paused
 
     def told(self, answer: Mapping[str, Any]) -> None:
-        """An answer of the database that names the `paused_queues`."""
+        """Update the pauses from an answer of the database that names the `paused_queues`."""
         paused = frozenset(answer["paused_queues"])
         if paused != self._paused:
             self._paused = paused
             self._changed()
 
     def look_again(self) -> None:
-        """There may be news."""
+        """Read the pauses soon."""
         self._again.set()
 
     async def run(self) -> None:
-        """Look whenever there may be news, until cancelled. What fails is told with the next turn."""
+        """Read the pauses at every signal, until cancelled. After a failure the next turn's answer brings them."""
         while True:
             self._again.clear()
             with contextlib.suppress(DatabaseError):
@@ -50,17 +50,17 @@ class QueuePauses:
 
 
 class PausableInbox:
-    """The inbox of a queue that can be paused."""
+    """Inbox of a queue that can be paused."""
 
     def __init__(self, inbox: MessageInbox, queue: str, pauses: QueuePauses) -> None:
         self._inbox, self._queue, self._pauses = inbox, queue, pauses
 
     async def receive(self, caller: CompletingWorker, limit: int) -> int:
-        """As the inbox does; nothing while the queue is paused."""
+        """Receive messages from the inbox, or none while the queue is paused."""
         if self._pauses.hold(self._queue):
             return 0
         return await self._inbox.receive(caller, limit)
 
     def longest_pause(self) -> float:
-        """Seconds until the next look at most."""
+        """Return the longest pause in seconds until the next poll."""
         return self._inbox.longest_pause()

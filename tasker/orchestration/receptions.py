@@ -1,5 +1,4 @@
-"""Messages that were taken and not dealt with: one that ends each process which takes it does so a few times and no
-more, and takes no other message with it."""
+"""Protection against messages that crash their consumers: such a message is redelivered a few times only, and alone."""
 
 from __future__ import annotations
 
@@ -13,15 +12,15 @@ from tasker.errors import DatabaseError, MessagingError
 from tasker.services.engine.calls import Engine
 
 MOST_RECEPTIONS = 5
-"""A message that came so often and was never dealt with has ended, or stopped, each process that took it."""
+"""Number of deliveries after which an unprocessed message is taken to have crashed or blocked every consumer."""
 GIVE_BACK_SECONDS = 1.0
-"""How long a process that stops takes to give back what it has in hand."""
+"""Time that a stopping process spends on giving back its messages."""
 
 
 class PoisonGuard:
-    """Takes the messages of one queue by `receive(limit, hidden_seconds)`; gives back what could not be dealt with.
+    """Takes the messages of one queue by `receive(limit, hidden_seconds)`, and gives back those not processed.
 
-    `rows_tell`: a sweep finds what a lost message was about.
+    `rows_tell` means that a sweep finds the subject of a lost message.
     """
 
     def __init__(
@@ -35,9 +34,9 @@ class PoisonGuard:
         self._one_at_a_time = True
 
     async def take(self, limit: int) -> list[QueuedMessage]:
-        """Up to `limit` messages; one alone where the last process may have ended over one of them.
+        """Take up to `limit` messages, or one alone if it may have crashed its last consumer.
 
-        What lies behind such a message is not received with it: it would be counted for what that one does.
+        Messages behind such a message are not received with it: they would be counted as suspects, too.
         """
         messages = await self._received(1 if self._one_at_a_time else limit)
         if self._one_at_a_time and messages and not came_before(messages[0]) and limit > 1:
@@ -50,13 +49,15 @@ class PoisonGuard:
 
     @asynccontextmanager
     async def returned(self, left: Callable[[], Sequence[QueuedMessage]]) -> AsyncGenerator[None, None]:
-        """What is `left` stays hidden from others meanwhile, however long that takes. When the database or the provider
-        fails within, or the process stops, it comes again at once."""
+        """Hide the messages that are `left` from others inside the context, however long it takes.
+
+        If the database or the broker fails within, or the process stops, they are delivered again at once.
+        """
         try:
             async with self._kept_hidden(left):
                 yield
         except (DatabaseError, MessagingError):
-            with suppress(MessagingError):  # they come again later then
+            with suppress(MessagingError):  # they are delivered again later then
                 await self.give_back(left())
             raise
         except asyncio.CancelledError:
@@ -65,12 +66,12 @@ class PoisonGuard:
 
     @asynccontextmanager
     async def _kept_hidden(self, left: Callable[[], Sequence[QueuedMessage]]) -> AsyncGenerator[None, None]:
-        """Whom the database holds up would else do everything beside another process that takes the messages, too."""
+        """Extend the visibility timeout: a slow database must not let another process take the messages as well."""
         over = asyncio.Event()
         keeping = asyncio.create_task(self._keep_hidden(left, over))
         try:
             yield
-        finally:  # what is given back must not be hidden behind that
+        finally:  # a message that is given back must not be hidden afterwards
             over.set()
             with suppress(TimeoutError):
                 async with asyncio.timeout(GIVE_BACK_SECONDS):
@@ -84,15 +85,17 @@ class PoisonGuard:
                     await self._engine.messaging.extend_visibility(message.queue, message.message_id, seconds)
 
     async def _give_back_soon(self, messages: Sequence[QueuedMessage]) -> None:
-        with suppress(MessagingError, TimeoutError):  # they come again later then, and who is told to stop stops
+        # otherwise they are delivered again later; a process that stops must stop
+        with suppress(MessagingError, TimeoutError):
             async with asyncio.timeout(GIVE_BACK_SECONDS):
                 await self.give_back(messages)
 
     async def give_back(self, messages: Sequence[QueuedMessage], delay_seconds: float = 0.0) -> None:
-        """Let them come again. It is not their fault: as new messages, at the end, where the next reception would be
-        the last; a crash in between leaves both.
+        """Deliver the messages again.
 
-        Raises `MessagingError` when that fails for some of them: they come again when their time is over.
+        A message whose next delivery would be its last is sent as a new message instead, at the end of the queue, since
+        it did not cause the failure. A crash in between leaves both. Raises `MessagingError` when that fails for some
+        messages: they are delivered again after their visibility timeout.
         """
         problem: MessagingError | None = None
         for message in messages:
@@ -117,7 +120,7 @@ class PoisonGuard:
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do this, also when the running task is told to stop once more meanwhile, as a process that stops does."""
+    """Run the work to its end even if the running task is cancelled again, as happens in a process that stops."""
     doing = asyncio.create_task(work)
     while not doing.done():
         with suppress(asyncio.CancelledError):
@@ -126,7 +129,7 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:
-    """Whether that happens in so many seconds."""
+    """Return True when the event is set within these seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
@@ -134,16 +137,16 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
 
 
 def came_before(message: QueuedMessage) -> bool:
-    """Whoever took it did not deal with it: perhaps it was what ended that process."""
+    """Return True for a redelivered message: it may have crashed its previous consumer."""
     return message.read_count > 1
 
 
 def exceeds_redeliveries(message: QueuedMessage) -> bool:
-    """It is not to be tried again."""
+    """Return True when the message must not be tried again."""
     return message.read_count > MOST_RECEPTIONS
 
 
 def split_suspects(messages: Sequence[QueuedMessage]) -> list[list[QueuedMessage]]:
-    """Those that came for the first time together, and then each of the others alone."""
+    """Split messages into those delivered for the first time, together, and each of the others alone."""
     fresh = [message for message in messages if not came_before(message)]
     return [*([fresh] if fresh else []), *([message] for message in messages if came_before(message))]

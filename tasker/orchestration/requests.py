@@ -1,4 +1,4 @@
-"""Tasks that are asked for by message: `orchestration_task_requests`.
+"""Tasks submitted by message: the queue `orchestration_task_requests`.
 
 Requests for one template become tasks in one transaction; messages are acknowledged after its commit. A request that
 comes again asks for the same task. One that cannot be met is set aside with the reason and holds nobody up.
@@ -36,10 +36,10 @@ _log = logging.getLogger("tasker.orchestration")
 
 Name = tuple[str, str, str | None]
 Kind = tuple[Name, bool]
-"""What is admitted together: the requests for one template that are urgent, or are not."""
+"""Requests admitted together: those for one template that are urgent, or are not."""
 
 PUT_OFF_SECONDS = 5.0
-"""How long no message is taken at most after a namespace was full: requests for others are behind them."""
+"""Longest time for which no message is taken after a namespace was full: it delays requests for other namespaces."""
 
 
 NEVER_MET = (
@@ -50,16 +50,16 @@ NEVER_MET = (
 
 @dataclass(frozen=True, slots=True)
 class RequestedTask:
-    """A request that can be met, and its message."""
+    """A valid request and its message."""
 
     message: QueuedMessage
     draft: Draft
 
 
 class TaskRequestConsumer:
-    """Turns messages into tasks. With `admission`, requests for a namespace that is full come again later.
+    """Creates tasks from messages. With `admission`, requests for a full namespace are deferred.
 
-    `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then.
+    `on_advanced` gets each answer of the engine at once, whatever fails afterwards.
     """
 
     def __init__(
@@ -78,14 +78,15 @@ class TaskRequestConsumer:
         self._open: dict[int, QueuedMessage] = {}
 
     def longest_pause(self) -> float:
-        """Seconds until requests that were put off are due, else until those of a crashed process are visible."""
+        """Return the seconds until deferred requests are due, or else until those of a crashed process are visible."""
         remaining = self._not_before - self._clock.monotonic()
         return remaining if remaining > 0 else self._engine.rules.hidden_seconds
 
     async def receive(self, caller: CompletingWorker, limit: int) -> int:
-        """Take up to `limit` messages and create their tasks; how many messages there were.
+        """Take up to `limit` messages and create their tasks; return how many messages there were.
 
-        Takes none for a while after a namespace was full. Raises `DatabaseError`, after which the messages come again.
+        Takes none for a while after a namespace was full. Raises `DatabaseError`, after which the messages are
+        delivered again.
         """
         if self._clock.monotonic() < self._not_before:
             return 0
@@ -105,14 +106,14 @@ class TaskRequestConsumer:
     async def _decoded(
         self, messages: Sequence[QueuedMessage]
     ) -> dict[Kind, list[tuple[QueuedMessage, TaskRequestMessage]]]:
-        """The requests by template and urgency, in the order in which they came."""
+        """Return the requests by template and urgency, in order of arrival."""
         found: dict[Kind, list[tuple[QueuedMessage, TaskRequestMessage]]] = {}
         for message in messages:
             try:
                 if exceeds_redeliveries(message):
                     raise TaskerError(NEVER_MET)
                 request = TaskRequestMessage.decode(message.payload)
-            except Exception as error:  # whatever it is, it would be the same every time
+            except Exception as error:  # the same error would occur every time
                 await self._refuse(message, error)
                 continue
             name = (request.namespace, request.template, request.version)
@@ -120,7 +121,7 @@ class TaskRequestConsumer:
         return found
 
     async def _create_of(self, name: Name, requests: Sequence[tuple[QueuedMessage, TaskRequestMessage]]) -> None:
-        """All requests for one template."""
+        """Create the tasks of all requests for one template."""
         messages = [message for message, _ in requests]
         try:
             template = await self._plans.find(*name)
@@ -147,12 +148,12 @@ class TaskRequestConsumer:
         for message, asked in requests:
             try:
                 found.append(RequestedTask(message, self._drafts.draft(template.plan, asked.request, asked.task_uuid)))
-            except Exception as error:  # as above
+            except Exception as error:  # the same error would occur every time
                 await self._refuse(message, error)
         return found
 
     async def _create(self, template: RegisteredPlan, asked: Sequence[RequestedTask]) -> None:
-        """One transaction, unless the database refuses values (rule 5)."""
+        """Create the tasks in one transaction, unless the database refuses values (rule 5)."""
 
         async def create(part: Sequence[RequestedTask]) -> None:
             once = list({each.draft.task_uuid: each.draft for each in part}.values())
@@ -182,7 +183,7 @@ class TaskRequestConsumer:
         return [each for each, _ in refused]
 
     async def _tell_duplicates(self, template: RegisteredPlan, drafts: Sequence[Draft], answer: SubmitAnswer) -> None:
-        """Who asked for a task that exists waits for an identifier that will never come: the log names both."""
+        """Log the identifiers of existing tasks: a caller that requested a duplicate waits for another identifier."""
         again = [draft for draft in drafts if draft.task_uuid not in answer.created]
         if not again:
             return
@@ -195,7 +196,7 @@ class TaskRequestConsumer:
             log_line(_log, logging.INFO, "task_requested_again", existing.get(draft.identity, unknown) | said)
 
     async def _refuse(self, message: QueuedMessage, error: Exception) -> None:
-        """Kept first and acknowledged then: a crash in between keeps it twice."""
+        """Quarantine the message, then acknowledge it: a crash in between quarantines it twice."""
         reason = error.message if isinstance(error, TaskerError) else f"the request cannot be used: {error!r}"
         said = {"id": message.message_id, "reason": reason}
         log_line(_log, logging.WARNING, "task_request_refused", _asked_for(message) | said)
@@ -203,7 +204,7 @@ class TaskRequestConsumer:
         await self._ack([message])
 
     async def _leave_to_newer(self, messages: Sequence[QueuedMessage]) -> None:
-        """An orchestrator of a newer version can meet them; here those for other templates are not held up."""
+        """Defer requests that only an orchestrator of a newer version can read, without delaying other templates."""
         messaging = self._engine.messaging
         if not messaging.capabilities.native_delay:
             await self._put_off(messages, PUT_OFF_SECONDS)
@@ -213,9 +214,9 @@ class TaskRequestConsumer:
         await self._ack(messages)
 
     async def _put_off(self, messages: Sequence[QueuedMessage], seconds: float) -> None:
-        """To the end of the queue, as new messages: given back, they would be buried after so many deliveries.
+        """Send the messages again at the end of the queue: giving them back would count towards their delivery limit.
 
-        A crash in between leaves both, which ask for the same task.
+        A crash in between leaves both, which request the same task.
         """
         self._not_before = self._clock.monotonic() + min(seconds, PUT_OFF_SECONDS)
         messaging = self._engine.messaging
@@ -224,10 +225,10 @@ class TaskRequestConsumer:
 
 
 def _asked_for(message: QueuedMessage) -> dict[str, Any]:
-    """Whom a line about this message is about; nothing where it cannot be read, which is the reason then."""
+    """Return the log fields of the message's task, or none if the message cannot be read."""
     try:
         asked = TaskRequestMessage.decode(message.payload)
-    except Exception:  # as above
+    except Exception:  # whatever is wrong with the message, the refusal says it
         return {}
     given = asked.request
     place = TraceContext(given.traceparent, given.tracestate) if given.traceparent else None

@@ -1,4 +1,4 @@
-"""The processor of results: from what attempts came to, to new states, in as few transactions as there are reasons for.
+"""The processor of results: writes outcomes as new states in as few transactions as possible.
 
 Called by the worker's process itself (result path `inline`) or by an orchestrator with parked results (`queued`).
 """
@@ -26,24 +26,24 @@ from tasker.services.engine.halving import halved
 _log = logging.getLogger("tasker.orchestration")
 
 MAX_REPLANS = 20
-"""How often an expansion is planned again because the graph changed meanwhile, before it waits for the next flush."""
+"""Number of times an expansion is planned again because the graph changed, before it waits for the next flush."""
 
 LOCK_MS, PASSING_MS = 1000, 250
-"""How long who is not patient waits for one lock, and who passes over tasks and steps for one of what is left."""
+"""Lock timeouts in milliseconds of writes that are not `patient`: if they wait, and if they skip locked rows."""
 
 
 class ResultProcessor:
-    """Stores results and moves tasks on. Idempotent by token: a batch whose answer was lost may be brought again."""
+    """Stores results and advances tasks. Idempotent by token: a batch whose answer was lost may be written again."""
 
     def __init__(self, engine: Engine, random: Random) -> None:
         self._engine = engine
         self._random = random
 
     async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
-        """Store the results, hand up to `caller.slots` ready steps back.
+        """Store the results; hand up to `caller.slots` ready steps back.
 
-        With `wait` False, results of tasks that somebody else is changing are to be brought again. Raises
-        `DatabaseUnavailable`; the whole batch may then be brought again.
+        With `wait` False, results of locked tasks must be written again. Raises `DatabaseUnavailable`; the whole batch
+        may then be written again.
         """
         batch = BatchWrite(self, self._engine, self._random, caller, wait, written=[])
         plain: list[Result] = []
@@ -66,13 +66,13 @@ class ResultProcessor:
         repairs: str | None = None,
         patient: bool = True,
     ) -> AdvanceResult:
-        """Bring changes to the engine as they are; its answer. `repairs` is the kind of repair that they count as.
+        """Write changes as they are and return the engine's answer. `repairs` is the kind of repair to count.
 
-        Who is not `patient` waits for a lock for a second at most, and passes over steps that somebody keeps as it does
-        over tasks: who waits with many that have nothing to do with each other.
+        If not `patient`, the write waits at most a second for a lock and skips locked steps as it does locked tasks:
+        the changes of a batch have nothing to do with each other.
 
-        Who has `brought` results writes the log lines of the tasks that they end, and does not wait with all of them
-        for a task that somebody keeps for too long: it is `busy`. Else `LockTimeout` is raised then.
+        With `brought`, the caller logs the ends of tasks, and a lock timeout does not fail the batch: results of the
+        locked task are `busy`. Otherwise the timeout raises `LockTimeout`.
         """
         args: dict[str, Any] = {**caller.args(slots), "wait": wait, "items": changes}
         if repairs:
@@ -92,9 +92,9 @@ class ResultProcessor:
 
 
 class BatchWrite:
-    """Results on their way into the database: what each write came to is added to `written`.
+    """A write of results; the answer of each transaction is added to `written`.
 
-    With `wait` False, those of tasks that somebody else is changing are left for another time.
+    With `wait` False, results of locked tasks are left for another time.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class BatchWrite:
         self._take(answer, results)
 
     async def expand(self, result: Result) -> None:
-        """Store one that does, alone, planned again when the graph has changed (rule 8)."""
+        """Store a result that creates steps, alone, planned again when the graph has changed (rule 8)."""
         try:
             for turn in range(MAX_REPLANS):
                 change, slots = await plan_expansion(self._engine, result, read=turn > 0), self._free_slots()
@@ -133,22 +133,24 @@ class BatchWrite:
         return self._caller.slots - sum(len(each.claims) for each in self.written)
 
     async def refuse(self, result: Result, error: DataRefused) -> None:
-        """What the database does not store fails its step (rule 5)."""
+        """Fail the step of a result that the database refuses (rule 5)."""
         self.written.append(AdvanceResult(verdicts={result.claim.step_uuid: Verdict.NOT_STORABLE}))
         if (failure := not_storable(result, error)) is not None:
             patient = BatchWrite(self._processor, self._engine, self._random, self._caller, True, self.written)
             await halved([failure], patient.write, patient.refuse)
 
     def _take(self, answer: AdvanceResult, results: Sequence[Result]) -> None:
-        """Take in the answer to these results."""
+        """Record the answer to these results."""
         self.written.append(answer)
         log_completed_steps(results, lambda result: answer.has_completed(result.claim))
         log_finished_tasks((result.claim for result in results), answer)
 
 
 def not_storable(result: Result, error: DataRefused) -> Result | None:
-    """The failure in place of a result that cannot be stored. None when this is such a failure already: its step is
-    left to its deadline, and to a person."""
+    """Return the failure in place of a result that cannot be stored, or None if the result is such a failure already.
+
+    A step without a storable failure is left to its deadline, and to an operator.
+    """
     if result.failure is not None and result.failure.error_type == Verdict.NOT_STORABLE:
         fields = ids_of(result.claim) | {"operation": "result_stuck", "error": str(error)}
         log_line(_log, logging.ERROR, "Step result processing failed permanently", fields)
@@ -158,5 +160,5 @@ def not_storable(result: Result, error: DataRefused) -> Result | None:
 
 
 def refusal(error: DataRefused) -> str:
-    """What the database said, in text that can be stored."""
+    """Return the database's message as text that can be stored."""
     return f"the result cannot be stored: {error.message}".encode("ascii", "backslashreplace").decode()

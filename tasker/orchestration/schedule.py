@@ -1,4 +1,4 @@
-"""What upkeep has to do next, noted by whoever learns of it in this process; and what the answers of writes add."""
+"""Pending upkeep of this process, recorded from the answers of writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasker.services.engine.exchange import AdvanceResult
 
 
 class PendingWork:
-    """When retries are due, which namespaces have sleeping workers to wake, and whether claims may have been lost."""
+    """Times of due retries, namespaces with sleeping workers to wake, and suspected lost claims."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -22,48 +22,48 @@ class PendingWork:
 
     @property
     def due_at(self) -> float:
-        """When retries are looked for next, by the clock's monotonic time in seconds."""
+        """Return when retries are promoted next, by the clock's monotonic time in seconds."""
         return self._due_at
 
     @property
     def suspected(self) -> bool:
-        """True when there may be claims that nobody in this process knows of."""
+        """Return True when there may be claims that this process does not know."""
         return self._suspected
 
     def due_in(self, milliseconds: float) -> None:
-        """Something will be due then: a retry that this process arranged."""
+        """Record that a retry arranged by this process will be due then."""
         self._due_at = min(self._due_at, self._clock.monotonic() + milliseconds / 1000)
         self._changed.set()
 
     def look_at(self, moment: float) -> None:
-        """Look for retries at this time of the clock, and not before something is noted that is due sooner."""
+        """Promote retries at this time of the clock, unless something due sooner is recorded."""
         self._due_at = moment
 
     def wake(self, namespaces: set[str]) -> None:
-        """Hints for these namespaces were committed just now: wake workers that sleep."""
+        """Record that messages for these namespaces were committed just now: sleeping workers must be woken."""
         self._sleepers |= namespaces
         self._changed.set()
 
     def take_sleepers(self) -> list[str]:
-        """The namespaces to wake now. What cannot be woken is to be noted again."""
+        """Return and clear the namespaces to wake now. Record those again that could not be woken."""
         namespaces, self._sleepers = sorted(self._sleepers), set()
         return namespaces
 
     def suspect(self) -> None:
-        """An answer of the database was lost: there may be claims that nobody here knows of (rule 4)."""
+        """Record that an answer of the database was lost: this process may not know all of its claims (rule 4)."""
         self._suspected = True
         self._changed.set()
 
     def compared(self, *, again: bool) -> None:
-        """The claims of this process were compared with the database's; `again` when some are still in doubt."""
+        """Record a comparison of this process's claims with the database's; `again` when some are still in doubt."""
         self._suspected = again
 
     def read(self) -> None:
-        """What was noted so far is being dealt with: only what comes later ends the next `wait`."""
+        """Mark everything recorded so far as read: only later records end the next `wait`."""
         self._changed.clear()
 
     async def wait(self, seconds: float) -> None:
-        """Return after so many seconds, or as soon as something is noted; at once when somebody is to be woken."""
+        """Return after so many seconds, or at the next record; at once when workers are to be woken."""
         if self._sleepers or seconds <= 0:
             return
         with contextlib.suppress(TimeoutError):
@@ -72,9 +72,9 @@ class PendingWork:
 
 
 class FollowUp:
-    """Passes on what the answers of writes say: retries to come, steps that became ready, tasks that ended.
+    """Dispatches the answers of writes: retries to come, steps that became ready, tasks that ended.
 
-    `wake` makes this process look for steps; `on_finished(task_uuid, state)` is called for every task that ended.
+    `wake` makes this process poll for steps; `on_finished(task_uuid, state)` is called for every task that ended.
     """
 
     def __init__(

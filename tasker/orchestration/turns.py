@@ -1,4 +1,4 @@
-"""One process at a time does for all what costs as much in each: whose turn it is."""
+"""Turns of jobs that cost the same in every process, so that one process at a time does them for all."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from tasker.contracts.clock import Clock, Random
 from tasker.services.engine.calls import Answer, Engine
 
 KEPT_TURNS = 12
-"""So often a process has the turn before it lets another one have it: a sweep looks several times before it believes,
-but what this process cannot repair, one of another release may."""
+"""Number of turns in a row before another process gets one.
+
+A sweep checks several times before it repairs, but a process of another release may repair what this one cannot.
+"""
 
 
 class ExclusiveTurns:
     """This process's part in taking turns, one every `seconds`.
 
-    Whoever had the last turn asks first for the next one. The others ask later, so one that died is replaced within one
-    and a half intervals of its last turn. Each asks about once an interval; `told` sees every answer.
+    The process that had the last turn asks first for the next one. The others ask later, so a process that died is
+    replaced within one and a half intervals of its last turn. Each asks about once an interval; `told` gets every
+    answer.
     """
 
     def __init__(
@@ -36,7 +39,7 @@ class ExclusiveTurns:
         self._renewed_at = 0.0
 
     async def take(self) -> tuple[bool, float]:
-        """Whether it is this process's turn, and after how many seconds to ask again."""
+        """Return whether it is this process's turn, and after how many seconds to ask again."""
         answer = await self._ask(0.7 * self._seconds)
         if not answer["mine"]:
             self._taken = 0
@@ -47,7 +50,7 @@ class ExclusiveTurns:
         return True, self._seconds * between(least, least + 0.5, self._random.random())
 
     async def keep(self) -> None:
-        """Still at it: nobody else shall begin meanwhile."""
+        """Extend the turn, so that no other process begins meanwhile."""
         if self._clock.monotonic() >= self._renewed_at + self._seconds / 2:
             self._renewed_at = self._clock.monotonic()
             await self._ask(0)

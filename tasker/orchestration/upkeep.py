@@ -1,6 +1,6 @@
-"""The clockwork of every process: retries that are due, sweeps, waking whoever sleeps (rule 14).
+"""Periodic upkeep of every process: due retries, sweeps, and waking of sleeping workers (rule 14).
 
-A round goes through the breaker `task_readiness`: open, it is skipped, and everything else goes on.
+A round goes through the breaker `task_readiness`: while it is open the round is skipped, and everything else continues.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import OnAdvanced
 
 HESITATION_SECONDS = 0.02
-"""The first pause when retries are due in tasks that others hold; it doubles until there is progress."""
+"""First pause when due retries are locked; it doubles until there is progress."""
 SPREAD = 0.25
-"""Share of its pauses by which processes differ."""
+"""Jitter of pauses between processes, as a share of the pause."""
 FIRST_SECONDS = 0.25
-"""How long a process that starts leaves retries and sweeps alone: it begins with its work, and many end before."""
+"""Delay of retries and sweeps after the start: a process begins with its work, and many end before."""
 FAILED_SECONDS = (0.2, 0.5)
-"""Bounds of the pause after a round that failed."""
+"""Bounds of the pause after a failed round."""
 DRAIN_SECONDS = 3.0
-"""So long a round under way may take to end when the process stops."""
+"""Time that a stop waits for the round under way."""
 _log = logging.getLogger("tasker.orchestration")
 
 
 class UpkeepSkipped(Exception):
-    """The breaker is open, for so many seconds."""
+    """Raised with the seconds for which the breaker is open."""
 
 
 class Upkeep:
-    """Does what the `schedule` says, promotes retries when they are due, and sweeps when it is this process's turn.
+    """Promotes retries when they are due, wakes workers, and sweeps when it is this process's turn.
 
-    `executor` runs what it promotes, if it can; `on_advanced` sees what the changes answered (tasks that ended),
-    `on_repaired` what a sweep has repaired.
+    `executor` runs the promoted steps, if it can; `on_advanced` gets the answers to changes (tasks that ended),
+    `on_repaired` the repairs of a sweep.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class Upkeep:
         self.repaired: Counter[str] = Counter()
         """Repairs by kind since the start."""
         self.skipped = 0
-        """Rounds that the open breaker refused."""
+        """Number of rounds skipped by the open breaker."""
 
     @property
     def staleness(self) -> StalenessSearch:
-        """The search for stale tasks that is part of each sweep, with its numbers."""
+        """Return the search for stale tasks that is part of each sweep, with its counters."""
         return self._sweeper.staleness
 
     async def run(self) -> None:
@@ -99,7 +99,7 @@ class Upkeep:
     async def drain(self) -> None:
         """Begin no more rounds; return when the one under way has ended, or after `DRAIN_SECONDS`.
 
-        What it has committed is told of then. Whoever sleeps is still woken until `run` is cancelled.
+        Sleeping workers are still woken until `run` is cancelled.
         """
         self._draining = True
         with contextlib.suppress(TimeoutError):
@@ -131,7 +131,7 @@ class Upkeep:
                 raise
 
     async def _skip(self, now: float, seconds: float) -> None:
-        """Come back when the breaker does; sooner when the database could not be reached, and answers again."""
+        """Retry after the breaker's time; sooner once a database that could not be reached answers again."""
         self.skipped += 1
         self._sweep_at = now + seconds
         self._schedule.look_at(self._sweep_at)
@@ -153,14 +153,14 @@ class Upkeep:
             if self._schedule.suspected:
                 await self._reconcile()
         if now >= self._sweep_at:
-            self._sweep_at = now + self._jittered(self._poll_seconds)  # should asking fail
+            self._sweep_at = now + self._jittered(self._poll_seconds)  # in case taking the turn fails
             mine, pause = await self._turns.take()
             self._sweep_at = now + pause
             if mine:
                 await self.sweep()
 
     async def promote(self) -> int:
-        """Enqueue what is due, or start it here; how many steps."""
+        """Enqueue due steps or start them here; return how many."""
         self._schedule.look_at(self._clock.monotonic() + self._jittered(self._poll_seconds))
         asked = 0
 
@@ -172,7 +172,7 @@ class Upkeep:
         try:
             answer = await self._executor.offer(ask)
         except (DatabaseError, MessagingError):
-            if asked:  # what was claimed is nobody's
+            if asked:  # no worker runs claims whose answer was lost
                 self._schedule.suspect()
             raise
         self._look_again(answer, progress=answer.promoted > 0)
@@ -180,7 +180,7 @@ class Upkeep:
         return answer.promoted
 
     def _look_again(self, answer: DueAnswer, progress: bool) -> None:
-        """When the next retry is due. What is due and could not be had is asked for less and less often."""
+        """Schedule the next promotion. Due steps that were locked are retried less and less often."""
         pause = HESITATION_SECONDS if progress else self._hesitation
         self._hesitation = HESITATION_SECONDS if progress else self._hesitations.after(pause)
         due = answer.next_due_ms
@@ -190,7 +190,7 @@ class Upkeep:
             self._schedule.due_in(max(1.0, due))
 
     async def sweep(self) -> Counter[str]:
-        """One sweep; the repairs by kind."""
+        """Sweep once; return the repairs by kind."""
         repairs = await self._sweeper.sweep(self._executor.caller(), self._between_slices)
         self.repaired += repairs
         if +repairs:
@@ -200,14 +200,14 @@ class Upkeep:
         return repairs
 
     async def _between_slices(self) -> None:
-        """A sweep over many open tasks takes its time: nobody waits meanwhile to be woken or promoted."""
+        """Wake workers and promote retries between the slices of a long sweep."""
         await self._turns.keep()
         await self._wake_sleepers()
         if self._clock.monotonic() >= self._schedule.due_at:
             await self.promote()
 
     async def _reconcile(self) -> None:
-        """Release claims that this process does not hold. Only those seen twice: an answer may be on its way."""
+        """Release claims that this process does not know, if seen twice: an answer may be on its way."""
         caller = self._executor.caller()
         found = await self._engine.read("reconcile", {"worker": caller.worker, "held": self._executor.claim_tokens()})
         unknown = {(row["s"], row["k"]): row["t"] for row in found["items"]}

@@ -1,1 +1,1 @@
-"""What every long-running process does beside its work: stay registered, supervise its services, stop in time."""
+"""Infrastructure of every long-running process: registration, supervision of services, and a bounded stop."""

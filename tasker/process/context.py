@@ -1,4 +1,4 @@
-"""What the objects of one process share: where they work, by which settings, clock and breakers, and when."""
+"""Objects shared by the components of one process."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tasker.services.engine.calls import Engine
 
 @dataclass(frozen=True, slots=True)
 class ProcessContext:
-    """Shared by all objects of a process. `url` is its database, `events` says when it looks for work.
+    """Shared objects of a process. `url` is its database; `events` decides when it polls.
 
-    `engines` makes an engine for each purpose; `engine` is the one for what is neither a claim nor a result. `plugins`
-    hear of what happens.
+    `engines` makes an engine for each purpose; `engine` is the one for everything but claims and results. `plugins` are
+    notified of events.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""The health of a process: the worst of its areas, and why."""
+"""The health of a process: the worst state of its parts, with the reasons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tasker.lifecycle.breaker import BreakerHealth as BreakersHealth
 from tasker.lifecycle.deployment import HealthStatus, ListeningHealth
 
 MANY_CRASHES = 5
-"""Crashes of one service within a minute from which on the process is unhealthy: it starts again and again in vain."""
+"""Crashes of one service within a minute from which on the process is unhealthy: restarts do not help."""
 ORDER = list(HealthStatus)
 OF_BREAKERS = {
     "healthy": HealthStatus.HEALTHY,
@@ -20,9 +20,9 @@ OF_BREAKERS = {
 def process_health(
     events: ListeningHealth, breakers: BreakersHealth, crashes: Mapping[str, int], holds: Collection[str] = ()
 ) -> ListeningHealth:
-    """The worst of: how it learns of work, its circuit breakers, its services, and what keeps it from taking on steps.
+    """Return the worst of: event listening, circuit breakers, services, and throttled claims.
 
-    `crashes` counts by service those of the last minute, `holds` names the reasons for which nothing is claimed.
+    `crashes` counts the crashes of the last minute by service, `holds` names the reasons for which nothing is claimed.
     """
     areas = [events, _breakers(breakers), *(_service(*each) for each in crashes.items())]
     areas += [ListeningHealth(HealthStatus.DEGRADED, f"nothing is claimed: {reason}") for reason in sorted(holds)]

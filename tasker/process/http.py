@@ -1,4 +1,4 @@
-"""How a process answers HTTP."""
+"""Settings of a process's HTTP server."""
 
 from __future__ import annotations
 
@@ -22,46 +22,46 @@ DEFAULT_ADDRESS = "127.0.0.1:8080"
 
 @dataclass(frozen=True, slots=True)
 class HttpPool:
-    """The connections of a server; times are seconds."""
+    """Database connection pool of a server; times are seconds."""
 
     max_connections: int = HTTP_MAX_CONNECTIONS
     min_connections: int = HTTP_POOL_SIZE
     acquire_timeout: float = HTTP_ACQUIRE_TIMEOUT_SECONDS
     idle_timeout: float = HTTP_IDLE_TIMEOUT_SECONDS
     total_hint: int = TOTAL_CONNECTIONS_HINT
-    """How many connections of all processes a person expects; `tasker doctor` tells of more."""
+    """Expected number of connections of all processes; `tasker doctor` warns above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """Where, and within which limits. `bind_address` None is nowhere in particular."""
+    """Address and limits of the HTTP interface. `bind_address` None selects the default."""
 
     enabled: bool = True
     bind_address: str | None = None
     request_seconds: float = REQUEST_TIMEOUT_MS / 1000
     config_endpoint: bool = False
     root_path: str = ""
-    """The path below which a proxy offers the interface."""
+    """Path prefix under which a proxy serves the interface."""
     cors_origins: tuple[str, ...] = ()
-    """Whose pages may send requests from a browser."""
+    """Origins whose pages may send requests from a browser."""
     trusted_hosts: tuple[str, ...] = ()
-    """Names that requests may be sent to where nobody is asked who they are, beside those of this machine."""
+    """Host names accepted without authentication, in addition to those of this machine."""
     body_bytes: int = HTTP_BODY_BYTES
     streams: int = HTTP_STREAMS
     requests_per_second: int = 0
     request_burst: int = REQUEST_BURST
     connections_per_client: int = 0
-    """Open at the same time; 0: half of those that a process can have."""
+    """Connections open at the same time; 0: half of the process's limit."""
     tls_certificate_path: str = ""
     tls_key_path: str = ""
     pool: HttpPool = field(default_factory=HttpPool)
     auth: AuthSettings = field(default_factory=AuthSettings)
-    """Who is let in."""
+    """Authentication settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortSettings:
-    """The port of a worker or an orchestrator of its own; `bind_address` None: there is none."""
+    """HTTP port of a separate worker or orchestrator; without a `bind_address` there is none."""
 
     enabled: bool = True
     bind_address: str | None = None
@@ -73,6 +73,6 @@ class PortSettings:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """The parts of `HOST:PORT`, of which the host may be an IPv6 address in brackets."""
+    """Split `HOST:PORT`; the host may be an IPv6 address in brackets."""
     host, _, port = address.rpartition(":")
     return host.strip("[]"), int(port)

@@ -1,4 +1,4 @@
-"""An orchestrator: no handlers; it works on the three orchestration queues, promotes retries, sweeps, wakes workers."""
+"""An orchestrator without handlers: consumes the orchestration queues, promotes retries, sweeps, wakes workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tasker.process.supervision.supervisor import Supervisor
 
 
 class Orchestrator:
-    """One orchestrator process: `start`, then it works until `stop`. Any number may run side by side."""
+    """One orchestrator process: it works from `start` until `stop`. Any number may run side by side."""
 
     def __init__(
         self, context: ProcessContext, identity: str, heartbeat: ProcessHeartbeat, actors: QueueActors, upkeep: Upkeep
@@ -32,7 +32,7 @@ class Orchestrator:
         self._info, self._backgrounds = ProcessInfo("orchestrator", identity, ()), BackgroundJobs(context.plugins)
 
     async def start(self) -> None:
-        """Begin to work. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
+        """Start working. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
         if not self.supervisor.running:
             await self._context.messaging.ensure_orchestration_queues()
             listeners = self.events.follow(self._sources(), self.actors.look_again)
@@ -48,9 +48,9 @@ class Orchestrator:
         return [notified, *orchestration_news(messaging, self.actors.wake)]
 
     async def stop(self) -> None:
-        """End after what is under way: no message stays hidden. May be called twice.
+        """Stop after the work under way: no message stays hidden. May be called twice.
 
-        To be cancelled does not cut it off.
+        A cancellation does not cut it off.
         """
         await to_its_end(self._end())
 
@@ -69,7 +69,7 @@ class Orchestrator:
             self._context.plugins.tell_failures()
 
     def health(self) -> ListeningHealth:
-        """How the process does: how it learns of work, its breakers, and what crashed."""
+        """Return the health of the process: event listening, breakers, and crashed services."""
         return process_health(self.events.health(), self.breakers.health(), self.supervisor.recent_crashes())
 
     async def _watch(self) -> None:

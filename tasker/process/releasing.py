@@ -1,4 +1,4 @@
-"""Putting steps where others find them: claims that are given back, and held steps for which there is room."""
+"""Release of claims, and enqueueing of backlogged steps for which there is room."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _log = logging.getLogger("tasker.worker")
 
 
 class ClaimReleaser:
-    """Gives a worker's claims back, and moves held steps of its namespaces into the queue.
+    """Releases a worker's claims, and enqueues backlogged steps of its namespaces.
 
-    `caller` is the worker with so many free slots. What follows from the answers goes to `schedule` and `follow_up`.
+    `caller` returns the worker with so many free slots. Follow-up work goes to `schedule` and `follow_up`.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class ClaimReleaser:
         self._schedule, self._follow_up = schedule, follow_up
 
     async def give_back(self, given_back: Sequence[ReleasedClaim]) -> None:
-        """Release these claims without an attempt. Raises `DatabaseError`: they may be given back again."""
+        """Release these claims without using an attempt. Raises `DatabaseError`: they may be released again."""
         due = await release_claims(self._processor, self._caller(0), given_back)
         if due is not None:
             self._schedule.due_in(due)
 
     async def release_held(self, namespace_ids: Sequence[int], slots: int) -> BacklogAnswer:
-        """Enqueue held steps of these namespaces by rank, for which there is room; answers like a claim."""
+        """Enqueue backlogged steps of these namespaces by rank while there is room; return claims like a claim call."""
         args = {**self._caller(slots).args(), "namespace_ids": namespace_ids}
         answer = await self._engine.call_typed("backlog", args, BacklogAnswer)
         self._follow_up.advanced(answer)
@@ -53,7 +53,7 @@ class ClaimReleaser:
 async def release_claims(
     processor: ResultProcessor, caller: CompletingWorker, given_back: Sequence[ReleasedClaim]
 ) -> int | None:
-    """Release the claims; milliseconds until the first of those that wait is due.
+    """Release the claims; return the milliseconds until the first deferred one is due, or None.
 
     A claim whose note the database refuses is released without it (rule 5).
     """

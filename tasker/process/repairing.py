@@ -1,4 +1,4 @@
-"""What a sweep repairs, at the word of a person instead of after an interval."""
+"""Repairs of a sweep on request of an operator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasker.services.engine.plans import PlanStore
 
 
 class Repairs:
-    """Sweeps everything once, with the same functions, guards and counters as every process that sweeps."""
+    """Sweeps everything once, with the same functions, guards and counters as the periodic sweep."""
 
     def __init__(self, engine: Engine, plans: PlanStore, settings: SweepSettings) -> None:
         self._engine = engine
@@ -24,9 +24,9 @@ class Repairs:
         self._sweeper = Sweeper(engine, ResultProcessor(engine, random), plans, random, everything, self._advanced)
 
     async def run(self) -> Counter[str]:
-        """Repair what does not fit; how much of each kind, as `tasker.repairs` counts it.
+        """Repair everything inconsistent; return the number by kind, as `tasker.repairs` counts it.
 
-        Raises `DatabaseError`; what was repaired until then stays so.
+        Raises `DatabaseError`; repairs made before that remain.
         """
         repaired = await self._sweeper.sweep(CompletingWorker(new_uuid()))
         if self._woken:

@@ -1,4 +1,4 @@
-"""A running worker with the engine in its process: how it is started, watched and stopped."""
+"""A running worker with the engine in its process: start, supervision and stop."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from tasker.services.engine.end_notices import CHANNEL
 
 
 class Runtime:
-    """One worker: `start`, then it works until `stop`. Both may be called twice.
+    """One worker: it works from `start` until `stop`. Both may be called twice.
 
-    `on_elsewhere(tasks)` is called with tasks that others cancelled, or ended while `waiter`, the program in this
-    process, waits for them; with none when some may have been missed.
+    `on_elsewhere(tasks)` is called with tasks that other processes cancelled, or ended while `waiter`, the program in
+    this process, waits for them; with an empty sequence when some may have been missed.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Runtime:
         self.settings, self.breakers, self.events = context.settings, context.breakers, context.events
         self.execution, self.actors, self.upkeep, self.worker = execution, actors, upkeep, execution.worker
         self.namespaces, self.plugins = membership.namespaces, context.plugins
-        self.supervisor = Supervisor(context.schedule.suspect)  # perhaps in the middle of a claim
+        self.supervisor = Supervisor(context.schedule.suspect)  # a crash may interrupt a claim
         self._context, self._membership, self._on_elsewhere = context, membership, on_elsewhere
         self._channels = (*WORKER_CHANNELS, f"{CHANNEL}{waiter}") if waiter else WORKER_CHANNELS
         self._begun, self._stopped, self._backgrounds = False, False, BackgroundJobs(context.plugins)
@@ -64,7 +64,7 @@ class Runtime:
 
     @contextlib.contextmanager
     def whole_run(self) -> Iterator[LocalTask]:
-        """As `starter`, for one submission whose report is wanted; followed until the end."""
+        """Yield a starter for one submission whose report is wanted; its task is tracked until the end."""
         run = LocalTask(self.starter, self.worker.whole_runs)
         try:
             yield run
@@ -72,7 +72,7 @@ class Runtime:
             run.leave()
 
     async def start(self) -> None:
-        """Register the worker and begin to work. Raises `DatabaseUnavailable`."""
+        """Register the worker and start working. Raises `DatabaseUnavailable`."""
         if not self.supervisor.running:
             self._begun = True
             await self._begin()
@@ -83,7 +83,7 @@ class Runtime:
         return ProcessInfo("worker", self.worker.identity, tuple(self.namespaces))
 
     async def _begin(self) -> None:
-        if self.actors.actors:  # first: when the broker is away, nobody is registered for nothing
+        if self.actors.actors:  # first: while the broker is away, registering would be of no use
             await self._context.messaging.ensure_orchestration_queues()
         listeners = self.events.follow(self._sources(), self._look_again)
         await self._membership.join(self.fenced, self.execution.lease_renewal)
@@ -98,7 +98,7 @@ class Runtime:
         return [*sources, *(result_news(messaging, self.actors.wake) if self.actors.actors else ())]
 
     async def serve(self, namespace: str) -> None:
-        """Take work of this namespace too, and of handlers that were loaded since the last call."""
+        """Serve this namespace too, and handlers that were loaded since the last call."""
         if namespace not in self.namespaces:
             self.namespaces.append(namespace)
             if self.supervisor.running:
@@ -111,18 +111,18 @@ class Runtime:
             self.wake()
 
     def health(self) -> ListeningHealth:
-        """How the process does: how it learns of work, its breakers, what crashed, and whether it takes steps."""
+        """Return the health of the process: event listening, breakers, crashed services, and throttled claims."""
         crashes, held_by = self.supervisor.recent_crashes(), self.execution.held_by()
         return process_health(self.events.health(), self.breakers.health(), crashes, held_by)
 
     @property
     def connection(self) -> Statements:
-        """What it asks the database on about itself, open before its start, too."""
+        """Return the connection for queries about the process; it is usable before the start, too."""
         return self._context.engine.connection
 
     @property
     def is_listening(self) -> bool:
-        """It is proven that notifications of the database arrive."""
+        """Return True when database notifications have been proven to arrive."""
         listener = self.events.listeners.get(NOTIFICATIONS)
         return listener is not None and listener.state.is_listening
 
@@ -130,15 +130,15 @@ class Runtime:
         await self.events.watch(self.health)
 
     def wake(self) -> None:
-        """There is work in the queue (a task was submitted in this process)."""
+        """Poll soon: there is work in the queue (a task was submitted in this process)."""
         self.execution.claimer.wake()
 
     async def stop(
         self, grace_seconds: float = STOP_GRACE_SECONDS, give_back_seconds: float = GIVE_BACK_SECONDS
     ) -> None:
-        """Claim nothing more, let running steps end within the grace, give the rest back, store the results.
+        """Claim nothing more, let running steps end within the grace, release the rest, store the results.
 
-        To be cancelled ends the grace. Of a start that has failed nothing is left.
+        A cancellation ends the grace. After a failed start, it cleans up.
         """
         if self._stopped or not self._begun:
             return
@@ -146,7 +146,7 @@ class Runtime:
         try:
             if worked:
                 await self._settle(grace_seconds)
-        finally:  # whoever is cancelled here cannot stop it again
+        finally:  # a cancelled caller cannot stop it again
             await to_its_end(self._leave(worked, give_back_seconds))
 
     async def _settle(self, grace_seconds: float) -> None:
@@ -178,7 +178,7 @@ class Runtime:
         await self._backgrounds.stop()
 
     def _look_again(self) -> None:
-        if not self.is_listening:  # whoever else met the new server first has opened a worker's connection, perhaps
+        if not self.is_listening:  # another component may have met the new server first and reconnected the worker
             self.worker.forget()
         self.execution.claimer.start_over()
         self.actors.look_again()
@@ -200,7 +200,7 @@ class Runtime:
             self._on_elsewhere(payload.split(","))
 
     def fenced(self) -> None:
-        """The lease was lost: whatever runs here belongs to others now. Give it up and be a new worker."""
+        """Give up this registration after the lease was lost, and join as a new worker: others may run its steps."""
         self.execution.fence()
         if not self._stopped:
             self.supervisor.start([self._begin_anew])

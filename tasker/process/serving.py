@@ -1,4 +1,4 @@
-"""A process that serves until it is told to stop: it waits for its servers, serves, and says how it stops."""
+"""A process that serves until it is stopped: waits for its servers, serves, and logs its stop."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ CALLED = {
     "worker": ("worker", "Worker core", "worker_id"),
     "orchestrator": ("orchestration system", "Orchestration core", "processor_uuid"),
 }
-"""What a kind of process, the engine in it, and its identity are called in the published phrases of the log."""
+"""Names of the process, of its engine, and of its identity in the documented log lines, by kind."""
 _log = logging.getLogger("tasker.process")
 
 
 class ServedProcess(Protocol):
-    """Something that serves."""
+    """A process that can be started and stopped."""
 
     async def start(self) -> None:
-        """Begin."""
+        """Start serving."""
         ...
 
     async def stop(self) -> None:
-        """End gracefully."""
+        """Stop gracefully."""
         ...
 
 
 class Title(NamedTuple):
-    """What a process is called: its kind and identity, the `namespaces` of a worker, and the `address` of its port."""
+    """Title of a process: kind and identity, the `namespaces` of a worker, and the `address` of its port."""
 
     kind: str
     identity: str
@@ -46,14 +46,13 @@ class Title(NamedTuple):
     address: str = ""
 
     def __str__(self) -> str:
-        """For people."""
         served = f" serves {', '.join(self.namespaces)}" if self.namespaces else ""
         return f"{self.kind} {self.identity}{served}" + (f", and answers on {self.address}" if self.address else "")
 
 
 @dataclass(frozen=True, slots=True)
 class StopLimits:
-    """How many seconds a process may take to stop, to reach its servers, and to bring what it did."""
+    """Time limits in seconds for the stop, for connecting to servers, and of the lease."""
 
     stop_seconds: float
     connect_seconds: float
@@ -61,17 +60,17 @@ class StopLimits:
 
 
 class GracefulWorker:
-    """A worker whose whole stop has a limit in seconds, and which tells how it stops."""
+    """A worker whose whole stop has a limit in seconds, and which logs how it stops."""
 
     def __init__(self, runtime: Runtime, limit_seconds: float) -> None:
         self._runtime, self._limit_seconds = runtime, limit_seconds
 
     async def start(self) -> None:
-        """As `Runtime.start`."""
+        """Start the worker; see `Runtime.start`."""
         await self._runtime.start()
 
     async def stop(self) -> None:
-        """Stop, and say what is waited for, what a second signal costs, and what became of the steps."""
+        """Stop the worker; log the running steps, the effect of a second signal, and the number of released steps."""
         worker, grace_seconds = self._runtime.worker, grace_of(self._limit_seconds)
         before = worker.released_count
         if worker.busy:
@@ -96,16 +95,16 @@ async def serve(
     ready: Callable[[str], None],
     connections: Sequence[str],
 ) -> None:
-    """Connect, start the server, and stop it at the first signal. Its log says so.
+    """Connect, start the server, and stop it at the first signal, with log lines.
 
-    `ready` gets the `title` as text once it serves; `connections` are what it connects to the database for.
+    `ready` gets the `title` as text once it serves; `connections` are the purposes of its database connections.
     """
     stop, (name, core, key) = Stop(patience.stop_seconds), CALLED[title.kind]
     who, served = {key: title.identity}, {"namespaces": [*title.namespaces]} if title.namespaces else {}
     _log.info("Starting %s bootstrap", name)
     try:
         longest = max(patience.stop_seconds, patience.lease_seconds)
-        with watch_interpreter(longest):  # until its lease is over it may still bring what it did
+        with watch_interpreter(longest):  # until its lease expires, the process may still write results
             if await stop.interrupted(open_broker(resources.messaging, patience.connect_seconds)):
                 return
             resources.guard()

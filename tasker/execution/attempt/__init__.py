@@ -1,4 +1,4 @@
-"""Running one claimed step: on the loop, in a thread or in a child process, and what came of it."""
+"""Execution of one claimed step: on the event loop, in a thread or in a child process, and its outcome."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The circuit breakers around handlers, in this process: one for each step that asks for it, or by name.
+"""Circuit breakers around handlers, local to this process: one per step that asks for it, or shared by name.
 
-A failure that may be retried counts, a timeout with it. A permanent one says nothing: what refuses a request answers.
+A retryable failure counts as a failure of the breaker, a timeout included. A permanent failure is not counted: a
+service that refuses a request is reachable.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tasker.resilience.registry import Breakers
 async def behind_breaker(
     breakers: Breakers, attempt: Attempt, policy: StepBreaker, run: Callable[[Attempt], Awaitable[AttemptEnd]]
 ) -> AttemptEnd:
-    """What `run` makes of the attempt, of which its breaker hears; `ClaimDeferred` while that is open."""
+    """Run the attempt and record its outcome on the step's breaker; return `ClaimDeferred` while it is open."""
     own = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
     breaker = breakers.of_handler(policy.name or own, policy)
     permit = breaker.should_allow()

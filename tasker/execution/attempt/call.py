@@ -1,4 +1,4 @@
-"""Calling a handler once: whatever it does, what comes back is a value."""
+"""One call of a handler: whatever the handler does, the call returns a value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tasker.types.context import StepContext
 
 
 async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
-    """Call an async handler. Only a `CancelledError` gets out: the caller knows who cancelled."""
+    """Call an async handler. Only a `CancelledError` propagates: the caller knows who cancelled."""
     process, events = os.getpid(), _events(attempt)
     entered = _enter(attempt, events)
     try:
@@ -40,7 +40,7 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
 
 
 def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
-    """Call a handler of either kind and wait for it here, in a thread or a process that may block. Never raises."""
+    """Call a sync or async handler and wait for it here, in a thread or process that may block. Never raises."""
     process, events = os.getpid(), _events(attempt)
     entered = _enter(attempt, events)
     try:
@@ -62,13 +62,12 @@ def _settled(value: Any, attempt: Attempt, handler: ResolvedHandler) -> Ending:
 
 
 class _NotWaitedFor(ThreadPoolExecutor):
-    """The default executor of a loop that ends with its handler: jobs that are left in it go on, as on a worker's loop.
+    """Default executor of a loop that ends with its handler: running jobs continue, as they do on a worker's loop.
 
-    To wait for them, as `asyncio.run` does, would keep what the handler has returned from its worker.
+    Waiting for them, as `asyncio.run` does, would delay the handler's return value.
     """
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more jobs."""
         super().shutdown(wait=False, cancel_futures=cancel_futures)
 
 
@@ -82,13 +81,12 @@ Entered = tuple[Token[Any], Token[Any], Token[Any], Token[Any], Any]
 
 
 def _events(attempt: Attempt) -> EventBuffer:
-    """For what this call publishes, behind what the step's checkpoint has kept."""
+    """Return the buffer for the events of this call, which follow those saved with the step's checkpoint."""
     checkpoint = attempt.claim.checkpoint
     return EventBuffer(checkpoint.get(KEPT_EVENTS, ())) if checkpoint else EventBuffer()
 
 
 def _enter(attempt: Attempt, events: EventBuffer) -> Entered:
-    """From here on this context is the attempt's."""
     cover = OutcomeRedactor(attempt).over
     entered = running.set(attempt.claim), reporter.set(attempt.reporter), covering.set(cover), publishing.set(events)
     return (*entered, _own_decimal_context())
@@ -107,8 +105,10 @@ def _leave(attempt: Attempt, entered: Entered) -> None:
 
 
 def _own_decimal_context() -> Any:
-    """Give the attempt a copy of the decimal context, so that its changes end with it. Return the former context; None
-    while nothing has imported `decimal`."""
+    """Give the attempt a copy of the decimal context, so that its changes end with it.
+
+    Return the former context, or None while nothing has imported `decimal`.
+    """
     if (decimal := sys.modules.get("decimal")) is None:
         return None
     before = decimal.getcontext()
@@ -117,7 +117,7 @@ def _own_decimal_context() -> Any:
 
 
 def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepContext:
-    """What the attempt's handler is called with; what it publishes goes to `events`."""
+    """Return the context that the attempt's handler is called with; the handler's events go to `events`."""
     return StepContext.build(
         claim=attempt.claim,
         plan=attempt.plan,

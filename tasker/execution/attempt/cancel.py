@@ -1,4 +1,4 @@
-"""The flag that stops one attempt, and what it then ends as."""
+"""The flag that stops one attempt, and the outcome that the attempt then has."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from tasker.execution.attempt.values import AttemptCancelled, ClaimReleased, Unr
 
 
 class AttemptCancelFlag:
-    """Stops one attempt: async handlers are cancelled, child processes killed, threads see `context.cancelled`.
+    """Flag that stops one attempt.
 
-    `set` belongs to the event loop's thread (from elsewhere: `loop.call_soon_threadsafe(flag.set)`); `is_set` may be
-    called from any thread.
+    Async handlers are cancelled, child processes killed, threads see `context.cancelled`. Call `set` on the event
+    loop's thread only (from other threads: `loop.call_soon_threadsafe(flag.set)`); `is_set` may be called from any
+    thread.
     """
 
     __slots__ = ("_end", "_reason", "_up", "wake")
@@ -22,17 +23,19 @@ class AttemptCancelFlag:
         self._reason = ""
         self._up = False
         self.wake: Callable[[type[UnreportedEnd]], object] | None = None
-        """Called by `set` with the end it was given; whoever runs the handler puts itself here meanwhile."""
+        """Callback that `set` calls with its end; the code that runs the handler installs it meanwhile."""
 
     def is_set(self) -> bool:
-        """True when the handler shall stop: it was told to, or its time is up."""
+        """Return True when the handler must stop: it was cancelled, or its time is up."""
         return self._up
 
     def set(
         self, end: type[UnreportedEnd] = AttemptCancelled, reason: str = "told to stop while its handler ran"
     ) -> None:
-        """Stop the attempt; it ends as `end` says (`AttemptCancelled`, `ClaimLost`, `ClaimReleased`). The first call
-        decides."""
+        """Stop the attempt, which ends as `end` (`AttemptCancelled`, `ClaimLost` or `ClaimReleased`).
+
+        The first call decides; later calls have no effect.
+        """
         if self._end is not None:
             return
         self._end, self._reason, self._up = end, reason, True
@@ -40,13 +43,13 @@ class AttemptCancelFlag:
             self.wake(end)
 
     def time_is_up(self) -> None:
-        """Tell a handler that nobody waits for any more."""
+        """Signal the handler to stop because its attempt has timed out."""
         self._up = True
 
     def end_of(self, claim: Claim) -> UnreportedEnd | None:
-        """How the attempt of this claim ends since it was told to stop; None while nobody told it."""
+        """Return the outcome of this claim's attempt after `set`, or None if `set` was not called."""
         return None if self._end is None else self._end(claim, self._reason)
 
     def may_save(self) -> bool:
-        """False when the step is not ours any more. One that is to be released may still save its position."""
+        """Return False when another worker may have the step. A step to be released may still save its position."""
         return self._end is None or self._end is ClaimReleased

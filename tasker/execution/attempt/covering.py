@@ -1,4 +1,4 @@
-"""What a handler tells, without the sensitive values that it was given: before it is stored, sent or logged."""
+"""Redaction of sensitive input values in a handler's output, before the output is stored, sent or logged."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tasker.execution.attempt.values import Attempt
 from tasker.lifecycle.sensitive import Redactor, has_sensitive
 
 MOST_SECRETS = 10_000
-"""Where a step knows more, nothing of what it tells about a failure is kept: they cannot be looked for in time."""
+"""Number of sensitive values above which messages are withheld as a whole: searching would take too long."""
 
 
 class OutcomeRedactor:
-    """Covers what one attempt tells. Costs nothing until it tells something."""
+    """Redactor of the output of one attempt. Collects the sensitive values at the first output only."""
 
     __slots__ = ("_attempt", "_veil")
 
@@ -23,7 +23,7 @@ class OutcomeRedactor:
         self._veil: Redactor | None = None
 
     def over(self, told: Any) -> Any:
-        """A text or plain data."""
+        """Redact a text or plain data."""
         attempt = self._attempt
         if not has_sensitive(attempt.plan):
             return told
@@ -32,7 +32,7 @@ class OutcomeRedactor:
         return self._veil.redact(told)
 
     def failure(self, failure: Failure) -> Failure:
-        """A failure with its message, its traceback and whatever else it says covered."""
+        """Return the failure with its message, metadata and error code redacted."""
         if not has_sensitive(self._attempt.plan):
             return failure
         shown = {"message": failure.message, "metadata": failure.metadata, "error_code": failure.error_code}

@@ -11,12 +11,12 @@ _logger = logging.getLogger("tasker.execution")
 
 
 def info(event: str, claim: Claim, **fields: object) -> None:
-    """Something that happens in a healthy system."""
+    """Log an event of normal operation."""
     _write(logging.INFO, event, claim, fields)
 
 
 def warning(event: str, claim: Claim | None, **fields: object) -> None:
-    """Something that somebody should look at."""
+    """Log an event that needs attention."""
     _write(logging.WARNING, event, claim, fields)
 
 

@@ -1,4 +1,4 @@
-"""Running attempts while somebody looks on."""
+"""An attempt runner that notifies an observer."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint, Cla
 
 
 class Observer(Protocol):
-    """Hears of attempts, on the worker's loop: it must be quick and must not raise."""
+    """Observer of attempts, called on the worker's loop: its methods must be quick and must not raise."""
 
     def received(self, attempt: Attempt) -> None:
-        """An attempt begins."""
+        """Handle the start of an attempt."""
         ...
 
     def saved(self, attempt: Attempt, position: Checkpoint) -> None:
-        """Its handler yielded, and the position is saved."""
+        """Handle a checkpoint: the handler yielded, and the position is saved."""
         ...
 
     def ended(self, attempt: Attempt, end: AttemptEnd) -> None:
-        """It ended; what came of it is about to be stored."""
+        """Handle the end of an attempt, before its outcome is stored."""
         ...
 
 
 class ObservedRunner(AttemptRunner):
-    """An `AttemptRunner` that tells an observer. Other parameters as there."""
+    """An `AttemptRunner` that notifies an observer. Other parameters are those of `AttemptRunner`."""
 
     def __init__(self, *, observer: Observer, **options: Any) -> None:
         super().__init__(**options)
         self._observer = observer
 
     async def run(self, attempt: Attempt) -> AttemptEnd:
-        """As `AttemptRunner.run`."""
+        """Run the attempt as `AttemptRunner.run` does, and notify the observer of its start and end."""
         self._observer.received(attempt)
         end = await super().run(self._watched(attempt))
         self._observer.ended(attempt, end)
@@ -45,7 +45,7 @@ class ObservedRunner(AttemptRunner):
 
 
 class _Watched:
-    """The writes of an attempt, whose checkpoints the observer hears of."""
+    """Writes of an attempt that notify the observer of checkpoints."""
 
     def __init__(self, writes: ClaimWrites, observer: Observer) -> None:
         self._observer, self._writes, self.begin = observer, writes, writes.begin

@@ -1,4 +1,4 @@
-"""From what a handler returned or raised to a checked success, or to a failure that says why."""
+"""Conversion of a handler's return value or exception to a validated success, or to a failure with a reason."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ def settle_return_value(
     limit_bytes: int = VALUE_LIMIT_BYTES,
     passed_on: Mapping[str, Any] = MappingProxyType({}),
 ) -> Success | Failure:
-    """What the handler returned: a success that can be stored and fits the step, or a failure.
+    """Convert the handler's return value to a success that can be stored and fits the step, or to a failure.
 
-    `passed_on` are the results of the step's dependencies."""
+    `passed_on` are the results of the step's dependencies.
+    """
     result = to_result(value, handler)
     if not result.is_success:
         return make_storable(failure_from_result(result, handler))
@@ -59,7 +60,7 @@ def settle_return_value(
 
 
 def yielded(signal: CheckpointYield, handler: str) -> Checkpoint | Failure:
-    """The position that the handler wants saved, as it is stored, or a failure when it cannot be."""
+    """Return the position that the handler yielded in its stored form, or a failure when it cannot be stored."""
     position = {
         "cursor": signal.cursor,
         "items_processed": signal.items_processed,
@@ -72,9 +73,9 @@ def yielded(signal: CheckpointYield, handler: str) -> Checkpoint | Failure:
 
 
 def result_of_stopped(error: BaseException, handler: str) -> Checkpoint | Failure:
-    """What an exception means with which the handler was left: the position in it, or the failure that it is.
+    """Convert an exception that left the handler: to the position it yields, or to a failure.
 
-    A yield from a task of an `asyncio.TaskGroup` comes in a group, alone where no other task has failed.
+    A yield from a task of an `asyncio.TaskGroup` arrives in a group, alone if no other task has failed.
     """
     inner = error
     while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
@@ -83,58 +84,59 @@ def result_of_stopped(error: BaseException, handler: str) -> Checkpoint | Failur
 
 
 def settle_exception(error: BaseException, handler: str) -> Failure:
-    """What the handler raised, as a failure. One that would end the process is a failure like any other."""
+    """Convert an exception of the handler to a failure. Exceptions that would end the process are treated the same."""
     try:
         return make_storable(_from_exception(error, handler))
-    except BaseException as defect:  # its text or one of its fields fails: neither step nor thread may be lost for that
+    except BaseException as defect:  # its text or one of its fields raises: that must not lose the step or the thread
         kind = type(error).__name__
         message = f"{handler} raised {kind}, which cannot be shown: asking it raised {type(defect).__name__}"
         return Failure(message, "handler_error", True, metadata={"exception_type": kind}, handler=handler)
 
 
 def timed_out(limit: float, handler: str, remark: str = "") -> Failure:
-    """The attempt took longer than `limit` seconds."""
+    """Return the failure of an attempt that took longer than `limit` seconds."""
     message = f"{handler} did not finish within its timeout of {limit:g} seconds{remark}"
     return Failure(message, "handler_timeout", True, metadata={"timeout_seconds": limit}, handler=handler)
 
 
 def thread_leaked(limit: float, handler: str) -> Failure:
-    """The attempt took longer than `limit` seconds in a thread."""
+    """Return the failure of an attempt that took longer than `limit` seconds in a thread."""
     remark = "; its thread cannot be stopped and goes on, what it returns will be discarded"
     return timed_out(limit, handler, remark)
 
 
 def crashed(how: str, step: StepPlan, handler: str) -> Failure:
-    """The child process went away while it ran the handler; `on_worker_lost: fail` makes that permanent."""
+    """Return the failure of a handler whose child process ended; `on_worker_lost: fail` makes it permanent."""
     message = f"the child process of {handler} {how} before the handler had finished"
     retryable = step.on_worker_lost != "fail"
     return Failure(message, CRASH, retryable, metadata={"process": how}, handler=handler)
 
 
 def over_memory(limit: int, peak: int, handler: str) -> Failure:
-    """The child process held more than `limit` MB."""
+    """Return the failure of a handler whose child process used more than `limit` MB."""
     message = f"{handler} held {peak} MB of memory, its memory_mb is {limit}; its process was ended"
     return Failure(message, "memory_exceeded", True, metadata={"memory_mb": limit, "peak_mb": peak}, handler=handler)
 
 
 def mode_mismatch(handler: str) -> Failure:
-    """A plain function was asked to run on the event loop, which it would block."""
+    """Return the failure of a plain function that was to run on the event loop, which it would block."""
     message = f"the step says `execution: {{mode: async}}` and {handler} is a plain function"
     advice = "declare it with `async def`, or remove the mode to run it in a thread"
     return Failure(f"{message}: {advice}", "execution_mode_mismatch", False, handler=handler)
 
 
 def role_mismatch(handler: str, problem: str, remedy: str) -> Failure:
-    """The handler is of another kind than the step's type needs: nothing of it has run."""
+    """Return the failure of a handler of the wrong kind for the step's type; the handler has not run."""
     return make_storable(Failure(f"{handler} {problem}: {remedy}", ROLE_MISMATCH, False, handler=handler))
 
 
 def unread_outcome(
     result: Mapping[str, Any], passed_on: Mapping[str, Any], step: StepPlan, handler: str
 ) -> Failure | None:
-    """A failure for a decision or batches in the result of a step whose type reads none: its steps would all run.
+    """Return a failure when the result has a decision or batches but the step's type reads none.
 
-    None for an outcome of a step above that `passed_on`, the results of the dependencies, has.
+    Without it all steps below would run. Returns None for an outcome copied from `passed_on`, the results of the
+    dependencies.
     """
     for key, kind in _OUTCOMES:
         outcome = result.get(key)
@@ -150,20 +152,20 @@ def unread_outcome(
 
 
 def not_in_process(handler: str, why: str, remedy: str = "move it to a module that can be imported") -> Failure:
-    """A child process cannot get at the handler's code, or at what is in the handler."""
+    """Return the failure of a handler whose code or content is not available in a child process."""
     message = f"{handler} cannot run in a process of its own: {why}; {remedy}"
     return make_storable(Failure(message, NOT_IMPORTABLE, False, handler=handler))
 
 
 def has_not_run(ending: Ending) -> bool:
-    """True when the child could not get at the handler's code."""
+    """Return True when the child could not load the handler's code."""
     return isinstance(ending, Failure) and ending.error_type == NOT_IMPORTABLE
 
 
 def isolate_failure(ending: Ending) -> Ending:
-    """What the attempt of a step that ran apart came to: one that ends this process too is put aside for a person.
+    """Make a crash of an isolated step permanent, since it has ended this process too; return other outcomes unchanged.
 
-    Not where the process was told to stop, as a supervisor does that stops every process of a service.
+    A process that was ended by SIGTERM is exempt: a supervisor sends it to every process of a service.
     """
     if not isinstance(ending, Failure) or ending.error_type != CRASH or ending.metadata["process"] in TOLD_TO_STOP:
         return ending
@@ -184,7 +186,7 @@ def _from_exception(error: BaseException, handler: str) -> Failure:
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """As they are now: the handler's author may hold them, too."""
+    """Return a copy, since the handler's author may still change the original."""
     try:
         return dict(as_stored(encode(metadata)))
     except NotStorable as problem:

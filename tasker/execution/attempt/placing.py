@@ -1,7 +1,7 @@
-"""Waiting for a thread or a child process: for how long, and what becomes of the time that a claimed step has.
+"""The wait for a thread or a child process, and its effect on the time limit of a claimed step.
 
-The time of a step runs from its claim. One that had to wait has its time counted anew when its handler is called; one
-that would wait for so long that a sweep might take it away goes back, without an attempt, for a worker with a place.
+The time of a step runs from its claim. After a longer wait the time starts again when the handler is called. A step
+that would wait so long that the sweep might take it away is released, without using an attempt, for another worker.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from tasker.execution.attempt.slots import CapacityGate
 from tasker.execution.attempt.values import Attempt, ClaimLost, ClaimReleased, NoCapacity
 
 LONGEST_WAIT_SECONDS = 60.0
-"""A step with a long timeout does not wait longer than this either: another worker may be idle."""
+"""Longest wait even of a step with a long timeout: another worker may be idle."""
 WAIT_BOUNDS_MS = (1, 10, 50, 100, 250, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000)
-"""The upper ends of the buckets of waits."""
+"""Upper bounds of the histogram's buckets."""
 WRITE_SECONDS = 10.0
-"""How long the write that counts the time anew may take."""
+"""Time limit of the write that restarts a step's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityWaits:
-    """How the steps of a worker wait for a place. Times are seconds.
+    """Limits of the wait for a thread or process. Times are seconds.
 
-    `grace` is how long after its timeout a step counts as running; one that waits longer than `starvation` is warned
-    of.
+    `grace` is how long after its timeout a step counts as running; a wait longer than `starvation` logs a warning.
     """
 
     grace: float = STEP_GRACE_MS / 1000
     starvation: float = STARVATION_MS / 1000
 
     def patience(self, limit: float) -> float:
-        """How long a step waits whose handler may take `limit` seconds. Half of the grace is left to give it back."""
+        """Return how long a step waits whose handler may take `limit` seconds; half of the grace is left for release."""
         return min(limit + self.grace / 2, LONGEST_WAIT_SECONDS)
 
 
 class HandlerCapacity:
-    """The places of one `kind` ("thread", "process"). `starved` counts the steps that were warned of.
+    """The slots of one `kind` ("thread" or "process").
 
-    `at_once` are those that had not to wait, `waited` says how long the others did.
+    `starved` counts the steps with a logged warning, `at_once` those that did not wait; `waited` is a histogram of the
+    other waits.
     """
 
     def __init__(self, size: int, kind: str, hint: str, waits: CapacityWaits) -> None:
@@ -56,24 +56,24 @@ class HandlerCapacity:
             WAIT_BOUNDS_MS,
         )
         self.since: dict[str, float] = {}
-        """Since when each step that waits now does, by its identifier, in the loop's monotonic seconds."""
+        """Start of the wait of each waiting step, by step identifier, in the loop's monotonic seconds."""
 
     @property
     def full(self) -> bool:
-        """True when the next step has to wait."""
+        """Return True when the next step has to wait."""
         return self._slots.full
 
     @property
     def waiting(self) -> int:
-        """How many steps wait."""
+        """Return the number of waiting steps."""
         return self._slots.waiting
 
     def release(self) -> None:
-        """Give a place back."""
+        """Free a slot."""
         self._slots.release()
 
     async def take(self, attempt: Attempt, limit: float) -> bool:
-        """Wait for a place; False when the attempt's cancel flag says how it ends instead.
+        """Wait for a slot; return False when the attempt's cancel flag says how it ends instead.
 
         `limit` is the time that the handler will have, in seconds.
         """
@@ -85,7 +85,7 @@ class HandlerCapacity:
         if not await self._wait(attempt, limit):
             return False
         if loop.time() - since <= self._waits.grace / 2:
-            return True  # what is left of the grace is enough
+            return True  # the remaining grace is enough
         begins = False
         try:
             begins = await _begins(attempt)
@@ -122,7 +122,7 @@ class HandlerCapacity:
 
 
 async def _begins(attempt: Attempt) -> bool:
-    """Count the step's time from now on; False when it must not start."""
+    """Restart the step's time; return False when the handler must not start."""
     try:
         async with asyncio.timeout(WRITE_SECONDS):
             ours = await attempt.writes.begin(attempt)

@@ -1,4 +1,4 @@
-"""Whether the checkpoints of a handler lead anywhere."""
+"""Detection of handlers whose checkpoints make no progress."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from tasker.execution.attempt.values import Checkpoint
 from tasker.lifecycle.storable import encode
 
 LIMIT = 20
-"""As many positions as a checkpoint's history keeps (`checkpoint_v1`): when it holds nothing new, a person sees no
-progress either. A handler that comes to an old position again for a good reason does so once or twice."""
+"""Number of repeated positions that fails a step.
+
+It equals the length of a checkpoint's history (`checkpoint_v1`): a history without a new position shows no progress. A
+handler that returns to an old position for a good reason does so once or twice.
+"""
 
 
 class CheckpointProgress:
-    """Remembers the latest positions of one attempt, to notice a handler that goes round in circles."""
+    """The latest positions of one attempt, used to notice a handler that repeats itself."""
 
     def __init__(self) -> None:
         self._seen: deque[int] = deque(maxlen=LIMIT)
         self._repeated = 0
 
     def failure(self, position: Checkpoint, handler: str) -> Failure | None:
-        """A permanent failure for the `LIMIT`th position in a row that is one of those before it; else None."""
+        """Return a permanent failure for the `LIMIT`th known position in a row, else None."""
         text = encode([position.cursor, position.items_processed, position.accumulated_results]).text
         self._repeated = self._repeated + 1 if hash(text) in self._seen else 0
         self._seen.append(hash(text))

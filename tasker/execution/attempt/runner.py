@@ -1,4 +1,4 @@
-"""Runs claimed steps: one call of `run` is one attempt."""
+"""The runner of claimed steps: one call of `run` is one attempt."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ class HandlerExecutor(Protocol):
     """A way to run a handler."""
 
     def __call__(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Awaitable[Ending]:
-        """Call it once, for at most `limit` seconds."""
+        """Call the handler once, for at most `limit` seconds."""
         ...
 
 
 class AttemptRunner:
-    """Runs the handlers of one worker: on the loop, in threads, in child processes.
+    """Runner of the handlers of one worker: on the loop, in threads, in child processes.
 
-    Parameters: `breakers` are the process's, among which those around handlers are found;
-    `default_timeout` is the limit in seconds of a call whose step names none; `threads` and `processes`
-    bound how many handlers run in each (processes: as many as the machine has processors); `on_leaked_thread` is called
-    with the claim whenever a thread is left behind, `leaked_threads` counts them; `checkpoint_timeout` is the limit
-    in seconds for saving a checkpoint; `stop_grace` is how many seconds a stopped handler has left: between
-    SIGTERM and SIGKILL, and after `close` has told it to stop; `waits` says how steps wait for a thread or a child.
+    Parameters: `breakers` are the process's circuit breakers, those of handlers included; `default_timeout` is the
+    limit in seconds of a call whose step names none; `threads` and `processes` bound how many handlers run in each
+    (processes: by default the number of processors); `on_leaked_thread` is called with the claim whenever a thread is
+    leaked, `leaked_threads` counts them; `checkpoint_timeout` is the limit in seconds for saving a checkpoint;
+    `stop_grace` is how many seconds a stopped handler has left: between SIGTERM and SIGKILL, and after `close` has
+    stopped it; `waits` says how long steps wait for a thread or a child.
     """
 
     def __init__(
@@ -89,32 +89,32 @@ class AttemptRunner:
 
     @property
     def leaked_threads(self) -> int:
-        """How many threads still run a handler whose attempt has ended."""
+        """Return the number of threads that still run a handler whose attempt has ended."""
         return self._threads.leaked
 
     @property
     def starved(self) -> int:
-        """How many steps have waited too long for a thread or a child process."""
+        """Return how many steps have waited too long for a thread or a child process."""
         return sum(places.starved for places in self._places())
 
     @property
     def waiting(self) -> int:
-        """How many steps wait for a thread or a child process."""
+        """Return the number of steps that wait for a thread or a child process."""
         return sum(places.waiting for places in self._places())
 
     @property
     def waiting_since(self) -> dict[str, float]:
-        """Since when each of them does, by step, in monotonic seconds. May be asked for by another thread."""
+        """Return the start of each wait by step, in monotonic seconds. May be called from any thread."""
         return {step: since for places in self._places() for step, since in list(places.since.items())}
 
     def waits(self) -> Histogram:
-        """How long steps have waited for a thread or a child process, most of them not at all."""
+        """Return a histogram of the waits for a thread or a child process, zero for the steps that did not wait."""
         places = self._places()
         return summed(*(each.waited for each in places), zeros=sum(each.at_once for each in places))
 
     @property
     def is_saturated(self) -> bool:
-        """True when a step may have to wait: all threads or all child processes are taken."""
+        """Return True when a step may have to wait: all threads or all child processes are busy."""
         return any(places.full for places in self._places())
 
     def _places(self) -> list[HandlerCapacity]:
@@ -123,11 +123,10 @@ class AttemptRunner:
     async def run(self, attempt: Attempt) -> AttemptEnd:
         """Run the step's handler until it has a result, over as many checkpoints as it yields.
 
-        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd`
-        when nothing may be: `ClaimLost` (a checkpoint was refused), `AttemptCancelled`, `ClaimReleased` (this worker
-        has no such
-        handler, closes, or has no thread or child process for it), or `ClaimDeferred` (the step's circuit breaker is
-        open).
+        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd` when
+        there is nothing to report: `ClaimLost` (a checkpoint was refused), `AttemptCancelled`, `ClaimReleased` (this
+        worker has no such handler, closes, or has no thread or child process for it), or `ClaimDeferred` (the step's
+        circuit breaker is open).
         """
         if self._closing:
             return ClaimReleased(attempt.claim, "the worker is closing")
@@ -145,7 +144,7 @@ class AttemptRunner:
                 self._idle.set()
 
     async def close(self, grace: float) -> None:
-        """Take no more attempts, wait `grace` seconds for the running ones, stop and release the rest."""
+        """Refuse further attempts, wait `grace` seconds for the running ones, then stop and release the rest."""
         self._closing = True
         await self._until_idle(grace)
         for attempt in list(self._running):
@@ -162,7 +161,7 @@ class AttemptRunner:
         started = self._clock.monotonic()
         try:
             handler = self._registry.of_step(attempt.step, attempt.plan.id)
-        except ResolutionError as error:  # another worker may have it (design rule 16)
+        except ResolutionError as error:  # another worker may have the handler (design rule 16)
             return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
             return self._end(attempt, role_mismatch(handler.name, *problem), started)
@@ -172,13 +171,13 @@ class AttemptRunner:
         if isinstance(ending, Checkpoint):
             again = partial(call, handler=handler, limit=limit)
             ending = await self._resume_from_checkpoint(attempt, ending, again, handler.name)
-        # Whatever a handler returns after it was told to stop may be half of its work.
+        # The return value of a handler that was stopped may be half of its work.
         return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
 
     async def _resume_from_checkpoint(
         self, attempt: Attempt, ending: Ending, again: Callable[[Attempt], Awaitable[Ending]], handler: str
     ) -> Ending | None:
-        """Save the position and call the handler again, as often as it yields; None when the step is no longer ours."""
+        """Save the position and call the handler again, as often as it yields; return None if the claim was lost."""
         progress = CheckpointProgress()
         while isinstance(ending, Checkpoint) and attempt.cancel.may_save():
             if failure := progress.failure(ending, handler):
@@ -192,7 +191,7 @@ class AttemptRunner:
         return ending
 
     def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
-        """What calls the handler: on the loop, in a thread, or in a child process."""
+        """Return the function that calls the handler: on the loop, in a thread, or in a child process."""
         if not _runs_apart(attempt, handler):
             return self._chosen_mode(attempt, handler)
         log.warning("step_isolated", attempt.claim)
@@ -208,7 +207,7 @@ class AttemptRunner:
                 return self._threads.run
 
     async def _isolated(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
-        """In a child process; where no child can get at the handler's code, as ever."""
+        """Run the handler in a child process, or in its usual mode if no child can load its code."""
         ending = await self._in_subprocess(attempt, handler, limit)
         if has_not_run(ending):
             return await self._chosen_mode(attempt, handler)(attempt, handler, limit)
@@ -244,5 +243,5 @@ async def _not_async(attempt: Attempt, handler: ResolvedHandler, limit: float) -
 
 
 def _runs_apart(attempt: Attempt, handler: ResolvedHandler) -> bool:
-    """A step that may have ended two workers, unless its author says where it runs, or no child has its code."""
+    """Return True for a step that may have crashed two workers, if its author chose no mode and a child can load it."""
     return attempt.claim.isolated and attempt.step.execution is None and handler.made_here and handler.source.loadable

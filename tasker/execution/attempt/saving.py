@@ -1,4 +1,4 @@
-"""Saving a checkpoint in the middle of an attempt."""
+"""Checkpoints saved during an attempt."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tasker.execution.attempt.values import Attempt, Checkpoint
 async def save(attempt: Attempt, position: Checkpoint, limit: float, handler: str) -> Attempt | Failure | None:
     """Save the position, waiting at most `limit` seconds.
 
-    Returns the attempt as it goes on from there; a retryable failure when it could not be saved; None when the step
-    is no longer ours.
+    Returns the attempt that continues from there, a retryable failure when the save failed, or None when the claim was
+    lost.
     """
     claim, count = attempt.claim, position.items_processed
     log.info(

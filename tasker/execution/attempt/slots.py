@@ -1,4 +1,4 @@
-"""A bound on how many handlers run at once, whose waiters a cancel can wake."""
+"""A bound on concurrent handlers whose waiters can be cancelled."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from tasker.execution.attempt.cancel import AttemptCancelFlag
 
 
 class CapacityGate:
-    """`size` places. `acquire` waits in order of arrival; `release` gives one back."""
+    """Gate of `size` slots. `acquire` waits in order of arrival; `release` frees one."""
 
     def __init__(self, size: int) -> None:
         self._places = asyncio.Semaphore(size)
         self.waiting = 0
-        """How many wait."""
+        """Number of waiters."""
 
     @property
     def full(self) -> bool:
-        """True when the next one has to wait."""
+        """Return True when the next caller has to wait."""
         return self._places.locked()
 
     async def acquire(self, flag: AttemptCancelFlag) -> bool:
-        """Take a place; False when the attempt was stopped while it waited."""
+        """Take a slot; return False when the attempt was stopped while it waited."""
         if not self.full:
             return await self._places.acquire()
         acquired = await self._wait(flag)
@@ -30,7 +30,7 @@ class CapacityGate:
         return acquired and not flag.is_set()
 
     def release(self) -> None:
-        """Give a place back."""
+        """Free a slot."""
         self._places.release()
 
     async def _wait(self, flag: AttemptCancelFlag) -> bool:

@@ -1,4 +1,4 @@
-"""A failure that the database takes: the report of an attempt must not itself be refused (design rule 5)."""
+"""Failures that the database accepts: the report of an attempt must not itself be refused (design rule 5)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from tasker.errors import NotStorable
 from tasker.lifecycle.storable import WARN_BYTES, as_stored, encode
 
 MAX_MESSAGE = 10_000
-"""Characters of a message that are kept."""
+"""Maximum length of a stored message in characters."""
 
 
 def make_storable(failure: Failure) -> Failure:
-    """The failure with every text and every metadata value in a form that can be stored, and what was not named."""
+    """Return the failure with every text and every metadata value in a form that can be stored.
+
+    The metadata key `left_out` names the values that could not be stored.
+    """
     return replace(
         failure,
         message=_shortened(_text(failure.message)),
@@ -27,13 +30,14 @@ def make_storable(failure: Failure) -> Failure:
 
 def _metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
-        return dict(as_stored(encode(metadata, limit_bytes=WARN_BYTES)))  # its author may hold it, too
+        # a copy, since the handler's author may still change the original
+        return dict(as_stored(encode(metadata, limit_bytes=WARN_BYTES)))
     except NotStorable:
         return _kept(metadata)
 
 
 def _kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Key by key: a traceback is worth keeping even if a value beside it is not JSON."""
+    """Keep the keys that can be stored: a traceback is worth keeping even if a value beside it is not JSON."""
     kept: dict[str, Any] = {}
     left_out: list[str] = []
     for key, value in metadata.items():

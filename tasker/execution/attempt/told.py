@@ -1,4 +1,4 @@
-"""What plugins hear of an attempt."""
+"""Notifications of plugins about attempts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _make_started, _make_ended = maker_of(AttemptStarted), maker_of(AttemptEnded)
 
 
 class AttemptListener:
-    """Tells of attempts as they start and end. A worker has one only where somebody listens.
+    """Notifier of plugins at the start and end of attempts. A worker has one only if a plugin implements these hooks.
 
-    `now` is the time of day of this process.
+    `now` returns the time of day of this process.
     """
 
     def __init__(
@@ -28,14 +28,14 @@ class AttemptListener:
         self._started, self._ended, self._now = started, ended, now
 
     def started(self, attempt: Attempt) -> AttemptStarted:
-        """A claimed step is about to run. Returns what `ended` is to be given."""
+        """Notify plugins that a claimed step is about to run. Returns the argument for `ended`."""
         told = _started(attempt, self._now())
         if self._started is not None:
             self._started(told)
         return told
 
     def ended(self, attempt: AttemptStarted, end: AttemptEnd) -> None:
-        """It came to this, which is about to be stored."""
+        """Notify plugins of the outcome, which is about to be stored."""
         if self._ended is not None:
             self._ended(_ended(attempt, end, self._now()))
 

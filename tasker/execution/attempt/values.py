@@ -1,4 +1,4 @@
-"""What goes into running one attempt, and what comes out."""
+"""Inputs and outcomes of one attempt."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ class Checkpoint:
     items_processed: int
     accumulated_results: Any = None
     events: Sequence[HandlerEvent] = ()
-    """What the handler published itself up to here; kept with the position."""
+    """Events that the handler published up to this position; saved with it."""
 
 
 class ClaimWrites(Protocol):
-    """What is written about an attempt while it has its claim."""
+    """Writes about an attempt while the worker has its claim."""
 
     async def begin(self, attempt: Attempt) -> bool:
-        """Count the step's time from now on, since its handler is called only now; False when the claim is no longer
-        ours."""
+        """Restart the step's time, since its handler is called only now; return False when the claim was lost."""
         ...
 
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
-        """Save a position; the stored checkpoint with its history, or None when the claim is no longer ours."""
+        """Save a position; return the stored checkpoint with its history, or None when the claim was lost."""
         ...
 
 
@@ -58,49 +57,49 @@ class Attempt:
 
 
 Ending: TypeAlias = Success | Failure | Checkpoint
-"""What one call of a handler came to."""
+"""Outcome of one call of a handler."""
 
 
 def with_events(ending: Ending, events: Sequence[HandlerEvent]) -> Ending:
-    """The same, together with the events that the handler published itself."""
+    """Return the outcome together with the events that the handler published."""
     return replace(ending, events=events) if events else ending
 
 
 @dataclass(frozen=True, slots=True)
 class UnreportedEnd:
-    """The attempt came to nothing that may be reported."""
+    """An outcome without anything to report."""
 
     claim: Claim
     reason: str = ""
 
 
 class AttemptCancelled(UnreportedEnd):
-    """The task or the step was cancelled: its row says so already."""
+    """The task or the step was cancelled; the step's row says so already."""
 
     __slots__ = ()
 
 
 class ClaimLost(UnreportedEnd):
-    """The step is no longer ours: somebody else holds a newer token."""
+    """The claim was lost: another worker has a newer token."""
 
     __slots__ = ()
 
 
 class ClaimReleased(UnreportedEnd):
-    """The step is to be given back; no attempt was used."""
+    """The step is to be released without using an attempt."""
 
     __slots__ = ()
 
 
 class NoCapacity(ClaimReleased):
-    """It is to be given back because no thread or child process was free for it in time."""
+    """The step is to be released because no thread or child process was free in time."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimDeferred(UnreportedEnd):
-    """A circuit breaker is open: the step is to be given back for later; no attempt was used."""
+    """A circuit breaker is open: the step is to be released and deferred, without using an attempt."""
 
     delay_ms: int = 0
 

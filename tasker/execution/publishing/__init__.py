@@ -1,1 +1,1 @@
-"""The domain events of finished steps: made before the result is stored, told here once it is accepted."""
+"""Domain events of finished steps: built before the result is stored, published here once it is accepted."""

@@ -1,4 +1,4 @@
-"""Telling this process of the events of accepted results: its subscribers, publishers, and its log."""
+"""Publication of the events of accepted results in this process: subscribers, publishers and the log."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ _log = logging.getLogger("tasker.domain_events")
 
 
 class AcceptedEventBus:
-    """Best effort, and never in the way of a step: events go into the bounded channel of the process, and a thread
-    takes them from there to a thread and a queue of each subscriber, within `limits`. What is full drops, and counts.
-    An event that is told again reaches nobody twice; the last `remembered` are known.
+    """Best-effort bus of domain events, which never delays a step.
 
-    `capacity` is how many may wait, `log_dropped` says so of every one that is dropped. The thread begins with the
-    first event, unless the program has a poller of its own; `drain_seconds` is how long `close` waits for what is left.
-    `on_published` hears of every event that is told.
+    Events go into the bounded channel of the process. A thread moves them to the thread and queue of each subscriber,
+    within `limits`. A full queue drops events and counts them. An event that is published again reaches each subscriber
+    once; the last `remembered` events are known.
+
+    `capacity` is the size of the channel; `log_dropped` logs every dropped event. The thread starts with the first
+    event, unless the program has a poller of its own; `drain_seconds` is how long `close` waits for remaining events.
+    `on_published` gets every event.
     """
 
     def __init__(
@@ -51,28 +53,28 @@ class AcceptedEventBus:
         self._on_published, self._limits = on_published, limits
         self._seen, self._remembered = dict[object, None](), remembered
         self.routed = Counter[str]()
-        """How many events were told, by their delivery mode."""
+        """Number of published events, by delivery mode."""
         self.sent = self.dropped = 0
-        """How many went to the subscribers of this process, and how many did not because too many waited."""
+        """Numbers of events sent to subscribers of this process, and of events dropped because the channel was full."""
 
     @property
     def channel(self) -> InProcessChannel:
-        """Where events wait for the subscribers."""
+        """Return the channel in which events wait for the subscribers."""
         return self._channel
 
     @property
     def slowest(self) -> int:
-        """Events that wait for the subscriber that most wait for."""
+        """Return the longest queue length of a subscriber."""
         return max((each.waiting for each in self._listeners), default=0)
 
     @property
     def lost(self) -> int:
-        """Events that a subscriber has missed because too many waited for it."""
+        """Return the number of events dropped because a subscriber's queue was full."""
         return sum(each.dropped for each in self._listeners)
 
     @property
     def failures(self) -> int:
-        """Events that a subscriber of this process has not dealt with: it raised, or too many waited for it."""
+        """Return the number of events that a subscriber of this process missed: it raised, or a queue was full."""
         raised = SubscriberRegistry.instance().failed + sum(each.failed for each in self._listeners)
         return self.dropped + self.lost + raised
 
@@ -81,13 +83,13 @@ class AcceptedEventBus:
         return self._poller.listeners if self._poller is not None else ()
 
     def accepted(self, results: Iterable[Result]) -> None:
-        """These results were accepted: tell of their events."""
+        """Publish the events of accepted results."""
         for result in results:
             for mode, announced in result.events.here if result.events else ():
                 self._tell(result.claim, mode, announced)
 
     def close(self) -> None:
-        """Bring what is left to the subscribers, for a limited time."""
+        """Deliver remaining events to the subscribers, for a limited time."""
         poller, self._poller = self._poller, None
         if poller is not None:
             poller.stop(self._drain_seconds)
@@ -108,7 +110,7 @@ class AcceptedEventBus:
             self._send(claim, dict(event))
 
     def _is_new(self, event_id: object) -> bool:
-        """Whether it was not sent before, as far as that is remembered."""
+        """Return True when the event was not sent before, as far as that is remembered."""
         if event_id in self._seen:
             return False
         if len(self._seen) >= self._remembered:

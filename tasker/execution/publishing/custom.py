@@ -1,4 +1,4 @@
-"""Publishers of the author's own: called in a thread, for a limited time, and whatever they do harms no step."""
+"""User-defined event publishers: called in a thread, for a limited time, and unable to fail a step."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tasker.domain_events.declaration import StepEventContext
 from tasker.domain_events.publisher import BasePublisher
 
 LEFT_OUT = "left it out"
-"""How what a publisher withholds on purpose ends: no failure."""
+"""Ending of the reason when a publisher withholds an event on purpose, which is no failure."""
 MOST_STUCK = 4
-"""Calls of one publisher that do not end; while there are so many it is not called."""
+"""Number of hanging calls at which a publisher is no longer called."""
 _log = logging.getLogger("tasker.domain_events")
 
 
 @dataclass(frozen=True, slots=True)
 class PublisherAnswer:
-    """What a publisher makes of an event, or why it is not published."""
+    """The payload and metadata that a publisher returned, or the reason why the event is not published."""
 
     payload: Mapping[str, Any] | None = None
     metadata: Mapping[str, Any] | None = None
@@ -30,14 +30,14 @@ class PublisherAnswer:
 
 
 class CustomPublishers:
-    """Calls publishers. `limit` is how many seconds one call may take."""
+    """Caller of user-defined publishers. `limit` is the time limit of one call in seconds."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
         self._stuck: Counter[str] = Counter()
 
     async def ask(self, publisher: BasePublisher, context: StepEventContext, event: str) -> PublisherAnswer:
-        """What the publisher makes of the step's end. Never raises; a call that takes too long is left behind."""
+        """Ask the publisher for the event of a step's outcome. Never raises; a call past its limit is abandoned."""
         name = publisher.publisher_name
         if self._stuck[name] >= MOST_STUCK:
             return PublisherAnswer(withheld=f"{name} is not called: {MOST_STUCK} calls of it have not ended")
@@ -51,7 +51,7 @@ class CustomPublishers:
             return PublisherAnswer(withheld=f"{name} did not answer within {self._limit:g} seconds")
 
     def tell(self, publisher: BasePublisher, event: Mapping[str, Any]) -> None:
-        """Tell a publisher that its event was accepted; nobody waits for that."""
+        """Notify a publisher in the background that its event was accepted."""
         if self._stuck[publisher.publisher_name] < MOST_STUCK:
             threading.Thread(target=_told, args=(publisher, event), daemon=True).start()
 
@@ -73,7 +73,7 @@ def _said(publisher: BasePublisher, context: StepEventContext, event: str) -> Pu
         metadata = {**context.metadata, **publisher.additional_metadata(context)}
         if not publisher.before_publish(event, payload, metadata):
             return PublisherAnswer(withheld=f"{publisher.publisher_name} {LEFT_OUT}")
-    except BaseException as error:  # also what would end the process: the step must not be lost for it
+    except BaseException as error:  # SystemExit too: the step must not be lost because of a publisher
         return PublisherAnswer(withheld=_failed(publisher, event, error, payload))
     return PublisherAnswer(payload, metadata)
 

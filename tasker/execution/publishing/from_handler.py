@@ -19,7 +19,7 @@ _log = logging.getLogger("tasker.domain_events")
 
 
 class EventBuffer:
-    """As `HandlerEvents`, for one call of a handler. `carried` is what a checkpoint of its step has kept."""
+    """Implementation of `HandlerEvents` for one handler call; `carried` are events saved in the step's checkpoint."""
 
     __slots__ = ("_bytes", "_events", "_lock", "_over")
 
@@ -30,7 +30,7 @@ class EventBuffer:
             self._bytes = sum(event.payload.size for event in self._events if event.payload)
 
     def publish(self, name: str, payload: Mapping[str, Any], condition: str, delivery_mode: str) -> bool:
-        """Take an event, as the payload is now."""
+        """Add an event with a copy of the payload; return False when it is refused."""
         found, why = _encoded(payload)
         with self._lock:
             if self._over or len(self._events) > MOST_EVENTS:
@@ -41,7 +41,7 @@ class EventBuffer:
         return why is None
 
     def taken(self) -> tuple[HandlerEvent, ...]:
-        """What was published until now; there is no more."""
+        """Close the buffer and return its events."""
         with self._lock:
             self._over = True
             return tuple(self._events)

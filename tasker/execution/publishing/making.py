@@ -1,7 +1,7 @@
-"""The events that the end of an attempt publishes, made while its result is in hand and before it is stored.
+"""Construction of the events of an attempt's outcome, before its result is stored.
 
-What is durable goes with the result into the database; `tasker.write_events` writes it if, and only if, the result is
-accepted. What is for this process is told by `AcceptedEventBus` behind that.
+Durable events go into the database together with the result; `tasker.write_events` writes them if, and only if, the
+result is accepted. `AcceptedEventBus` publishes events for this process after that.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _log = logging.getLogger("tasker.domain_events")
 
 
 def no_publishers() -> None:
-    """Where nobody has what the handler was called with."""
+    """Return None: no publisher needs the handler's context."""
 
 
 class EventFactory:
-    """Makes the events of results. Never raises, and takes time only where a publisher of the author's own does."""
+    """Factory of the events of results. Never raises; only user-defined publishers can take noticeable time."""
 
     def __init__(
         self, custom: CustomPublishers, new_uuid: Callable[[], str], on_published: OnPublished | None = None
@@ -52,10 +52,10 @@ class EventFactory:
         self._custom, self._new_uuid, self._on_published = custom, new_uuid, on_published
         self._unknown: set[str] = set()
         self.refused = 0
-        """Events that were to be kept in the database and are withheld, with a defect of their publisher or payload."""
+        """Number of durable events withheld because of a defect of their publisher or payload."""
 
     async def with_events(self, result: Result, step: StepPlan, given: Given = no_publishers) -> Result:
-        """The result together with the events that it publishes. `given` makes what the handler was called with."""
+        """Return the result with the events that it publishes; `given` builds the context of the handler's call."""
         events = NO_EVENTS
         outcome = _outcome(result, step)
         for number, declared in enumerate(step.publishes_events):
@@ -63,7 +63,7 @@ class EventFactory:
                 try:
                     made = await self._timed(result, step, declared, given)
                     events = events.and_(made, number, declared["delivery_mode"])
-                except Exception as defect:  # one of ours: the step is not to be lost for it
+                except Exception as defect:  # a defect of Tasker must not lose the step
                     made = _not_made(result.claim, declared["name"], defect)
                     events = events.and_(made, number, declared["delivery_mode"])
         if result.outcome.events:
@@ -71,14 +71,14 @@ class EventFactory:
         return replace(result, events=events)
 
     def _published(self, result: Result, step: StepPlan, outcome: str, events: ResultEvents) -> ResultEvents:
-        """Those of before and what the handler published itself, behind them."""
+        """Append the events that the handler published itself."""
         for number, event in enumerate(result.outcome.events, len(step.publishes_events)):
             if event.carried and outcome == "retryable_failure":
-                continue  # it stays with the position that the next attempt goes on from
+                continue  # the event stays with the position that the next attempt continues from
             told = fires(event.condition, outcome)
             try:
                 made = self._of_handler(result, step, event, told=told)
-            except Exception as defect:  # one of ours, as above
+            except Exception as defect:  # a defect of Tasker, as above
                 made = _not_made(result.claim, event.name, defect)
             events = events.and_published(made, number, event, told=told)
         return events
@@ -134,7 +134,7 @@ class EventFactory:
         event = _event(result, name, said, fired_by)
         event["event_id"] = self._new_uuid()
         more = dict(said.metadata or {})
-        if mode == "broadcast":  # the same event on both ways
+        if mode == "broadcast":  # broadcast and durable copies of an event must be equal
             more["fired_at"] = event["metadata"]["fired_at"]
         try:
             return AnnouncedEvents(event, payload=encode(said.payload), metadata=encode(more) if more else None)
@@ -158,7 +158,7 @@ class EventFactory:
 
 
 def _not_made(claim: Claim, event: str, defect: Exception) -> AnnouncedEvents:
-    """In place of an event that this exception, which is being handled, has prevented."""
+    """Log the exception that prevented an event, and return a withheld event."""
     why = repr(defect)
     fields = ids_of(claim) | {"error": why, "error_type": type(defect).__name__, "event_name": event}
     log_line(_log, logging.ERROR, "event_payload_failed", fields, raised=True)
@@ -166,7 +166,7 @@ def _not_made(claim: Claim, event: str, defect: Exception) -> AnnouncedEvents:
 
 
 def fires(condition: str, outcome: str) -> bool:
-    """Whether an event with this condition tells of this outcome; as `tasker.event_fires`."""
+    """Return True when an event with this condition fires for this outcome, as `tasker.event_fires` does."""
     return condition in (outcome, "always") or (condition == "failure" and outcome != "success")
 
 
@@ -248,7 +248,7 @@ def _value(result: Result) -> dict[str, Any] | None:
 
 
 def _schema_of(name: str, step: StepPlan, plan: Plan) -> Mapping[str, Any] | None:
-    """What the template says of the payload of events of this name."""
+    """Return the schema that the template declares for events of this name."""
     for listed in (*step.publishes_events, *plan.domain_events):
         if listed["name"] == name and listed.get("schema") is not None:
             schema: Mapping[str, Any] = listed["schema"]

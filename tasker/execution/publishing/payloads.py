@@ -1,4 +1,4 @@
-"""What an event says of its step when no publisher of the author's own says it."""
+"""Default payloads of events without a user-defined publisher."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tasker.services.engine.exchange import Result
 
 
 def own_payload(result: Result, step: StepPlan, schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The result, or what failed, of which `tasker.write_events` publishes the same.
+    """Return the result, or the failure, as `tasker.write_events` publishes it.
 
-    What `result_schema` marks as `x-sensitive` is in it only where the event's own schema marks it, too.
+    Values that `result_schema` marks as `x-sensitive` are included only where the event's own schema marks them, too.
     """
     if result.failure is not None:
         return _of_failure(result, result.failure, step)
@@ -24,7 +24,7 @@ def own_payload(result: Result, step: StepPlan, schema: Mapping[str, Any] | None
 
 
 def says_all(result: Result, step: StepPlan) -> bool:
-    """True when the payload holds all of the result, or of what failed, so that the engine can take it from there."""
+    """Return True when the payload has all of the result or failure, so that the engine can copy it from there."""
     return not has_sensitive(result.plan) if result.failure else not marks(step.result_schema)
 
 
@@ -36,7 +36,7 @@ def _of_result(value: Any, step: StepPlan, schema: Mapping[str, Any] | None) -> 
 
 
 def _with_declared(plain: Any, hidden: Any, declared: Any) -> Any:
-    """What is hidden, and shown where it is declared to be sensitive and published."""
+    """Return the redacted value, with those values restored that the event's schema declares as sensitive."""
     if declared == REDACTED or hidden == plain:
         return plain
     if isinstance(plain, Mapping) and isinstance(hidden, Mapping) and isinstance(declared, Mapping):

@@ -1,4 +1,4 @@
-"""What plugins bring to the events of a worker."""
+"""Event publishers and subscribers of plugins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _log = logging.getLogger("tasker.plugins")
 
 
 def register_plugins(plugins: PluginHost) -> None:
-    """Register what plugins answer to `tasker_domain_events`; what is neither publisher nor subscriber is named."""
+    """Register what plugins return from `tasker_domain_events`; log what is neither publisher nor subscriber."""
     for name, found in plugins.answers("tasker_domain_events"):
         try:
             register(found)

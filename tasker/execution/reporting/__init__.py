@@ -1,1 +1,1 @@
-"""What handlers say while they run: log lines, prints and progress, kept with their steps."""
+"""Output of running handlers: log lines, prints and progress, stored with their steps."""

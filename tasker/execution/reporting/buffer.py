@@ -1,4 +1,4 @@
-"""What the handlers of a worker have said and is not stored yet: bounded, and filled from any thread."""
+"""Bounded buffer of handler output waiting to be stored, filled from any thread."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tasker.contracts.reporting import LogLine, ProgressReport
 from tasker.execution.reporting.lines import PrintedLines, covered, storable
 
 CAPACITY = 20_000
-"""Lines that wait to be stored; what comes while there are as many is dropped, and counted."""
+"""Capacity in lines; further lines are dropped and counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLogLine:
-    """A line of an attempt; `number` counts those of one claim from 1."""
+    """A line of an attempt; `number` counts the lines of one claim from 1."""
 
     claim: Claim
     number: int
@@ -28,13 +28,13 @@ class StoredLogLine:
 
 @dataclass(frozen=True, slots=True)
 class HandlerOutput:
-    """What is to be stored together."""
+    """Output that is stored in one write."""
 
     lines: Sequence[StoredLogLine]
     progress: Sequence[tuple[Claim, ProgressReport]]
 
     def halves(self) -> tuple[HandlerOutput, HandlerOutput]:
-        """The same as two, of which none is empty where there is more than one thing."""
+        """Split the output in two halves, neither of which is empty if there is more than one item."""
         if self.lines and self.progress:
             return HandlerOutput(self.lines, ()), HandlerOutput((), self.progress)
         lines, progress = len(self.lines) // 2, len(self.progress) // 2
@@ -44,13 +44,16 @@ class HandlerOutput:
 
 
 class ReportBuffer:
-    """Takes what attempts say, until it is written. `level` is the lowest of logging that is kept, None keeps no lines;
-    of one claim `lines` are kept."""
+    """Buffer of the output of attempts.
+
+    `level` is the lowest `logging` level that is stored, or None to store no lines; `lines` is the largest number of
+    lines stored per claim.
+    """
 
     def __init__(self, level: int | None, lines: int) -> None:
         self.level, self.most_lines = level, lines
         self.dropped = 0
-        """Lines that came while the buffer was full, or were refused by the database, since the start."""
+        """Number of lines dropped since the start because the buffer was full or the database refused them."""
         self._lines: list[StoredLogLine] = []
         self._progress: dict[str, tuple[Claim, ProgressReport]] = {}
         self._lock = threading.Lock()
@@ -59,7 +62,7 @@ class ReportBuffer:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def of(self, claim: Claim) -> AttemptReporter:
-        """Where one attempt says it. Called on the event loop."""
+        """Return the reporter of one attempt. Call it on the event loop."""
         self._loop = asyncio.get_running_loop()
         return AttemptReporter(self, claim)
 
@@ -68,7 +71,7 @@ class ReportBuffer:
         await self._filled.wait()
 
     def take(self, most: int) -> HandlerOutput:
-        """What is to be stored now, at most so many lines. The caller gives back what it could not store."""
+        """Take the output to store now, up to `most` lines. The caller gives back what it could not store."""
         with self._lock:
             lines, self._lines = self._lines[:most], self._lines[most:]
             progress, self._progress = list(self._progress.values()), {}
@@ -77,19 +80,19 @@ class ReportBuffer:
         return HandlerOutput(lines, progress)
 
     def give_back(self, said: HandlerOutput) -> None:
-        """It could not be stored: it comes again, behind nothing, unless it is outdated."""
+        """Put output back that could not be stored; progress that is outdated is dropped."""
         with self._lock:
             self._lines[:0] = said.lines
             self._progress = {**{claim.step_uuid: (claim, report) for claim, report in said.progress}, **self._progress}
             self._filled.set()
 
     def drop(self, lines: int) -> None:
-        """So many lines will never be stored."""
+        """Count lines that will never be stored."""
         with self._lock:
             self.dropped += lines
 
     def add_line(self, line: StoredLogLine) -> None:
-        """Keep a line, unless there are too many."""
+        """Add a line, or drop it when the buffer is full."""
         if self._is_copy():
             return
         with self._lock:
@@ -100,7 +103,7 @@ class ReportBuffer:
         self._wake()
 
     def add_progress(self, claim: Claim, report: ProgressReport) -> None:
-        """Keep how far a step is, in place of what it said before."""
+        """Set the progress of a step."""
         if self._is_copy():
             return
         with self._lock:
@@ -108,7 +111,7 @@ class ReportBuffer:
         self._wake()
 
     def _is_copy(self) -> bool:
-        """In a copy that a handler has forked the lock may be held by a thread that is not there, and nobody writes."""
+        """Return True in a copy forked by a handler: nothing writes there, and the lock may be locked for good."""
         return os.getpid() != self._process
 
     def _wake(self) -> None:
@@ -117,7 +120,7 @@ class ReportBuffer:
 
 
 class AttemptReporter:
-    """What one attempt says, numbered and counted."""
+    """Reporter of the output of one attempt, which numbers and counts its lines."""
 
     __slots__ = ("_buffer", "_claim", "_numbers", "_printed")
 
@@ -128,11 +131,11 @@ class AttemptReporter:
 
     @property
     def level(self) -> int | None:
-        """From which level on lines are kept."""
+        """Return the lowest level that is stored."""
         return self._buffer.level
 
     def log(self, line: LogLine) -> None:
-        """Keep the line, if its level is kept; the last that is kept says that there were more."""
+        """Add the line if its level is stored. The last line below the limit says that there were more."""
         level, most = self._buffer.level, self._buffer.most_lines
         if level is None or line.level < level:
             return
@@ -146,7 +149,7 @@ class AttemptReporter:
             self._buffer.add_line(StoredLogLine(self._claim, number, storable(line)))
 
     def printed(self, text: str) -> None:
-        """Keep the lines that this ends."""
+        """Add the lines that this text completes."""
         if self._buffer.level is None:
             return
         if self._printed is None:
@@ -155,11 +158,11 @@ class AttemptReporter:
             self.log(line)
 
     def progress(self, report: ProgressReport) -> None:
-        """Keep the latest, without sensitive values that the step knows."""
+        """Set the latest progress, redacted."""
         self._buffer.add_progress(self._claim, covered(report))
 
     def flush(self) -> None:
-        """Keep the line that was begun."""
+        """Add the unfinished printed line."""
         if self._printed is not None:
             for line in self._printed.end():
                 self.log(line)

@@ -1,4 +1,4 @@
-"""Lines as they are kept: bounded, and such as the database takes."""
+"""Log lines in their stored form: bounded, redacted, and valid for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tasker.errors import NotStorable
 from tasker.lifecycle.storable import as_stored, encode
 
 LONGEST_MESSAGE = 8_192
-"""Characters."""
+"""Largest length of a message in characters."""
 LARGEST_FIELDS = 8_192
-"""Bytes of JSON."""
+"""Largest size of a line's fields in bytes of JSON."""
 PRINTED = "stdout"
-"""The logger of what was printed."""
+"""Logger name of printed lines."""
 HIGHEST_LEVEL = 32_767
-"""What the database keeps of a level."""
+"""Largest level that the database column can store."""
 YEAR_10_000 = 253_402_300_800.0
-"""Seconds since 1970."""
+"""End of the supported time range, in seconds since 1970."""
 FLAT = {str, int, float, bool, type(None)}
 LEFT_OUT = {"left_out": f"fields that are no JSON, or more than {LARGEST_FIELDS:,} bytes of it"}
 
 
 class PrintedLines:
-    """Makes lines of what is written piece by piece."""
+    """Splits text that is written piece by piece into lines."""
 
     __slots__ = ("_open",)
 
@@ -35,7 +35,7 @@ class PrintedLines:
         self._open = ""
 
     def write(self, text: str) -> list[LogLine]:
-        """The lines that this ends."""
+        """Return the lines that this text completes."""
         *lines, self._open = (self._open + text).split("\n")
         if len(self._open) > LONGEST_MESSAGE:
             lines.append(self._open)
@@ -43,7 +43,7 @@ class PrintedLines:
         return [_printed(line) for line in lines]
 
     def end(self) -> list[LogLine]:
-        """The line that was begun, if any."""
+        """Return the unfinished line, if any."""
         return self.write("\n") if self._open else []
 
 
@@ -52,9 +52,9 @@ def _printed(text: str) -> LogLine:
 
 
 def storable(line: LogLine) -> LogLine:
-    """The line without sensitive values that its step knows and without what PostgreSQL refuses, and not too long.
+    """Return the line redacted, without characters that PostgreSQL refuses, and cut to the limits.
 
-    Nothing of it is the handler's any more: it may change what it has told of before the line is stored.
+    The result shares no mutable object with the handler, which may change its arguments before the line is stored.
     """
     told, cover = {"message": line.message, "fields": line.fields}, covering.get()
     if cover is not None:
@@ -66,7 +66,7 @@ def storable(line: LogLine) -> LogLine:
 
 
 def covered(report: ProgressReport) -> ProgressReport:
-    """The report without sensitive values that its step knows."""
+    """Return the report redacted."""
     cover = covering.get()
     return report if cover is None or report.message is None else replace(report, message=cover(report.message))
 
@@ -85,6 +85,6 @@ def _fields(fields: Any) -> Any:
         return LEFT_OUT
     try:
         encoded = encode(fields, limit_bytes=LARGEST_FIELDS)
-    except (NotStorable, RuntimeError):  # another thread of the handler changes them right now
+    except (NotStorable, RuntimeError):  # another thread of the handler changes the fields right now
         return LEFT_OUT
     return dict(fields) if FLAT.issuperset(map(type, fields.values())) else as_stored(encoded)

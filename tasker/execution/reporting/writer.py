@@ -1,4 +1,4 @@
-"""Stores what handlers say, a moment later: at most once a second, however much it is, and never in a step's way."""
+"""Writer of handler output: at most one write per second, in the background."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from tasker.log_lines import ids_of, log_line
 from tasker.services.engine.calls import Engine
 
 MOST = 2_000
-"""Lines in one write."""
+"""Largest number of lines in one write."""
 PAUSE_SECONDS = 1.0
-"""Between two writes."""
+"""Pause between two writes, in seconds."""
 FAILED = BackoffPolicy(1.0, 15.0)
 REFUSED = (DataRefused, TypeError, ValueError, ArithmeticError, RecursionError)
-"""What is raised for the content of a report, here or by the database: repeating it changes nothing."""
+"""Errors caused by the content of a report, raised here or by the database: retrying would not help."""
 _log = logging.getLogger("tasker.execution")
 
 
 class ReportWriter:
-    """Empties the buffer of a worker into the database; what cannot be stored stays in it."""
+    """Writes a worker's buffer of handler output to the database. Output that cannot be stored stays in the buffer."""
 
     def __init__(self, buffer: ReportBuffer, engine: Engine, pause_seconds: float = PAUSE_SECONDS) -> None:
         self._buffer, self._engine, self._pause = buffer, engine, pause_seconds
@@ -43,12 +43,15 @@ class ReportWriter:
                 await self.write()
                 failures = 0
                 await asyncio.sleep(self._pause)
-            except DatabaseError:  # the process tells of that elsewhere
+            except DatabaseError:  # the process logs database outages elsewhere
                 await asyncio.sleep(FAILED.pause(failures))
                 failures += 1
 
     async def write(self) -> None:
-        """Store what is there, up to `MOST` lines; what is refused is dropped. Raises `DatabaseError`, and keeps it."""
+        """Store buffered output, up to `MOST` lines; refused items are dropped.
+
+        Raises `DatabaseError`, and puts the output back into the buffer.
+        """
         said = self._buffer.take(MOST)
         try:
             if said.lines or said.progress:
@@ -59,7 +62,7 @@ class ReportWriter:
         self._tell_of_dropped()
 
     async def _store(self, said: HandlerOutput) -> None:
-        """Halved where it is refused, down to what is refused alone: one odd line must not cost the others."""
+        """Store the output, halving refused batches down to the refused item: one bad line must not lose the others."""
         try:
             await self._engine.read("report", _arguments(said, time.time()))
         except REFUSED as error:
@@ -83,7 +86,7 @@ class ReportWriter:
 
 
 def _arguments(said: HandlerOutput, now: float) -> Mapping[str, Any]:
-    """Times travel as ages: the clock that counts is the database's."""
+    """Send times as ages: the database's clock is authoritative."""
     return {
         "lines": [_line(each, now) for each in said.lines],
         "progress": [_progress(*each) for each in said.progress],

@@ -1,1 +1,1 @@
-"""Tasks that need a person: the search for those that nothing moves, and the replay of failed ones."""
+"""Tasks that need an operator: the search for stale tasks, and the replay of failed ones."""

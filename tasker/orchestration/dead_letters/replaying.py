@@ -1,4 +1,4 @@
-"""Replays of dead letters, which every sweep goes on with."""
+"""Replays of dead letters, continued by every sweep."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import CompletingWorker, OnAdvanced
 
 TURNS, STEPS = 50, 1000
-"""So many transactions at most in one sweep, each of about so many steps: nothing else that it mends waits for long."""
+"""Largest number of transactions per sweep, and steps per transaction: other repairs must not wait long."""
 _log = logging.getLogger("tasker.orchestration")
 
 
 class ReplaySweep:
-    """Goes on with what is due of every running replay."""
+    """Continues all running replays with what is due."""
 
     def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
         self._engine, self._on_advanced = engine, on_advanced
 
     async def look(self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None) -> None:
-        """As far as the rates allow, for a while: the next sweep goes on. `between` is called after each turn."""
+        """Replay what the rates allow, for a while; the next sweep continues. Call `between` after each transaction."""
         last: ReplayAnswer | None = None
         args = {"window": caller.window, "steps": STEPS}
         try:
             for _ in range(TURNS):
                 answer = await self._engine.call_typed("replay", args, ReplayAnswer)
-                if not answer.replay or (last and not answer.done and not last.done):  # others hold their tasks
+                # other transactions have the tasks locked
+                if not answer.replay or (last and not answer.done and not last.done):
                     break
                 self._on_advanced(answer)
                 last = answer

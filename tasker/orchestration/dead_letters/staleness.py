@@ -1,4 +1,4 @@
-"""The search for tasks that nothing moves any more: one process searches in each interval."""
+"""The search for tasks that no longer make progress: one process searches in each interval."""
 
 from __future__ import annotations
 
@@ -29,42 +29,42 @@ from tasker.services.engine.exchange import OnAdvanced
 from tasker.services.task_lines import read_task_ids
 
 SEARCH_BOUNDS_MS = (10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
-"""The upper ends of the buckets of the durations of searches."""
+"""Upper bounds of the histogram buckets of search durations."""
 _log = logging.getLogger("tasker.orchestration")
 
 
 @dataclass(frozen=True, slots=True)
 class StalenessLimits:
-    """After how many minutes a task counts as stale; templates may say otherwise of theirs."""
+    """Minutes after which a task is stale; templates may override them for their tasks."""
 
     waiting_for_dependencies_minutes: int = WAITING_FOR_DEPENDENCIES_MINUTES
     waiting_for_retry_minutes: int = WAITING_FOR_RETRY_MINUTES
     steps_in_process_minutes: int = STEPS_IN_PROCESS_MINUTES
     task_max_lifetime_minutes: int = TASK_MAX_LIFETIME_HOURS * 60
-    """From its creation, active or not."""
+    """Limit from the task's creation, active or not."""
     checkpoint_stall_minutes: int = CHECKPOINT_STALL_MINUTES
-    """Between two checkpoints of a running step that writes them."""
+    """Limit between two checkpoints of a running step that saves them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StalenessSettings:
-    """Whether and how often stale tasks are looked for, and what is done with each."""
+    """Settings of the search for stale tasks and of what happens to each."""
 
     enabled: bool = True
     dry_run: bool = False
-    """Only say what would be done."""
+    """Log what would be done, and change nothing."""
     slice: int = STALE_SLICE
-    """Tasks per transaction."""
+    """Number of tasks per transaction."""
     interval_ms: int = STALENESS_INTERVAL_SECONDS * 1000
     to_error: bool = True
     to_dlq: bool = True
     channel: str | None = STALENESS_CHANNEL
-    """The channel on which each is announced; None: none is."""
+    """NOTIFY channel that announces each stale task; None announces none."""
     limits: StalenessLimits = field(default_factory=StalenessLimits)
 
 
 class StalenessSearch:
-    """Finds stale tasks, records them as dead letters, and ends those that would not go on by themselves."""
+    """Finds stale tasks, records them as dead letters, and ends those that cannot make progress."""
 
     def __init__(
         self,
@@ -74,7 +74,8 @@ class StalenessSearch:
     ) -> None:
         self._engine, self._settings, self._on_advanced = engine, settings, on_advanced
         self.counts: Counter[str] = Counter()
-        """Of this process: `detection_runs`, `tasks_detected`, `entries_created`, `tasks_transitioned_to_error`."""
+        """Counters of this process: `detection_runs`, `tasks_detected`, `entries_created`,
+        `tasks_transitioned_to_error`."""
         self.durations = Histogram(
             "tasker_staleness_detection_duration_milliseconds",
             "A search for stale tasks by this process, all slices of it.",
@@ -82,7 +83,7 @@ class StalenessSearch:
         )
 
     async def look(self, worker: str) -> None:
-        """Search if it is time to. Tasks that others hold are found by the next search."""
+        """Search if the interval is over. Tasks locked by other transactions are found by the next search."""
         if self._settings.enabled:
             try:
                 await self._search(worker)

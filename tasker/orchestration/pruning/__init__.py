@@ -1,1 +1,1 @@
-"""Finished tasks that are older than their rule allows go."""
+"""Deletion of finished tasks that exceed their retention."""

@@ -1,4 +1,4 @@
-"""The sweep that deletes finished tasks: one process begins in each interval, a few slices with every sweep of its."""
+"""The sweep that prunes finished tasks: one process starts in each interval and prunes a few slices per sweep."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from tasker.services.database.retention import Pruned, PruneTarget, RetentionSer
 from tasker.services.engine.calls import Engine
 
 TURN = "retention"
-"""What the sweeps of a fleet take turns for (`tasker.turn_v1`)."""
+"""Kind of turn that the sweeps of a fleet take (`tasker.turn_v1`)."""
 
 SLICES = 20
-"""So many transactions at most in one sweep: lost workers and retries do not wait until all is deleted."""
+"""Largest number of transactions in one sweep: lost workers and retries must not wait for the deletion."""
 _log = logging.getLogger("tasker.orchestration")
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionSettings:
-    """What is deleted, and how often it is looked for. Without rules, and a limit for events, nobody looks."""
+    """Settings of what is pruned and how often. Without rules and an event limit nothing is pruned."""
 
     rules: Sequence[RetentionRule] = ()
     interval_ms: int = RETENTION_INTERVAL_SECONDS * 1000
     slice_steps: int = SLICE_STEPS
     events_ms: int | None = EVENTS_KEPT_DAYS * 86_400_000
-    """Domain events that are older are deleted, whatever becomes of their tasks; None: never."""
+    """Age in milliseconds after which domain events are deleted, independent of their tasks; None deletes none."""
 
 
 class RetentionSweep:
-    """Deletes what is too old. What it has not come to when its process ends, the next interval's process does."""
+    """Deletes tasks beyond their retention; what remains when its process ends is deleted in the next interval."""
 
     def __init__(self, engine: Engine, settings: RetentionSettings) -> None:
         self._engine, self._settings = engine, settings
@@ -42,7 +42,10 @@ class RetentionSweep:
         self._may_delete: bool | None = None
 
     async def look(self) -> list[Pruned]:
-        """Go on with what is left, or begin anew if it is time to; what was finished. Others' tasks come next time."""
+        """Continue the deletion, or start one if the interval is over; return what was finished.
+
+        Tasks locked by other transactions are left for the next time.
+        """
         if not self._settings.rules and self._settings.events_ms is None:
             return []
         try:

@@ -1,1 +1,1 @@
-"""Sweeps: what a message, a process or a timer should have moved and did not."""
+"""Sweeps: repairs of what a message, a process or a timer failed to advance."""

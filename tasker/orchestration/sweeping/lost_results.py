@@ -1,4 +1,4 @@
-"""Which parked results have lost their message, and which only wait for an orchestrator that has much to do."""
+"""Distinction of parked results with a lost message from those that wait for a busy orchestrator."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from tasker.errors import MessagingError
 from tasker.services.engine.calls import Engine
 
 BACKLOG_GRACES = 12
-"""So many times the grace of a parked result it may wait behind other messages."""
+"""Factor of a parked result's grace for which it may wait behind other messages."""
 
 
 async def steps_without_message(engine: Engine, steps: Sequence[str], grace_ms: int) -> Sequence[str]:
-    """Those of these parked steps that a sweep is to end: whoever ends what an orchestrator is about to end only does
-    the same at the same time.
+    """Return those of these parked steps that a sweep must end, because no message will.
 
-    While messages wait and an orchestrator lives, one that was parked within `BACKLOG_GRACES` times `grace_ms`
-    milliseconds may be among them. Nobody can look for it there.
+    A sweep that ends a step with a waiting message would duplicate an orchestrator's work. While messages wait and an
+    orchestrator lives, the message of a step that was parked within `BACKLOG_GRACES` times `grace_ms` milliseconds may
+    be among them, and no query can find it there.
     """
     queue = engine.messaging.names.step_results
     try:

@@ -1,4 +1,4 @@
-"""Workers that went silent, or that a sweep has taken steps from, in the log: one line for each of them."""
+"""Log lines about workers that went silent or lost steps to a sweep: one for each."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _log = logging.getLogger("tasker.orchestration")
 
 
 class LostWorkerLog:
-    """Says once that a worker has not been heard of for two thirds of its lease: it is about to be lost."""
+    """Log of workers without a heartbeat for two thirds of their lease, which are about to be lost; one line each."""
 
     def __init__(self) -> None:
         self._told: set[str | None] = set()
 
     def tell(self, silent: Sequence[SilentWorker]) -> None:
-        """One that was heard of since may be told of again."""
+        """Log the silent workers. A worker that renewed its lease since may be logged again."""
         for each in silent:
             if each.label.worker not in self._told:
                 _log.warning(
@@ -29,7 +29,7 @@ class LostWorkerLog:
 
 
 def log_lost_workers(taken: Sequence[Orphan]) -> None:
-    """Who lost how many steps, and why."""
+    """Log each worker that lost steps, with their number and the reason."""
     for _, group in groupby(sorted(taken, key=_worker), key=_worker):
         steps = list(group)
         _log.warning("worker_lost %s steps=%s reason=%s", _who(steps[0].label), len(steps), _why(steps))

@@ -1,6 +1,6 @@
-"""Failure storms: the same step failing too often is paused, so that a person looks before more is lost.
+"""Failure bursts: a step that fails too often is paused, so that an operator can check before more is lost.
 
-Counted in the database over all workers, unlike the breakers around handlers, each of which is one worker's own.
+Failures are counted in the database over all workers, unlike the breakers around handlers, which are local to a worker.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ _log = logging.getLogger("tasker.orchestration")
 
 @dataclass(frozen=True, slots=True)
 class FailureBurstSettings:
-    """When failures are a storm, and what is paused then."""
+    """Limits of a failure burst, and the scope of the pause."""
 
     failures: int = 0
-    """More failed attempts of one step of a template than this, within the window. 0: never."""
+    """Number of failed attempts of one step of a template within the window above which it is a burst. 0 disables it.
+    """
     window_seconds: int = STORM_WINDOW_SECONDS
     pauses: str = STORM_PAUSES
-    """`namespace`, `template` or `step`: how much is paused."""
+    """Scope of the pause: `namespace`, `template` or `step`."""
     resume_seconds: int = 0
-    """After this time the pause ends by itself. 0: a person ends it."""
+    """Time after which the pause ends by itself. 0: an operator ends it."""
 
 
 class FailureBurstMonitor:
-    """Looks for storms, pauses what they are in, and resumes it when its time is over."""
+    """Detects failure bursts, pauses their scope, and resumes it after its time."""
 
     def __init__(self, engine: Engine, settings: FailureBurstSettings) -> None:
         self._engine, self._settings = engine, settings
         self.paused: Counter[str] = Counter()
-        """Pauses by what was paused, of this process."""
+        """Number of pauses by target, in this process."""
 
     async def look(self) -> None:
-        """One look; any number of processes may look at the same time."""
+        """Check for bursts; any number of processes may do so at the same time."""
         settings = self._settings
         if not settings.failures:
             return
@@ -51,7 +52,7 @@ class FailureBurstMonitor:
             pass
 
     async def _act(self, args: Args) -> bool:
-        """Begin or end one pause; True when there may be more to do."""
+        """Begin or end one pause; return True when there may be more to do."""
         answer = await self._engine.call("storms", args)
         for storm in answer.get("paused") or ():
             self.paused[storm["target"]] += 1

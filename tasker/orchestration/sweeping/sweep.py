@@ -1,8 +1,8 @@
-"""Sweeps: what a message, a process or a timer should have moved and did not (rule 13). They count what they repair.
+"""Sweeps: repairs of what a message, a process or a timer failed to advance (rule 13), counted by kind.
 
-A sweep reads the tasks that are under way in slices, and one slice of everything that is open, and repairs through the
-same guarded changes as everybody else, so any number of processes may sweep at the same time. What it costs does not
-grow with what waits. In a healthy run nothing is ever found.
+A sweep reads active tasks in slices, and one slice of all open tasks, and repairs through the same guarded changes as
+other components, so any number of processes may sweep at the same time. Its cost does not grow with the number of
+waiting tasks. In a healthy system it finds nothing.
 """
 
 from __future__ import annotations
@@ -50,40 +50,40 @@ from tasker.services.engine.process_registry import ProcessRegistry
 from tasker.services.task_lines import read_task_ids
 
 EVENT_SLICES = 20
-"""Transactions of one sweep, at most, that place events."""
+"""Largest number of transactions per sweep that assign positions to events."""
 _log = logging.getLogger("tasker.orchestration")
 
 
 @dataclass(frozen=True, slots=True)
 class SweepSettings:
-    """When something counts as forgotten. Times are milliseconds."""
+    """Times after which something counts as lost. Times are milliseconds."""
 
     slice: int = SWEEP_SLICE
-    """Open tasks per query."""
+    """Number of open tasks per query."""
     hint_grace_ms: int = HINT_GRACE_MS
-    """Age of an enqueued step before its hint is looked for; doubles with every repair, up to 64 times."""
+    """Age of an enqueued step before its message is looked for; doubles with every repair, up to 64 times."""
     park_grace_ms: int = PARK_GRACE_MS
     idle_grace_ms: int = IDLE_GRACE_MS
     mend_ms: int = 60_000
-    """How often the marks and counters of a namespace are compared with its rows, by whichever process."""
+    """Interval at which any one process compares the marks and counters of a namespace with its rows."""
     whole: bool = False
-    """Go through everything that is open and held, from the beginning, not only through the next slice of it."""
+    """Read everything that is open or in the backlog, from the beginning, not only the next slice."""
     interval_ms: int = SWEEP_INTERVAL_SECONDS * 1000
     """Period of the sweep, with jitter between processes."""
     storms: FailureBurstSettings = field(default_factory=FailureBurstSettings)
-    """When failures are too many."""
+    """Settings of failure bursts."""
     staleness: StalenessSettings = field(default_factory=StalenessSettings)
-    """When tasks that nothing moves are stale."""
+    """Settings of stale tasks."""
     retention: RetentionSettings = field(default_factory=RetentionSettings)
-    """Which finished tasks are deleted."""
+    """Settings of the deletion of finished tasks."""
     unserved_ms: int | None = UNSERVED_TIMEOUT_SECONDS * 1000
-    """How long no worker may have had a step's handler before the step fails; None: it waits for ever."""
+    """Time without a worker that has a step's handler after which the step fails; None: it waits indefinitely."""
     forget_ms: int = FORGET_WORKERS_SECONDS * 1000
-    """How long a process that is gone stays in the registry."""
+    """Time that a process that is gone stays in the registry."""
 
 
 class Sweeper:
-    """Finds and repairs. `on_advanced` sees each answer of the engine as soon as it is there, whatever fails then."""
+    """Finds and repairs. `on_advanced` gets each answer of the engine at once, whatever fails afterwards."""
 
     def __init__(
         self,
@@ -107,11 +107,10 @@ class Sweeper:
     async def sweep(
         self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None
     ) -> Counter[str]:
-        """One pass over the tasks that are under way and a slice of the others, then storms, stale and old tasks.
+        """Sweep the active tasks and a slice of the others, then bursts, stale tasks, replays, retention and events.
 
-        Returns the repairs by kind.
-
-        `between` is called after each slice of tasks. What was repaired is logged, also when the rest fails.
+        Returns the repairs by kind. `between` is called after each slice of tasks. Repairs are logged even if the rest
+        fails.
         """
         repairs: Counter[str] = Counter()
         taken: list[Orphan] = []
@@ -129,7 +128,7 @@ class Sweeper:
         return repairs
 
     async def _place_events(self) -> None:
-        """Place the events that nobody has read yet, so that a read finds them in their order."""
+        """Assign positions to new events, so that readers find them in order."""
         for _ in range(EVENT_SLICES):
             if (await self._engine.read("place_events", {}))["over"]:
                 break
@@ -162,7 +161,7 @@ class Sweeper:
         repairs: Counter[str],
         taken: list[Orphan],
     ) -> None:
-        """Read the next slice of all that is open, of a whole pass all of them."""
+        """Read the next slice of all open tasks; with `whole`, all slices."""
         begin: dict[str, bool] = {"begin": True} if self._settings.whole else {}
         while True:
             found = SweepFindings.parse(await self._engine.read("find_waiting", {**self._args(None), **begin}))
@@ -174,7 +173,7 @@ class Sweeper:
             begin = {}
 
     async def _mend(self, between: Callable[[], Awaitable[None]] | None, repairs: Counter[str]) -> None:
-        """Repair what no slice of open tasks shows, and change the marks that a pause has left to sweeps."""
+        """Repair what no slice of open tasks shows, and update marks that a pause has left to sweeps."""
         begin: dict[str, bool] = {"begin": True} if self._settings.whole else {}
         while True:
             answer = await self._mend_slice(begin)
@@ -186,7 +185,7 @@ class Sweeper:
             begin = {}
 
     async def _mend_slice(self, begin: Mapping[str, bool]) -> RepairAnswer:
-        """The repairs by kind, counted by the database."""
+        """Repair one slice; the database has counted the repairs in the answer."""
         try:
             answer = await self._engine.call_typed("mend", {"every_ms": self._settings.mend_ms, **begin}, RepairAnswer)
         except (LockTimeout, StatementTimeout) as error:
@@ -196,13 +195,13 @@ class Sweeper:
         return answer
 
     async def _counted(self, kind: str, number: int) -> int:
-        """Count repairs that were not made by a change of tasks, which counts its own in its transaction."""
+        """Count repairs that were made outside changes of tasks, which count their own in their transaction."""
         if number:
             await self._engine.read("repaired", {kind: number})
         return number
 
     async def _end_frozen(self) -> int:
-        """End sessions whose process is frozen in the middle of an answer: nobody else may have their locks."""
+        """End sessions whose process is frozen in the middle of an answer: they keep their locks."""
         rows = await self._engine.connection.execute(query("sessions", "end_frozen"), {})
         return int(rows[0][0])
 
@@ -261,7 +260,7 @@ class Sweeper:
         return settled
 
     async def _lost(self, orphan: Orphan) -> StepChange | None:
-        """None where a newer release has stored the template: it sweeps, too (rule 24)."""
+        """Return the change, or None if only a newer release can read the template: it sweeps, too (rule 24)."""
         try:
             plan = await self._plans.get(orphan.template)
         except PlanUnreadable:
@@ -271,9 +270,9 @@ class Sweeper:
     async def apply(
         self, changes: Sequence[StepChange], caller: CompletingWorker, repairs: str | None = None
     ) -> set[str]:
-        """Bring changes to the engine, skipping tasks that others hold; the steps that were changed.
+        """Write changes, skipping locked tasks; return the steps that were changed.
 
-        The engine refuses what is out of date, and the rest goes on without what the database refuses (rule 5).
+        The engine refuses outdated changes, and writes the rest without those that the database refuses (rule 5).
         """
         done: set[str] = set()
 
@@ -290,9 +289,9 @@ class Sweeper:
         return done
 
     async def _hint(self, rows: Sequence[FoundStep]) -> int:
-        """Send hints again for enqueued steps that have none.
+        """Send messages again for enqueued steps that have none.
 
-        Where hints lie for so long, whoever sleeps is woken all the same: the announcement may have been lost.
+        Sleeping workers are woken even where messages exist: the notification may have been lost.
         """
         repaired = 0
         by_namespace = sorted(rows, key=_namespace)
@@ -301,7 +300,7 @@ class Sweeper:
             try:
                 hinted = await self._hint_again(namespace, {row.step: row.token for row in group})
                 repaired += await self._counted("hint_lost", hinted)
-            except MessagingError as error:  # the rest of the sweep goes on, and what it repaired is counted
+            except MessagingError as error:  # the rest of the sweep continues, and its repairs are counted
                 _log.log(level_of(error), "message_check_skipped namespace=%s reason=%s", namespace, error)
         return repaired
 
@@ -314,7 +313,7 @@ class Sweeper:
         return sum(answer.sent.values())
 
     async def _refused(self, item: StepChange | str, error: DataRefused) -> None:
-        """It stays as it is, is said at every pass, and holds up no other."""
+        """Log a refused repair at every pass; the item stays as it is and delays no other."""
         task, step = (item, {}) if isinstance(item, str) else (item["t"], {"step_uuid": item["s"]})
         ids = (await read_task_ids(self._engine.connection, [task]))[task]
         log_line(_log, logging.ERROR, "sweep_refused", {**ids, **step, "error": str(error)})
@@ -329,7 +328,7 @@ def _simple(kind: str, row: FoundStep) -> StepChange:
 
 
 def _unserved(row: UnservedStep) -> StepChange:
-    """The step fails for good: no worker has had its handler for too long (rule 16)."""
+    """Return the change that fails the step permanently: no worker has had its handler for too long (rule 16)."""
     error = {
         "message": f"nobody serves {row.callable!r} (namespace {row.namespace}): no worker has this handler",
         "error_type": "handler_not_found",

@@ -1,1 +1,1 @@
-"""What a process stands on: its database, its broker, its engine over them, and whether there is room for it."""
+"""Connections of a process: its database, its broker, the engines over them, and the check of the server's capacity."""

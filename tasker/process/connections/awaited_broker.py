@@ -1,4 +1,4 @@
-"""Waiting, at the start of a process, for a broker that is not there yet."""
+"""Connection to a broker that may not be up yet when a process starts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from tasker.messaging.service import MessagingService
 
 
 async def open_broker(messaging: MessagingService, wait_seconds: float) -> None:
-    """Connect; what does not answer is tried again with growing pauses for `wait_seconds`, and the log says so.
+    """Connect to the broker; retry with growing pauses for `wait_seconds`, with log lines.
 
-    A backend whose queues live in the database connects when it is used: the schema, which brings its functions, is up
-    to date by then.
-    Raises `BackendUnavailable`: after that time, and at once for what waiting does not mend (a wrong password).
+    A backend whose queues live in the database connects on first use: the schema with its functions is up to date by
+    then.
+
+    Raises `BackendUnavailable` after that time, and at once if waiting cannot help (a wrong password).
     """
     if messaging.capabilities.transactional:
         return

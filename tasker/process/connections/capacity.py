@@ -1,4 +1,4 @@
-"""Whether the database has room for the connections of all processes: one line at the start of each."""
+"""Check that the database has room for the connections of all processes, logged once at the start of each."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from tasker.resilience.outage import level_of
 WORKER = ("claim", "result", "upkeep", "lease", "listen")
 ORCHESTRATOR = ("results", "upkeep", "listen")
 PROCESSES_VARIABLE = "TASKER_PROCESSES"
-"""How many processes `--processes` starts; tells each of them."""
+"""Environment variable by which `--processes` tells each process how many were started."""
 _log = logging.getLogger("tasker.process")
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a process and its like need, and what the server has."""
+    """Connections that the processes need, and those that the server has."""
 
     purposes: Sequence[str]
-    """One connection each, at most; a purpose of several connections is there several times."""
+    """Purpose of each connection; a purpose of several connections is listed several times."""
     processes: int
-    """Started together with this one, itself included."""
+    """Number of processes started together, this one included."""
     allowed: int
     reserved: int
-    """Of those, for superusers and other privileged roles."""
+    """Number of those connections reserved for superusers and other privileged roles."""
     in_use: int
     live: int
-    """Processes of the whole fleet that are registered and alive."""
+    """Number of registered, live processes of the whole fleet."""
 
     @property
     def needed(self) -> int:
-        """Connections of the fleet when every process has as many as this one."""
+        """Return the number of connections of the fleet if every process has as many as this one."""
         return max(self.live, self.processes) * len(self.purposes)
 
     @property
     def fits(self) -> bool:
-        """True when the server has as many for ordinary roles."""
+        """Return True when the server has enough connections for ordinary roles."""
         return self.needed <= self.allowed - self.reserved
 
     def __str__(self) -> str:
@@ -57,8 +57,10 @@ class Capacity:
 
 
 async def log_capacity(url: str, purposes: Sequence[str], processes: int, *, is_alike: bool = True) -> None:
-    """Log the line; a warning when the server is too small for the fleet, whose processes have as many connections as
-    this one unless it is not `is_alike`."""
+    """Log the connections needed and available, as a warning when the server has too few for the fleet.
+
+    Other processes are taken to have as many connections as this one, unless `is_alike` is False.
+    """
     connection = Connection(url, name="tasker start")
     try:
         ((allowed, reserved, in_use, live),) = await connection.execute(query("sessions", "capacity"))
@@ -75,10 +77,10 @@ async def log_capacity(url: str, purposes: Sequence[str], processes: int, *, is_
 
 
 def purposes_of(kind: Sequence[str], messaging: MessagingService) -> tuple[str, ...]:
-    """The connections of a process of this kind; queues in the database need one of their own."""
+    """Return the connections of a process of this kind; queues in the database need an additional one."""
     return (*kind, "messaging") if messaging.capabilities.transactional else tuple(kind)
 
 
 def plugin_connections(plugins: PluginHost) -> tuple[str, ...]:
-    """The connections that plugins open in the background, by their names."""
+    """Return the connections that plugins open in the background, by plugin name."""
     return tuple(name for name, count in plugins.answers("tasker_connections") for _ in range(count))

@@ -1,4 +1,4 @@
-"""The connections of a process to its database, and the engine over each of them."""
+"""The database connections of a process, and the engine over each of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from tasker.services.engine.listeners import WriteListeners
 
 
 class Engines:
-    """Makes engines, each for one purpose and over a connection of its own, and closes them.
+    """Factory of engines, each for one purpose and with a connection of its own; closes all of them.
 
-    `upkeep` is the one for what is neither a claim nor a result. Somebody must run `notices`, which tell who waits for
-    a task that any of them has ended; `waiter` is the program in this process, `listeners` as of `Engine`.
+    `upkeep` is the engine for everything but claims and results. A service of the process must run `notices`, which
+    notify waiters of tasks that any engine has ended; `waiter` is the program in this process, `listeners` are those of
+    `Engine`.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class Engines:
         self.upkeep = self._engine(shared)
 
     def make(self, purpose: str) -> Engine:
-        """An engine whose connection names this purpose to the server; it connects when it is used."""
+        """Return an engine whose connection names this purpose to the server; it connects on first use."""
         return self._engine(self._connection(purpose))
 
     def _engine(self, connection: Connection) -> Engine:
@@ -45,7 +46,7 @@ class Engines:
         return connection
 
     async def close(self) -> None:
-        """Tell what is still to be told, and close all connections."""
+        """Send the remaining notifications, and close all connections."""
         await briefly(self.notices.tell())
         for connection in self._connections:
             await connection.close()

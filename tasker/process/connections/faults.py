@@ -1,4 +1,4 @@
-"""The faults that `TASKER_CHAOS` asks for, around the backend of a process."""
+"""Fault injection around a process's backend, configured by `TASKER_CHAOS`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tasker.contracts.messaging import Backend
 
 
 def with_faults(backend: Backend) -> Backend:
-    """The backend, with faults when the variable is set. Raises `UsageError` when it is set wrongly."""
+    """Return the backend, with faults when the variable is set. Raises `UsageError` for an invalid value."""
     if not (asked := os.environ.get("TASKER_CHAOS")):
         return backend
     from tasker.messaging.chaos import ChaosBackend, Faults

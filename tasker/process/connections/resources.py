@@ -1,4 +1,4 @@
-"""What everything in a process stands on, and how it is opened and let go of."""
+"""The basic resources of a process, and their opening and closing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Resources:
-    """What everything stands on: the database's URL, the messaging service, and the server if it is ours."""
+    """The database's URL, the messaging service, and the embedded server if this process started it."""
 
     url: str
     messaging: MessagingService
@@ -23,21 +23,21 @@ class Resources:
     _guard: asyncio.Task[None] | None = None
 
     def guard(self) -> None:
-        """From now on start the embedded server again when it dies."""
+        """Restart the embedded server from now on when it dies."""
         if self.server is not None:
             self._guard = asyncio.create_task(restart_embedded_server(self.server), name="keep_running")
 
     async def open(self) -> None:
-        """Connect the messaging backend, and look after our server.
+        """Connect the messaging backend, and guard the embedded server.
 
-        A backend whose queues live in the database connects when it is used.
+        A backend whose queues live in the database connects on first use.
         """
         self.guard()
         if not self.messaging.capabilities.transactional:
             await self.messaging.open()
 
     def close(self) -> None:
-        """Let go of the embedded server; it stops when nobody uses it."""
+        """Release the embedded server; it stops when no process uses it."""
         if self._guard is not None:
             self._guard.cancel()
             self._guard = None

@@ -1,1 +1,1 @@
-"""How a process learns of work: what announces it, and what becomes of a lost listener."""
+"""Detection of new work by a process: notifications, and recovery of lost listeners."""

@@ -1,4 +1,4 @@
-"""How a process learns of work: by announcements, by polling, or by both."""
+"""Detection of new work: by notifications, by polling, or by both."""
 
 from __future__ import annotations
 
@@ -33,28 +33,29 @@ _log = logging.getLogger("tasker.events")
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """How the listeners of a process do, and what came of them since the start."""
+    """State of a process's listeners, and counters since the start."""
 
     all_listen: bool
-    """Each of them; False too where nothing is to listen."""
+    """True when all listen; False too when none is wanted."""
     polls_instead: bool
-    """One that brings work is lost."""
+    """True while a listener that announces work is lost."""
     lag_seconds: float | None
-    """How long a notification took that this process sent to itself, the last time; None without one."""
+    """Latency of the last notification that this process sent to itself, in seconds; None without one."""
     received: int
-    """Announcements."""
+    """Number of notifications."""
     reconnections: int
-    """How often one listened again after it had been lost."""
+    """Number of times a lost listener was connected again."""
     switches: int
-    """From listening to polling, and back."""
+    """Number of switches between listening and polling."""
 
 
 class EventSystem:
-    """When one process looks for work: what it listens to, and how often whoever reads a queue polls it.
+    """Decides when a process polls: its listeners, and the poll interval of its queue readers.
 
-    In `PollingOnly` nothing listens. In `EventDrivenOnly` nobody polls while the listeners work; they look once
-    whenever a listener comes back. In `Hybrid` slow polls go on below. While a listener is lost, every mode polls
-    quickly; sweeps find what is missed in all of them. `on_looked` is told of each look whose time is measured.
+    In `PollingOnly` nothing listens. In `EventDrivenOnly` nothing polls while the listeners work; readers poll once
+    whenever a listener returns. In `Hybrid` slow polls continue meanwhile. While a listener is lost, every mode polls
+    quickly; in all modes sweeps find what is missed. `on_looked` is called for each poll if performance monitoring is
+    on.
     """
 
     def __init__(
@@ -75,13 +76,13 @@ class EventSystem:
 
     @property
     def listeners(self) -> dict[str, NotificationListener]:
-        """Those that listen, or try to, by the names of their sources; none in `PollingOnly`."""
+        """Return the listeners that listen or try to, by source name; none in `PollingOnly`."""
         return {name: each for name, each in self._listeners.items() if each.wanted}
 
     def follow(self, sources: Sequence[Source], look: Callable[[], None]) -> list[Service]:
-        """The services that listen to these sources whenever the mode asks for it.
+        """Return the services that listen to these sources whenever the mode asks for it.
 
-        `look` makes everybody who reads a queue look once: it is called when announcements may have been missed.
+        `look` makes all queue readers poll once: it is called when notifications may have been missed.
         """
         return [self._listener(source, look).run for source in sources]
 
@@ -102,7 +103,7 @@ class EventSystem:
         return self.mode is not DeploymentMode.POLLING_ONLY
 
     def change(self, settings: EventSettings) -> None:
-        """Learn of work in this way from now on: another mode, other pauses, other limits."""
+        """Apply other settings: mode, pauses and limits."""
         if settings == self.settings:
             return
         self.settings, self.mode = settings, effective_mode(settings.deployment_mode, self._capabilities)
@@ -111,17 +112,17 @@ class EventSystem:
         self._changed.set()
 
     def longest_pause(self) -> float | None:
-        """Seconds between two looks at a queue at most; None: wait for an announcement."""
+        """Return the longest pause between two polls of a queue in seconds; None: wait for a notification."""
         return longest_pause(self.settings, self.mode, self._lost() is None)
 
     def _lost(self) -> NotificationListener | None:
-        """A listener that ought to announce work and does not; the one that failed most often."""
+        """Return the lost listener of announced work that failed most often, or None."""
         lost = [each for each in self.listeners.values() if each.source.brings_work and not each.state.is_listening]
         return max(lost, key=lambda each: each.state.failures, default=None)
 
     @contextmanager
     def poll(self, *, polled: bool) -> Iterator[QueuePoll]:
-        """Count one look at a queue."""
+        """Count one poll of a queue."""
         poll, began = QueuePoll(), self._clock.monotonic()
         try:
             yield poll
@@ -140,7 +141,7 @@ class EventSystem:
             self._on_looked(QueuePolled(poll.found, not polled, failed, duration_ms))
 
     def listening(self) -> Listening:
-        """How its listeners do now."""
+        """Return the state of the listeners."""
         all_of_them, wanted = self._listeners.values(), self.listeners.values()
         lags = [lag for each in wanted if each.state.is_listening and (lag := each.source.lag()) is not None]
         return Listening(
@@ -153,20 +154,21 @@ class EventSystem:
         )
 
     def statistics(self) -> EventSystemStatistics:
-        """What has come of it since the start."""
+        """Return the statistics since the start."""
         return self.tally.statistics(self._clock.monotonic(), self.mode)
 
     def health(self) -> ListeningHealth:
-        """How well it does now."""
+        """Return the current health of the listeners and polls."""
         listener = self._lost()
         lost = listener.state if listener and listener.state.reception is MessageSource.POLLING_FALLBACK else None
         now = self._clock.monotonic()
         return judge_health(self.settings, self.mode, self.tally, now, running=self.is_running, lost=lost)
 
     async def watch(self, judge: Callable[[], ListeningHealth]) -> None:
-        """Say so in the log when the health of the process changes, which `judge` knows, until cancelled.
+        """Log changes of the process's health, which `judge` returns, until cancelled.
 
-        Not during an outage, which is told by itself, and not what is over at the next look: a breaker that tries.
+        Logs nothing during an outage, which has lines of its own, nor changes that are over at the next check (a
+        breaker that tests a call).
         """
         self.is_running, known, health = True, ListeningHealth(), ListeningHealth()
         try:
@@ -183,11 +185,11 @@ class EventSystem:
             self.is_running = False
 
     def _away(self) -> bool:
-        """True during an outage, which has a line of its own."""
+        """Return True during an outage, which has log lines of its own."""
         return any(listener.source.away() for listener in self._listeners.values())
 
     async def _health_check_interval(self) -> None:
-        """Wait that long, or until it changes."""
+        """Wait for the health check interval, or until the settings change."""
         self._changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.health_check_interval_seconds):

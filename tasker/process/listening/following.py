@@ -1,4 +1,4 @@
-"""Where announcements of work come from: NOTIFY, and the push of a backend whose messages are not in the database."""
+"""Sources of notifications: NOTIFY, and the push of backends whose messages are not in the database."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tasker.messaging.service import MessagingService
 from tasker.process.listening.listener import Source
 
 NOTIFICATIONS = "notifications of the database"
-"""The name of that source."""
+"""Name of the source of database notifications."""
 PAUSES_CHANNEL = "tasker_queues"
-"""On it, that an orchestration queue was paused or resumed."""
+"""NOTIFY channel for orchestration queues that were paused or resumed."""
 ORCHESTRATOR_CHANNELS = (ready_channel("orchestration"), PAUSES_CHANNEL)
 WORKER_CHANNELS = ("tasker_work", "tasker_cancelled", *ORCHESTRATOR_CHANNELS)
 
 
 class Lag:
-    """How long the notification took that proved last that they arrive; None before the first."""
+    """Latency of the last test notification in seconds; None before the first."""
 
     seconds: float | None = None
 
     def took(self, seconds: float) -> None:
-        """One arrived."""
+        """Record the latency."""
         self.seconds = seconds
 
 
@@ -39,9 +39,9 @@ def notifications(
     channels: Sequence[str],
     on_notification: Callable[[Notification], None],
 ) -> Source:
-    """NOTIFY on these channels; `connection` sends the proofs that it arrives.
+    """Return the source of NOTIFY on these channels; `connection` sends test notifications.
 
-    Where the backend itself announces messages, what comes here is only news of tasks.
+    If the backend itself announces messages, this source brings only news of tasks.
     """
 
     lag = Lag()
@@ -70,21 +70,21 @@ def notifications(
 
 
 def step_news(messaging: MessagingService, namespaces: Sequence[str], wake: Callable[[], None]) -> list[Source]:
-    """The pushes of hints of these namespaces; none where NOTIFY wakes the workers."""
+    """Return the push sources of step messages of these namespaces; none where NOTIFY wakes the workers."""
     if not _pushes(messaging):
         return []
     return [_pushed(messaging, name, partial(messaging.step_news, name), wake) for name in namespaces]
 
 
 def result_news(messaging: MessagingService, wake: Callable[[], None]) -> list[Source]:
-    """The push of parked results; none where NOTIFY announces them."""
+    """Return the push source of parked results; none where NOTIFY announces them."""
     if not _pushes(messaging):
         return []
     return [_pushed(messaging, "parked results", partial(messaging.news, messaging.names.step_results), wake)]
 
 
 def orchestration_news(messaging: MessagingService, wake: Callable[[], None]) -> list[Source]:
-    """The pushes of the three orchestration queues; none where NOTIFY announces them."""
+    """Return the push sources of the three orchestration queues; none where NOTIFY announces them."""
     if not _pushes(messaging):
         return []
     return [

@@ -18,31 +18,30 @@ from tasker.process.supervision.supervisor import is_cancelled
 from tasker.resilience.outage import is_outage
 
 SPREAD = 0.25
-"""Share of the pause before a lost source is opened again by which processes differ."""
+"""Jitter between processes of the pause before a lost source is opened again, as a share of the pause."""
 _log = logging.getLogger("tasker.events")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where announcements come from. The first item says that they arrive; None announces nothing."""
+    """A source of notifications. Its first item says that notifications arrive; None announces nothing."""
 
     name: str
     news: Callable[[EventSettings], AsyncGenerator[Any, None]]
     on_item: Callable[[Any], None]
     brings_work: bool = True
-    """False where only news about tasks come: without them nothing waits in a queue unseen."""
+    """False if only news about tasks arrive: without them no message waits unseen."""
     away: Callable[[], bool] = lambda: False
-    """True during an outage of the server behind it, which has lines of its own in the log."""
+    """True during an outage of the server, which has log lines of its own."""
     lag: Callable[[], float | None] = lambda: None
-    """Seconds that an announcement took of late; None where that is not measured."""
+    """Latency of recent notifications in seconds; None where it is not measured."""
 
 
 class NotificationListener:
-    """Follows a source until cancelled, and opens it again whenever it is lost. While it is not `wanted` it rests.
+    """Follows a source until cancelled, and opens it again when it is lost. While not `wanted` it is idle.
 
-    `changed` is called at each switch, and when the settings change: what was announced meanwhile was missed, and
-    pauses may be others now, so everybody must look once.
-    `pause()` says how often the queue is polled now, for the log.
+    `changed` is called at each switch, and when the settings change: notifications may have been missed and pauses may
+    differ, so all readers must poll once. `pause()` returns the current poll interval, for the log.
     """
 
     def __init__(
@@ -58,28 +57,29 @@ class NotificationListener:
         self.source, self.state = source, ListenerState()
         self.wanted = wanted
         self.received = 0
-        """Announcements since the start."""
+        """Number of notifications since the start."""
         self.reconnections = 0
-        """How often it listened again after it had been lost."""
+        """Number of times the lost source was opened again."""
         self._settings, self._random, self._changed, self._pause = settings, random, changed, pause
         self._unchanged: asyncio.Timeout | None = None
         self._told = False
 
     @property
     def polls_instead(self) -> bool:
-        """It is lost."""
+        """Return True while the source is lost."""
         return self.state.reception is MessageSource.POLLING_FALLBACK
 
     def change(self, settings: EventSettings, wanted: bool) -> None:
-        """Go on in this way."""
+        """Apply other settings."""
         self._settings, self.wanted = settings, wanted
-        unchanged, self._unchanged = self._unchanged, None  # the source may take a while to close: once is enough
+        # the source may take a while to close, so reschedule only once
+        unchanged, self._unchanged = self._unchanged, None
         if unchanged is not None:
             unchanged.reschedule(0)
         self._changed()
 
     async def run(self) -> None:
-        """Listen or rest, as it is wanted, until cancelled."""
+        """Listen, or be idle while not wanted, until cancelled."""
         while True:
             unchanged = asyncio.timeout(None)
             try:
@@ -94,19 +94,19 @@ class NotificationListener:
                 self._reset()
 
     def _reset(self) -> None:
-        """From here on until it listens again."""
+        """Reset the state until it listens again."""
         listened, self.state = self.state.is_listening, ListenerState(fallbacks=self.state.fallbacks)
         if listened:
             self._changed()
 
     async def _listen(self) -> None:
-        """Listen, connect again, listen."""
+        """Listen, and reconnect when the source is lost."""
         while True:
             problem = TaskerError("the source ended")
             try:
                 await self._follow()
             except (DatabaseError, MessagingError) as error:
-                if is_cancelled():  # what its client made of being told to stop
+                if is_cancelled():  # the source's client turned the cancellation into this error
                     raise
                 problem = error
             self._step(self.state.lost(), problem)
@@ -137,7 +137,7 @@ class NotificationListener:
             self._told = False
             _log.log(level, "%s: %s", head, "listening" if kind is Notice.LISTENING else "listening again")
             return
-        # a server that is away is told by itself; a listener alone that cannot connect only if it goes on
+        # an outage has log lines of its own; a single listener that cannot connect is logged only if that persists
         caused = self.source.away() or (kind is Notice.LOST and is_outage(problem))
         level = logging.DEBUG if caused else logging.WARNING
         self._told = self._told or not caused

@@ -1,4 +1,4 @@
-"""Workers of this machine whose processes are gone: their steps need not wait for the lease to run out."""
+"""Workers of this machine whose processes are gone: their steps need not wait until the lease expires."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.services.engine.process_registry import ProcessRegistry
 
 
 async def end_dead_leases(engine: Engine) -> None:
-    """End the leases of dead processes. Only for the embedded server, whose workers are all of this machine."""
+    """End the leases of dead processes. Only for the embedded server, whose workers all run on this machine."""
     from tasker.db.embedded.watch import is_running  # loaded with the embedded server
 
     rows = await engine.connection.execute(query("tasks", "dead_local_workers"), {"host": socket.gethostname()})

@@ -1,4 +1,4 @@
-"""How a process that holds no steps stays in the registry of processes, and how any process leaves it."""
+"""The registry entry of a process without steps, and the deregistration of any process."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from tasker.errors import DatabaseError
 from tasker.services.engine.process_registry import ProcessRegistry, Registration
 
 TELL_SECONDS = 1.0
-"""Spent at most on telling the registry of an end: the time of a stop is for results."""
+"""Time limit for deregistering: the time of a stop is for results."""
 
 
 class ProcessHeartbeat:
-    """Keeps a process that holds no steps in the registry: it beats every third of its lease.
+    """Keeps a process without steps in the registry: sends a heartbeat every third of its lease.
 
-    A process that holds steps has a `LeaseKeeper` instead, with a thread of its own.
+    A process that runs steps has a `LeaseKeeper` instead, with a thread of its own.
     """
 
     def __init__(self, registry: ProcessRegistry, entry: Registration) -> None:
         self._registry, self._entry = registry, entry
 
     async def run(self) -> None:
-        """Enter, and beat until cancelled. The registry is advisory: without the database it tries again."""
+        """Register, and send heartbeats until cancelled. Database errors are retried: the registry is advisory."""
         known = False
         while True:
             with contextlib.suppress(DatabaseError):
@@ -38,12 +38,12 @@ class ProcessHeartbeat:
         return await self._registry.beat(self._entry.worker, self._entry.lease_ms)
 
     async def leave(self) -> None:
-        """Say that the process has ended."""
+        """Deregister the process."""
         await briefly(self._registry.stop(self._entry.worker))
 
 
 async def briefly(telling: Awaitable[None]) -> None:
-    """Tell others how a process ends; not for long, since they find out by themselves."""
+    """Await a farewell for a limited time and ignore database errors: others notice the end by themselves."""
     with contextlib.suppress(DatabaseError, TimeoutError):
         async with asyncio.timeout(TELL_SECONDS):
             await telling

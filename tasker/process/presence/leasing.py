@@ -1,4 +1,4 @@
-"""The lease of a worker in its process: kept by threads, told of on the event loop (rule 12)."""
+"""The lease of a worker in its process: renewed by threads, with callbacks on the event loop (rule 12)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ def run_lease_keeper(
     on_fenced: Callable[[], None],
     on_renewal: Callable[[DatabaseUnavailable | None], None],
 ) -> LeaseKeeper:
-    """Keep the lease that registering the worker took. On the event loop `on_fenced` is called when it is lost,
-    `on_renewal` as of `LeaseKeeper`."""
+    """Renew the lease that registering the worker took.
+
+    `on_fenced` is called on the event loop when the lease is lost, `on_renewal` as by `LeaseKeeper`.
+    """
     loop = asyncio.get_running_loop()
 
     def in_hand() -> InHand:
-        if loop.is_closed():  # nobody has stopped the worker: its lease runs out, and with it the threads
+        if loop.is_closed():  # the worker was never stopped: its lease expires, and the threads end
             raise DatabaseUnavailable(f"the event loop of worker {worker.identity} has ended")
         return worker.claim_tokens()
 

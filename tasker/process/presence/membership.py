@@ -1,4 +1,4 @@
-"""A worker's place in the fleet: its entry in the registry of processes, and the lease that comes with it."""
+"""A worker's registration: its entry in the registry of processes, and the lease that comes with it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tasker.process.system import new_uuid
 from tasker.services.engine.process_registry import ProcessRegistry, Registration
 
 GIVE_UP_SECONDS = 5.0
-"""How long handlers that were told to stop are waited for; one that does not come back is left to itself."""
+"""Time that stopped handlers have to return; one that does not return is abandoned."""
 LIST_SECONDS = 1.0
-"""Pause between two comparisons of the handlers with those that the registry has."""
+"""Pause between two comparisons of the loaded handlers with the registered ones."""
 _log = logging.getLogger("tasker.worker")
 
 
 class WorkerRegistration:
-    """Enters the worker in the registry, keeps its lease, and takes it out again.
+    """Registers the worker, renews its lease, and deregisters it.
 
-    `handlers` and `namespaces` are what it serves; both may grow, and are told with `update`. `url` is the database's,
-    to which the lease has a connection of its own; `backend` names the messaging provider.
+    `handlers` and `namespaces` are what it serves; both may grow, and `update` registers the additions. `url` is the
+    database's, to which the lease has a connection of its own; `backend` names the messaging provider.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class WorkerRegistration:
         self._end_level = logging.INFO
 
     async def join(self, on_fenced: Callable[[], None], on_renewal: Callable[[str], None]) -> None:
-        """Enter the registry and keep the lease. Raises `DatabaseError`.
+        """Register the worker and keep the lease. Raises `DatabaseError`.
 
-        The connection that renews the lease is opened first: without it the worker would claim what it must lose.
-        `on_fenced` is called when the lease is lost; `on_renewal` gets the reason why it cannot be renewed, and "" when
-        it is renewed again.
+        The connection that renews the lease is opened first: without it the worker would claim steps and then lose
+        them. `on_fenced` is called when the lease is lost; `on_renewal` gets the reason why it cannot be renewed, and
+        "" when it is renewed again.
         """
 
         def renewed(error: DatabaseUnavailable | None) -> None:
@@ -74,7 +74,7 @@ class WorkerRegistration:
             renewed(error)
             raise
         try:
-            # cut off, it may be written behind `leave`
+            # a cancelled registration could be written after `leave`
             await to_its_end(self._tell(self._registry.start), TELL_SECONDS)
         except BaseException:
             connection.close()
@@ -84,7 +84,7 @@ class WorkerRegistration:
         renewed(None)
 
     def _log_renewal(self, error: DatabaseUnavailable | None) -> None:
-        """Log once that the lease cannot be renewed, and that it is renewed again; of an outage only that it began."""
+        """Log once that the lease cannot be renewed, and once that it is renewed again; during an outage log less."""
         outage = outage_of(self._url)
         if error is not None and not isinstance(error, SessionRefused):
             outage.failed(error, outage.now())
@@ -99,15 +99,15 @@ class WorkerRegistration:
 
     @property
     def up_to_date(self) -> bool:
-        """True when no handler was loaded since the registry was told of them."""
+        """Return True when no handler was loaded since the last registration."""
         return self._told_revision == self._handlers.revision
 
     async def update(self) -> None:
-        """Tell the registry of namespaces and handlers that came since."""
+        """Register namespaces and handlers that were added since."""
         await self._tell(self._registry.serve)
 
     async def keep_listed(self) -> None:
-        """Tell the registry of handlers that came since, or were used by a second name, until cancelled."""
+        """Register handlers that were loaded or got another name since, until cancelled."""
         while True:
             await asyncio.sleep(LIST_SECONDS)
             if not self.up_to_date:
@@ -115,18 +115,18 @@ class WorkerRegistration:
                     await self.update()
 
     async def drain(self) -> None:
-        """Tell the registry that the worker takes on nothing more."""
+        """Mark the worker in the registry as claiming nothing more."""
         await briefly(self._registry.drain(self._worker.identity))
 
     async def leave(self) -> None:
-        """Let the lease go, and tell the registry that the worker has ended."""
+        """Stop renewing the lease, and deregister the worker."""
         await self._end_lease()
         await briefly(self._registry.stop(self._worker.identity))
 
     async def give_up(self, supervisor: Supervisor) -> None:
-        """End this incarnation, whose lease was lost, so that nothing of it is left, and be another one (rule 12).
+        """End this registration, whose lease was lost, and prepare a new one (rule 12).
 
-        Raises `DatabaseUnavailable`; it may be called again. One that has not joined yet stays who it is.
+        Raises `DatabaseUnavailable`; it may be called again. A worker that has not joined yet keeps its identity.
         """
         if not self._joined:
             return
@@ -140,7 +140,7 @@ class WorkerRegistration:
         try:
             await self._registry.stop(worker.identity)
         except DatabaseUnavailable:
-            self._away = True  # what ended the lease is an outage, which has lines of its own
+            self._away = True  # an outage ended the lease, and has log lines of its own
             raise
         level = logging.WARNING if steps and not self._away else logging.DEBUG
         _log.log(level, "worker_fenced worker=%s steps=%s: others take them over", worker.identity, steps)
@@ -152,7 +152,7 @@ class WorkerRegistration:
             return
         try:
             await asyncio.to_thread(self._lease.stop)
-        except RuntimeError:  # the interpreter ends (an `atexit` function stops us) and starts no thread any more
+        except RuntimeError:  # an `atexit` function stops the worker: the interpreter starts no threads any more
             self._lease.stop()
 
     async def _tell(self, enter: Callable[[Registration], Awaitable[list[int]]]) -> None:

@@ -1,1 +1,1 @@
-"""How a process goes on while something in it or below it fails, and how it ends."""
+"""Supervision of a process: restarts of failed parts, and its stop."""

@@ -1,6 +1,6 @@
-"""Ends a process in which nothing of Python's runs any more: native code keeps the interpreter's lock.
+"""A watchdog that ends a process whose interpreter lock is never released by native code.
 
-Its loop, its lease, its timeouts and its signal handlers all stand still then. A thread of C's sees it without a lock.
+The event loop, the lease, timeouts and signal handlers all stand still then. A C thread notices without the lock.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from types import FrameType
 from typing import TextIO
 
 SHORTEST_SECONDS = 5.0
-"""A machine that is short of processors leaves a process waiting for so long without anybody's fault."""
+"""Shortest time limit: on a machine short of processors a process may wait that long for its turn."""
 LOOKS = 5
 
 
 @contextmanager
 def watch_interpreter(limit_seconds: float) -> Iterator[None]:
-    """Within it, the process ends with status 1 and the stacks of its threads on standard error once no thread of its
-    interpreter had its turn for `limit_seconds`, or `SHORTEST_SECONDS` where that is longer. Ctrl-Z counts for nothing.
+    """End the process with status 1 when inside the context no Python thread had a turn for the time limit.
+
+    The limit is `limit_seconds`, but at least `SHORTEST_SECONDS`; time suspended by Ctrl-Z does not count. The stacks
+    of all threads are written to standard error.
     """
     limit = max(SHORTEST_SECONDS, limit_seconds)
     stop = threading.Event()
@@ -42,14 +44,14 @@ def watch_interpreter(limit_seconds: float) -> Iterator[None]:
 
 
 def _put_off(stop: threading.Event, limit: float, told: TextIO) -> None:
-    """Put the end off again and again."""
+    """Postpone the end repeatedly."""
     while not stop.is_set():
         faulthandler.dump_traceback_later(limit, exit=True, file=told)
         stop.wait(limit / LOOKS)
 
 
 def _suspend(_signal: int, _frame: FrameType | None) -> None:
-    """Stop as the shell asks for it, unwatched: the thread watches again once the process goes on."""
+    """Suspend the process as the shell requests, unwatched; the thread resumes the watch when the process continues."""
     faulthandler.cancel_dump_traceback_later()
     os.kill(os.getpid(), signal.SIGSTOP)
 

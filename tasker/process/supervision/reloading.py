@@ -1,4 +1,4 @@
-"""Settings that change in a running process: at SIGHUP it reads its configuration again."""
+"""Reload of the configuration of a running process at SIGHUP."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _log = logging.getLogger("tasker.configuration")
 
 
 class FromSettings(Protocol):
-    """What a process is made with, as far as it is compared here."""
+    """The parts of a process's configuration that are compared here."""
 
     @property
     def settings(self) -> Settings | None:
-        """What all of it was made of; None without a configuration."""
+        """Return the settings that everything was made of; None without a configuration."""
         ...
 
     @property
     def backend_settings(self) -> Mapping[str, Mapping[str, Any]]:
-        """What each messaging backend is made with, by its name."""
+        """Return the settings of each messaging backend, by name."""
         ...
 
 
@@ -37,11 +37,11 @@ C = TypeVar("C", bound=FromSettings)
 
 
 class Reloading(Generic[C]):
-    """Reads the configuration again when it is called, has `apply` take it over, and says what has come of it.
+    """Reloads the configuration when called, passes it to `apply`, and logs the outcome.
 
     A configuration that cannot be read, has problems, or that `apply` refuses with a `UsageError`, changes nothing.
-    What is not live is named: it counts after a restart. `live` are the beginnings of what this process takes over;
-    None: of all that any does.
+    Changed settings that need a restart are logged. `live` are the path prefixes of the settings that this process
+    applies; None: all that any process can apply.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Reloading(Generic[C]):
         self._read, self._apply, self._live = read, apply, live
 
     def __call__(self) -> None:
-        """Read, apply, tell."""
+        """Read the configuration, apply it, and log the changes."""
         try:
             found = self._read()
         except ConfigurationError as error:
@@ -87,16 +87,16 @@ def _changes(before: FromSettings, after: FromSettings) -> Iterator[str]:
 
 
 def _changed_tables(before: FromSettings, after: FromSettings, modelled: object) -> Iterator[str]:
-    """The tables of messaging backends that have no model."""
+    """Return the changed tables of messaging backends that have no model."""
     for name in sorted({*before.backend_settings, *after.backend_settings}):
         if not hasattr(modelled, name) and before.backend_settings.get(name) != after.backend_settings.get(name):
             yield f"common.queues.{name}"
 
 
 class ReloadSignals:
-    """SIGHUP, except in a terminal, where it stops the process.
+    """Handler of SIGHUP, except in a terminal, where SIGHUP stops the process.
 
-    `listen` as soon as the process starts: what arrives before `answer` is answered then.
+    Call `listen` as soon as the process starts: a signal that arrives before `answer` is answered then.
     """
 
     number = signal.SIGHUP

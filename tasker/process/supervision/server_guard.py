@@ -1,4 +1,4 @@
-"""Starts the embedded server again when it dies under a process that uses it."""
+"""Restart of the embedded server when it dies under a process that uses it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.5
 PAUSE_SECONDS = 5.0
-"""Between two attempts at a server that does not start."""
+"""Pause between attempts to start the server, in seconds."""
 
 _log = logging.getLogger("tasker.embedded")
 
 
 async def restart_embedded_server(server: EmbeddedServer) -> None:
-    """Look after the server until cancelled; what uses it waits for it as for every database that is away."""
+    """Restart the server whenever it dies, until cancelled; its users wait for it as in any outage of a database."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         if not server.is_running():

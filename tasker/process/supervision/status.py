@@ -1,4 +1,4 @@
-"""One line in the log about what a process does now, at SIGUSR1."""
+"""A log line with the status of a process, at SIGUSR1."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _log = logging.getLogger("tasker.process")
 
 
 class StatusSignal(ReloadSignals):
-    """SIGUSR1; without it the signal ends the process.
+    """Handler of SIGUSR1; without it the signal ends the process.
 
-    `listen` as soon as the process starts: what arrives before `answer_with` is answered then.
+    Call `listen` as soon as the process starts: a signal that arrives before `answer_with` is answered then.
     """
 
     number = signal.SIGUSR1
 
     def answer_with(self, status: Callable[[], Mapping[str, object]]) -> None:
-        """Log what `status` returns, in the running event loop, at every SIGUSR1."""
+        """Log the fields that `status` returns, in the running event loop, at every SIGUSR1."""
         self.answer(lambda: log_status(status()))
 
 
 def log_status(fields: Mapping[str, object]) -> None:
-    """Write the line; what has no value is left out."""
+    """Log the fields on one line, without those that have no value."""
     _log.info("process_status %s", " ".join(f"{name}={value}" for name, value in fields.items() if value != ""))

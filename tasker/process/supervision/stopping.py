@@ -20,16 +20,19 @@ from tasker.contracts.plan import Plan
 T = TypeVar("T")
 _log = logging.getLogger("tasker.process")
 END_SECONDS = 30.0
-"""How long an end may still take when who waits for it is cancelled: more than all of its waits, which are bounded."""
+"""Time limit for finishing a stop whose caller was cancelled: longer than all of its waits, which are bounded."""
 GIVE_BACK_SECONDS = 7.0
-"""What is kept of the limit, but not more than half of it, for giving back what did not end and storing results."""
+"""Part of the limit reserved for releasing claims and storing results, but at most half of the limit."""
 CLOSE_SECONDS = 3.0
-"""Of that, what is kept for closing everything."""
+"""Part of that time reserved for closing connections."""
 
 
 async def to_its_end(work: Coroutine[Any, Any, T], seconds: float = END_SECONDS) -> T:
-    """What `work` returns or raises. Whoever is cancelled here waits on until it has ended, but at most so many
-    seconds, and is cancelled then: an end that is cut off can never be made up for."""
+    """Await `work` and return its result, even if the caller is cancelled meanwhile.
+
+    A cancelled caller waits at most `seconds` longer; then the work is cancelled, too. An interrupted stop could not be
+    repeated.
+    """
     working = asyncio.ensure_future(work)
     try:
         await asyncio.wait([working])
@@ -44,18 +47,21 @@ async def _whatever_comes(working: asyncio.Future[Any], seconds: float) -> None:
     clock = asyncio.get_running_loop().time
     until = clock() + seconds
     while not working.done() and (left := until - clock()) > 0:
-        with suppress(asyncio.CancelledError):  # some cancel again and again, until they see an end
+        with suppress(asyncio.CancelledError):  # some callers cancel repeatedly
             await asyncio.wait([working], timeout=left)
 
 
 def grace_of(limit_seconds: float) -> float:
-    """How long running steps may go on when the whole stop has this limit."""
+    """Return how long running steps may continue when the whole stop has this limit."""
     return limit_seconds - min(GIVE_BACK_SECONDS, limit_seconds / 2)
 
 
 def give_back_of(limit_seconds: float) -> float:
-    """How long giving back and storing may take: the rest of what is kept of the limit is for closing everything, so
-    that an orderly stop ends before its limit while the database is away, too."""
+    """Return the time limit for releasing claims and storing results.
+
+    The rest of the reserved time is for closing, so that an orderly stop ends before its limit even if the database is
+    away.
+    """
     kept = limit_seconds - grace_of(limit_seconds)
     return max(kept - CLOSE_SECONDS, kept / 3)
 
@@ -63,7 +69,8 @@ def give_back_of(limit_seconds: float) -> float:
 def warn_short_grace(plans: Iterable[Plan], limit_seconds: float) -> None:
     """Warn when an orderly stop with this limit leaves a step less time than its own `timeout_seconds`.
 
-    The timeout of all others only bounds what hangs: it says nothing about how long they take.
+    Steps without one are ignored: the default timeout only bounds hanging handlers, and says nothing about their
+    duration.
     """
     steps = ((step.timeout_seconds or 0.0, f"{p.namespace}/{p.name}/{step.name}") for p in plans for step in p.steps)
     seconds, name = max(steps, default=(0.0, ""))
@@ -80,7 +87,7 @@ def warn_short_grace(plans: Iterable[Plan], limit_seconds: float) -> None:
 
 
 def _longer(milliseconds: int) -> str:
-    """What to do for a stop that takes so long. Neither the setting nor the option may be as long as any timeout."""
+    """Return the advice for a stop of this length. The setting and the option have upper bounds, unlike timeouts."""
     seconds = math.ceil(milliseconds / 1000)
     if seconds > LONGEST_OPTION_SECONDS:
         longest = f"no stop lasts {seconds} seconds, the longest is --shutdown-timeout {LONGEST_OPTION_SECONDS}"
@@ -94,14 +101,14 @@ def _longer(milliseconds: int) -> str:
 
 
 def stopping_signals() -> tuple[signal.Signals, ...]:
-    """What stops a process: the signals of supervisors and of Ctrl-C; in a terminal also that it was closed."""
+    """Return the signals that stop a process: those of supervisors, Ctrl-C, and SIGHUP in a terminal."""
     in_terminal = sys.stdin is not None and sys.stdin.isatty()
     return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if in_terminal else ()))
 
 
 @contextmanager
 def interrupted_at_once() -> Iterator[None]:
-    """Around what blocks the event loop before anything runs: Ctrl-C raises there, and does not wait for its end."""
+    """Let Ctrl-C raise `KeyboardInterrupt` at once in code that blocks the event loop before any service runs."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -113,16 +120,16 @@ def interrupted_at_once() -> Iterator[None]:
 
 
 def end_by_signal(number: int) -> None:
-    """In a process that a handler has forked from this one: the signal does what it does by default."""
+    """Apply the signal's default action, in a process that a handler has forked from this one."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
 
 class Stop:
-    """Listens for the `stopping_signals` from its creation on; must be made in the main thread, inside the event loop.
+    """Handler of the `stopping_signals`; create it in the main thread, inside the event loop.
 
     The limit holds even when a service hangs or a handler blocks the event loop: a thread ends the process then, with
-    status 1; what it held is taken over when its lease is over.
+    status 1. Other workers take over its steps when its lease expires.
     """
 
     def __init__(self, limit_seconds: float, exit_now: Callable[[int], object] = os._exit) -> None:
@@ -137,7 +144,7 @@ class Stop:
         await self._asked.wait()
 
     async def interrupted(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Do this, and return when it has ended; True when a signal came first, at which it is cancelled."""
+        """Run `work` until it ends, or cancel it at the first signal; return True in that case."""
         asked, working = asyncio.ensure_future(self.asked()), asyncio.ensure_future(work)
         await asyncio.wait([asked, working], return_when=asyncio.FIRST_COMPLETED)
         if not working.done():

@@ -1,4 +1,4 @@
-"""The services of a process: tasks that run until it stops, each started again when it crashes."""
+"""The services of a process: tasks that run until it stops, each restarted when it crashes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from tasker.resilience.outage import is_outage
 Service = Callable[[], Coroutine[Any, Any, None]]
 RESTART_SECONDS = 0.5
 CRASHED = BackoffPolicy(RESTART_SECONDS, 10.0)
-"""Pauses before a service starts again that crashes each time. Within the minute that health looks at it crashes often
-enough to be called unhealthy."""
+"""Pauses before a crashing service restarts: short enough that a minute's crashes make the process unhealthy."""
 STOP_SECONDS = 1.5
-"""How long a service may take for its end until it is told once more, and then until it is left behind."""
+"""Time that a service has to end before it is cancelled again, and then until it is abandoned."""
 MINUTE = 60.0
 _log = logging.getLogger("tasker.process")
 
 
 class Supervisor:
-    """Runs services. `crashes` counts restarts by service; `on_crash` is called at each, and at those for an outage."""
+    """Runner of services. `crashes` counts crashes by service; `on_crash` is called at each crash and each outage."""
 
     def __init__(self, on_crash: Callable[[], None] = lambda: None) -> None:
         self.crashes: Counter[str] = Counter()
@@ -33,26 +32,28 @@ class Supervisor:
 
     @property
     def running(self) -> bool:
-        """True between `start` and `stop`."""
+        """Return True between `start` and `stop`."""
         return bool(self._tasks)
 
     def recent_crashes(self) -> Counter[str]:
-        """Those of the last minute by service."""
+        """Return the crashes of the last minute by service."""
         since = asyncio.get_running_loop().time() - MINUTE
         return Counter(name for at, name in self._recent if at > since)
 
     def start(self, services: Sequence[Service]) -> None:
-        """Run these services."""
+        """Run these services in addition to those already running."""
         self._tasks += [
             asyncio.create_task(self._supervise(service), name=service.__qualname__) for service in services
         ]
 
     async def stop(self) -> bool:
-        """End them in reverse order of their start, waiting a bounded time for each; False when one hangs.
+        """Stop the services in reverse order of their start, with a bounded wait for each; return False when one hangs.
 
-        They are told twice: `asyncio.wait_for` (before Python 3.12) forgets it just as an answer comes, and what waits
-        for the next answer, or for a server to clean up, would go on for as long as that may take.
-        May be called twice, and by one of the services, which goes on and stays one. One that hangs stays one, too.
+        Each is cancelled twice: `asyncio.wait_for` (before Python 3.12) loses a cancellation that coincides with an
+        answer, and the service could then wait indefinitely for the next answer, or for a server to clean up.
+
+        May be called twice, and by one of the services, which continues to run. That service and hanging ones stay
+        registered.
         """
         current = asyncio.current_task()
         ended = True
@@ -76,17 +77,17 @@ class Supervisor:
                     raise
                 if is_outage(error):
                     self._paused(service, error)
-                else:  # also what a library has cancelled, and nobody this service
+                else:  # also a CancelledError raised by a library, while the service was not cancelled
                     crashes = crashes + 1 if loop.time() - began < MINUTE else 0
                     pause = CRASHED.pause(crashes)
                     self._crashed(service, error, known=repr(error) == last)
                     last = repr(error)
-                if is_cancelled():  # its clean-up failed: it has ended all the same
+                if is_cancelled():  # the clean-up of the cancelled service failed, but the service has ended
                     return
             await asyncio.sleep(pause)
 
     def _paused(self, service: Service, error: BaseException) -> None:
-        """An outage is no crash: it is told by itself, and the service goes on when it is over."""
+        """Log an outage at debug level, since it has log lines of its own; the service resumes when it is over."""
         _log.debug("service_backing_off service=%s: %s", service.__qualname__, error)
         self._on_crash()
 
@@ -101,13 +102,13 @@ class Supervisor:
 
 
 async def _is_hanging(task: asyncio.Task[None]) -> bool:
-    """Tell it to stop; True when it does not."""
+    """Cancel the task; return True when it does not end in time."""
     task.cancel()
     _, hanging = await asyncio.wait([task], timeout=STOP_SECONDS)
     return bool(hanging)
 
 
 def is_cancelled() -> bool:
-    """True when somebody has told the running task to stop, and not a library what it was waiting for."""
+    """Return True when the running task itself was cancelled, not only an operation that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,7 +1,7 @@
-"""The child process: takes one attempt after another from its parent, runs the handler, answers.
+"""Main program of a child process: receives one attempt after another from its parent, runs the handler, answers.
 
-Started by `child_process`, in a session of its own. The main thread runs the handlers;
-a second thread reads, and ends the process, with whatever the handler started, when the parent is gone.
+Started by `child_process`, in a session of its own. The main thread runs the handlers; a second thread reads, and kills
+the process with everything that the handler started when the parent is gone.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ from tasker.types.context import StepContext
 
 PR_SET_PDEATHSIG = 1
 STOPPED = 128 + signal.SIGTERM
-"""Exit status of a child that was told to stop."""
+"""Exit status of a child that was stopped by its parent."""
 
 HEARD = 0.05
-"""Seconds in which a thread that a signal has woken knows of it."""
+"""Seconds within which a thread notices a signal."""
 
 
 class SubprocessMain:
-    """Serves the parent at the other end of `connection` until that end is closed."""
+    """Server of the requests that arrive on `connection`, until the parent closes it."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._flag = AttemptCancelFlag()
         self._received = SharedValueReceiver()
-        self._sending = threading.RLock()  # a signal may come while it is held
+        self._sending = threading.RLock()  # reentrant: a signal handler may send while the lock is taken
 
     def serve(self) -> None:
-        """Run handlers until SIGTERM comes or the parent goes away; never returns otherwise."""
+        """Run handlers until SIGTERM arrives or the parent goes away; never returns otherwise."""
         os.register_at_fork(after_in_child=self._hang_up)
         threading.Thread(target=self._read, daemon=True).start()
         while True:
-            signal.signal(signal.SIGTERM, self._stop)  # the last handler may have put its own function in its place
+            signal.signal(signal.SIGTERM, self._stop)  # the last handler may have installed its own signal handler
             message = self._requests.get()
             ending = _run(message, self._flag, self._send, self._received)
             if self._flag.is_set():  # the handler swallowed the SystemExit
@@ -66,13 +66,13 @@ class SubprocessMain:
             self._send(answer(message["call"], ending))
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        """One frame at a time: threads of the handler may say something meanwhile. Raises `OSError`."""
+        """Send one frame at a time, since threads of the handler may send output meanwhile. Raises `OSError`."""
         with self._sending:
             self._connection.sendall(frame(message))
 
     def _hang_up(self) -> None:
-        """What the handler forks cannot answer, and does not keep the connection open."""
-        self._sending = threading.RLock()  # the other may be held by a thread that the copy does not have
+        """Close the connection in a process that the handler forks: it must not answer or keep the connection open."""
+        self._sending = threading.RLock()  # a thread that the copy does not have may have locked the old one
         if (descriptor := self._connection.detach()) >= 0:  # -1 in a copy of a copy
             os.close(descriptor)
 
@@ -95,9 +95,9 @@ class SubprocessMain:
             os.killpg(os.getpgrp(), signal.SIGKILL)
 
     def _insist(self) -> None:
-        """A signal that comes just before the main thread begins to wait does not wake it: send it until it is heard.
+        """Repeat SIGTERM until the main thread notices it: a signal just before it begins to wait does not wake it.
 
-        A handler that has put its own function in the signal's place gets it once.
+        A handler that has installed its own signal handler gets the signal once.
         """
         time.sleep(HEARD)
         while not self._flag.is_set() and signal.getsignal(signal.SIGTERM) == self._stop:
@@ -114,7 +114,7 @@ def _run(
     sys.path[:] = message["sys_path"]
     level = message["kept_log_level"]
     reporter = ChildReporter(level, lambda report: _tell(send, parse_output(message["call"], report)))
-    attempt = attempt_from(message, flag, reporter, received)  # first: what was sent is not sent again
+    attempt = attempt_from(message, flag, reporter, received)  # first: the parent does not send shared values again
     source = HandlerSource(**message["source"])
     try:
         call = _entry(source)
@@ -127,13 +127,16 @@ def _run(
 
 
 def _tell(send: Callable[[Mapping[str, Any]], None], message: Mapping[str, Any]) -> None:
-    """What a handler says must not fail it: a copy that it has forked has no connection, and a parent may be gone."""
+    """Send output of a handler, ignoring errors.
+
+    A failed send must not fail the handler: a forked copy has no connection, and the parent may be gone.
+    """
     with contextlib.suppress(OSError):
         send(message)
 
 
 _load = cache(HandlerSource.load)
-"""The handler's code is run once, and one instance serves all attempts in this process, until its file has changed."""
+"""Loader of the handler's code, run once: one instance serves all attempts of this process until its file changes."""
 
 
 def _entry(source: HandlerSource) -> Callable[[StepContext], Any]:
@@ -145,23 +148,23 @@ def _entry(source: HandlerSource) -> Callable[[StepContext], Any]:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends: no handler that keeps the interpreter's lock delays it.
+    """Ask the kernel to kill this process when its parent ends, even while a handler holds the interpreter lock.
 
-    Where the kernel cannot (it is Linux's), `SubprocessMain` notices by itself, as soon as it gets the lock.
+    Only Linux supports this. Elsewhere `SubprocessMain` notices that the parent is gone once it gets the lock.
     """
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes
 
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before
+    if os.getppid() != parent:  # the parent ended before the request to the kernel
         os._exit(STOPPED)
 
 
 def main() -> None:
-    """Serve the parent behind the file descriptor that is the first argument; the third is its process id."""
+    """Serve the parent at the file descriptor in the first argument; the third argument is the parent's process id."""
     _end_with_parent(int(sys.argv[3]))
     connection = socket.socket(fileno=int(sys.argv[1]))
     connection.set_inheritable(False)
-    connection.settimeout(None)  # whatever the default is here
+    connection.settimeout(None)  # `socket.setdefaulttimeout` may have set another default
     log_as_parent()
     SubprocessMain(connection).serve()

@@ -1,4 +1,4 @@
-"""A child process as its parent sees it: start, ask, stop."""
+"""The parent's side of a child process: start it, send requests, stop it."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]);"
     " from tasker.execution.attempt.modes.child import main; main()"
 )
-"""What the child runs: it finds modules where its parent does."""
+"""Program of the child, which imports modules from the same paths as its parent."""
 
 LAST_WORDS = 0.2
-"""Seconds in which what a dead child had sent is still read."""
+"""Seconds during which data sent by a dead child is still read."""
 
 NO_ANSWER = "wrote something else than an answer to the connection to its worker"
 
 
 class Subprocess:
-    """One running child, which works on one request at a time. `exited` is done when it has gone."""
+    """A running child, which works on one request at a time. `exited` is done when the process has exited."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -75,23 +75,21 @@ class Subprocess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """False once the child has exited."""
         return self._process.returncode is None
 
     @property
     def sound(self) -> bool:
-        """True while the child may be asked again: it lives, and has said nothing but answers to what it was asked."""
+        """Return True while the child accepts requests: it is alive and has sent only answers to requests."""
         return self.alive and not self._strange and not self._listening.done()
 
     async def ask(self, call: CallId, message: bytes, reporter: Reporter | None = None) -> dict[str, Any]:
-        """Send a request and wait for its answer, and no other; what the handler says meanwhile `reporter` gets.
+        """Send a request and wait for its answer; output of the handler meanwhile goes to `reporter`.
 
-        Raises `EOFError` or `OSError` when the child dies over it, `NotAFrame` when what it says is no answer.
+        Raises `EOFError` or `OSError` when the child dies meanwhile, `NotAFrame` when it sends invalid data.
         """
         self._call, self._answer = call, asyncio.get_running_loop().create_future()
         self._reporter = reporter
@@ -103,10 +101,10 @@ class Subprocess:
         return self._answer.result()
 
     async def stop(self, grace: float) -> None:
-        """SIGTERM to the child and to what it started; SIGKILL when it is still there `grace` seconds later."""
+        """Send SIGTERM to the child and its subprocesses, and SIGKILL to those that still run `grace` seconds later."""
         self._signal(signal.SIGTERM)
         if grace and not self._writer.is_closing():
-            self._writer.write(frame(STOP))  # it sees to it that the signal is heard
+            self._writer.write(frame(STOP))  # the child makes sure that its main thread notices the signal
         try:
             await asyncio.wait({self.exited}, timeout=grace)
         finally:
@@ -114,7 +112,10 @@ class Subprocess:
         await self._gone()
 
     async def how_it_ended(self, grace: float) -> str:
-        """How the child came to its end, for a message. One that hung up but lives is stopped `grace` seconds later."""
+        """Describe how the child ended, for a message.
+
+        A child that closed its connection but lives is stopped after `grace` seconds.
+        """
         if isinstance(self._listening.exception(), NotAFrame):
             await self.stop(grace)
             return NO_ANSWER
@@ -126,7 +127,7 @@ class Subprocess:
         return _described(self.exited.result())
 
     async def _listen(self) -> None:
-        """Read all that the child says, for as long as it is in the form of answers; always ends by raising."""
+        """Read frames from the child while they are valid answers; always ends by raising."""
         while True:
             length = length_of_answer(await self._reader.readexactly(HEADER.size))
             call, answer = parsed(await self._reader.readexactly(length))
@@ -140,7 +141,7 @@ class Subprocess:
                 log.warning("subprocess_replaced", None, pid=self._process.pid, answered=call, asked=self._call)
 
     def _keep(self, call: CallId, report: LogLine | ProgressReport) -> None:
-        """Nothing of a call that is over, which a thread that was left behind may say."""
+        """Pass output on, unless its call is over: a thread that was left behind may still send."""
         if call == self._call and self._reporter is not None:
             self._reporter.log(report) if isinstance(report, LogLine) else self._reporter.progress(report)
 
@@ -160,13 +161,13 @@ class Subprocess:
             os.killpg(self._process.pid, number)
 
     def _hang_up(self, _: asyncio.Future[int]) -> None:
-        """What the child started ends with it. Whoever left its session may keep the connection open: end it."""
+        """Kill what the child started, and close the connection, which a process outside the session may keep open."""
         self._signal_group(signal.SIGKILL)
         asyncio.get_running_loop().call_later(LAST_WORDS, self._writer.transport.abort)
 
 
 def _exit_of(process: subprocess.Popen[bytes]) -> asyncio.Future[int]:
-    """The exit status, once there is one. asyncio would need a child watcher, which not every event loop policy has."""
+    """Return a future of the exit status. asyncio would need a child watcher, which not every event loop policy has."""
     loop = asyncio.get_running_loop()
     exited: asyncio.Future[int] = loop.create_future()
 
@@ -192,7 +193,7 @@ def _described(status: int) -> str:
 
 
 def _name_of(number: int) -> str:
-    """Those between the first and the last real-time signal have none."""
+    """Return the name of the signal; real-time signals between the first and the last have none."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,4 +1,4 @@
-"""Copies of this process that a handler makes by forking: what is the worker's must not go on in them."""
+"""Copies of this process that a handler creates by forking: they must not continue the worker's code."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
 
 
 def guard_forked_loop() -> None:
-    """From now on no copy of this process runs the loop that runs here: it would write to the worker's connections."""
+    """Keep forked copies of this process from running the current loop: they would use the worker's connections."""
     _loops.add(asyncio.get_running_loop())
     _register()
 
 
 def exit_forked_copy(of: int, handler: str) -> None:
-    """End this process at once when it is not the one with the process id `of`: only the original answers."""
+    """End this process at once when its process id is not `of`: only the original process answers."""
     if os.getpid() != of:
         _end(f"{handler} has forked, and the copy came back from it; end it with os._exit() in the handler")
 
@@ -30,9 +30,9 @@ def _register() -> None:
 
 
 def _halt_loops() -> None:
-    """The copy goes on where it forked. As soon as that gives way to the loop, the copy ends, before all that is ready.
+    """End the forked copy as soon as its code yields to the event loop, before any callback that is ready.
 
-    Nothing is taken from the loop: a task that was dropped would be complained of.
+    Callbacks stay scheduled: asyncio would log dropped tasks.
     """
     for loop in list(_loops):
         ready: MutableSequence[asyncio.Handle] | None = getattr(loop, "_ready", None)
@@ -44,6 +44,6 @@ _ON_THE_LOOP = "an async handler has forked, and the copy went on with the worke
 
 
 def _end(why: str) -> NoReturn:
-    """Without any cleaning up, which would say good-bye on connections that are the original's."""
+    """End the process without clean-up, which would send closing messages on the original's connections."""
     os.write(2, f"process {os.getpid()} was ended: {why}\n".encode())
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Handlers in child processes: for work that holds the interpreter, may crash, or must be stoppable."""
+"""Handlers in child processes: for work that holds the interpreter lock, may crash, or must be stoppable."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ FOR_UNNAMED = (
 
 
 class SubprocessExecutor:
-    """Runs handlers in at most `size` child processes, started when needed and used again.
+    """Pool of at most `size` child processes for handlers, started on demand and reused.
 
-    Parameters: `kill_grace` is how many seconds a child has between SIGTERM and SIGKILL; `waits` says how steps wait
-    for a child.
+    Parameters: `kill_grace` is the number of seconds between SIGTERM and SIGKILL; `waits` says how long steps wait for
+    a child.
     """
 
     def __init__(self, size: int, kill_grace: float, waits: CapacityWaits) -> None:
@@ -54,14 +54,14 @@ class SubprocessExecutor:
             self.places.release()
 
     async def close(self) -> None:
-        """Stop the idle children, and see the abandoned ones off."""
+        """Stop the idle children and wait until abandoned children have ended."""
         idle, self._idle = self._idle, []
         await asyncio.gather(*(child.stop(self._kill_grace) for child in idle), *self._going)
 
     async def _in_child(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         call = call_id(attempt, next(self._numbers))
         child = await self._child(attempt.step.memory_mb)
-        if attempt.cancel.is_set():  # while the child was starting
+        if attempt.cancel.is_set():  # set while the child was starting
             self._idle.append(child)
             return timed_out(limit, handler.name)
         asking = asyncio.ensure_future(child.ask(call, self._request(call, attempt, handler, child), attempt.reporter))
@@ -87,7 +87,7 @@ class SubprocessExecutor:
     def _request(self, call: CallId, attempt: Attempt, handler: ResolvedHandler, child: Subprocess) -> bytes:
         try:
             return frame(request(call, attempt, handler, child.sent))
-        except BaseException:  # else the child would be lost, or asked about values that it has not been sent
+        except BaseException:  # otherwise the child would be lost, or asked about values that it was never sent
             self._abandon(child)
             raise
 
@@ -102,13 +102,13 @@ class SubprocessExecutor:
         return ending_from(answer)
 
     def _abandon(self, child: Subprocess) -> None:
-        """Kill a child that nobody can wait for here."""
+        """Kill a child in the background."""
         going = asyncio.ensure_future(child.stop(0))
         self._going.add(going)
         going.add_done_callback(self._going.discard)
 
     async def _child(self, memory_mb: int | None) -> Subprocess:
-        """An idle child, or a new one; one that holds much of the limit already from earlier calls is not used."""
+        """Return an idle child or start one; a child that already uses half of `memory_mb` is replaced."""
         while self._idle:
             child = self._idle.pop()
             if child.sound and (memory_mb is None or resident_mb(child.pid) < memory_mb / 2):
@@ -124,5 +124,5 @@ def _unreachable(handler: ResolvedHandler) -> Failure:
 
 
 def _watched(child: Subprocess, memory_mb: int | None) -> list[asyncio.Task[int]]:
-    """Done once the child holds more than it may."""
+    """Return a list with a task that is done once the child exceeds `memory_mb`; empty without a limit."""
     return [] if memory_mb is None else [asyncio.ensure_future(exceeded(child.pid, memory_mb))]

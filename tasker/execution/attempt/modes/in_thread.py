@@ -19,14 +19,14 @@ HINT = "raise worker.execution.threads, or lower max_concurrent_handlers"
 
 
 class ThreadExecutor:
-    """Runs handlers in a bounded pool of threads.
+    """Bounded pool of threads for handlers.
 
-    A timed-out thread goes on; the attempt ends without it, the thread is counted as leaked and replaced, and what it
-    returns in the end is discarded.
+    After a timeout the thread continues, but the attempt ends: the thread is counted as leaked and replaced, and its
+    return value is discarded.
 
-    Parameters: `stop_grace` is how many seconds a handler has to notice that its worker closes or has lost the step;
-    `waits` says how steps wait for a thread; `on_leaked_thread` is called with the claim each time a thread is left
-    behind.
+    Parameters: `stop_grace` is the number of seconds that a handler has to notice that its worker closes or has lost
+    the step; `waits` says how long steps wait for a thread; `on_leaked_thread` is called with the claim whenever a
+    thread is leaked.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class ThreadExecutor:
         self._stop_grace = stop_grace
         self._on_leaked_thread = on_leaked_thread
         self._running: set[Callable[[], None]] = set()
-        """What leaves behind each of the threads that run a handler."""
+        """Functions that abandon each thread that runs a handler."""
 
     @property
     def leaked(self) -> int:
-        """How many threads run a handler that nobody waits for."""
+        """Return the number of threads that run a handler whose attempt has ended."""
         return self._threads.leaked
 
     async def run(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
@@ -65,7 +65,7 @@ class ThreadExecutor:
             self._running.discard(abandon)
 
     def close(self) -> None:
-        """Let the idle threads end, and leave the others behind: one that was cancelled is still waited for."""
+        """End the idle threads and abandon the busy ones, those of cancelled attempts included."""
         for abandon in list(self._running):
             abandon()
         self._threads.close()
@@ -73,7 +73,7 @@ class ThreadExecutor:
     def _start(self, attempt: Attempt, handler: ResolvedHandler) -> Job[Ending]:
         try:
             return self._threads.start(partial(call_blocking, attempt, handler))
-        except RuntimeError:  # the system gives no more threads
+        except RuntimeError:  # the system refuses new threads
             self.places.release()
             raise
 
@@ -84,6 +84,9 @@ class ThreadExecutor:
             self._on_leaked_thread(attempt.claim)
 
     def _stop(self, abandon: Callable[[], None], end: type[UnreportedEnd]) -> None:
-        """The thread may look at `context.cancelled`. It is waited for, but not for long when the step is not ours."""
+        """Limit the wait for the thread when the step may belong to another worker.
+
+        The handler can check `context.cancelled`. A cancelled attempt waits for it until its timeout.
+        """
         if end is not AttemptCancelled:
             asyncio.get_running_loop().call_later(self._stop_grace, abandon)

@@ -1,7 +1,7 @@
-"""What a child process is sent of a task's values, each of them once: many steps of one task may read the same one.
+"""Values of a task that are sent to a child process once and cached there, because many steps may read the same value.
 
-n batch workers stand below the result that cut n batches. The parent decides what its child keeps, and for how long;
-each has its part in this module.
+For example, n batch workers read the result that was cut into n batches. The parent decides which values its child
+caches and for how long. This module has the parent's and the child's side.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from typing import Any, NamedTuple, TypeAlias
 from tasker.contracts.own_copy import CopyOnRead
 
 KEPT_BYTES = 8 * 1024 * 1024
-"""Of JSON, in one child: twice the largest result that may be stored, unless the configuration allows larger ones."""
+"""Bytes of JSON cached per child: twice the largest result that may be stored by default."""
 WORTH_KEEPING = 1024
-"""Bytes."""
+"""Smallest size in bytes of a cached value."""
 REMEMBERED_TASKS = 100
 
 Reference: TypeAlias = dict[str, Any]
-"""A value as it is sent: `is` is the value, which the child keeps `as` a number where it has one; without `is` it has
-it already."""
+"""A value as it is sent: `is` is the value, `as` the number under which the child caches it.
+
+Without `is` the child has the value already; without `as` it does not cache it.
+"""
 
 
 Key: TypeAlias = tuple[str, str, str]
@@ -36,9 +38,10 @@ class _Kept(NamedTuple):
 
 
 class SharedValueSender:
-    """What one child keeps, as its parent knows it. Nothing of a task of which it runs the first step.
+    """The parent's record of the values that one child caches.
 
-    A value is the same as long as it is the same object: what the worker asks the database for anew is sent anew.
+    Nothing is cached for the first step of a task in that child. Two values are equal if they are the same object: a
+    value that the worker has read anew is sent anew.
     """
 
     def __init__(self, limit: int = KEPT_BYTES) -> None:
@@ -50,7 +53,7 @@ class SharedValueSender:
         self._dropped: list[int] = []
 
     def fields(self, task: str, **kinds: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields of a request: under each kind its values, and what the child is to `drop` once it has seen them."""
+        """Return fields of a request: the values of each kind, and the numbers to `drop` once the child has read it."""
         again = self._remembered(task)
         self._use([(task, kind, name) for kind, values in kinds.items() for name in values])
         found: dict[str, Any] = {}
@@ -64,7 +67,7 @@ class SharedValueSender:
         return {**found, "drop": dropped}
 
     def _remembered(self, task: str) -> bool:
-        """True when the child has run a step of the task. The one not met for longest is taken to be over."""
+        """Return True when the child has run a step of the task; forget the least recently used task if too many."""
         again = task in self._tasks
         self._tasks.setdefault(task, set())
         self._tasks.move_to_end(task)
@@ -76,7 +79,7 @@ class SharedValueSender:
         return again
 
     def _use(self, keys: Sequence[Key]) -> None:
-        """These are in the request that is being made: none of them makes room for another one."""
+        """Mark the values of the request under construction: they are not evicted for one another."""
         self._used, self._used_size = frozenset(keys), 0
         for key in keys:
             if key in self._kept:
@@ -111,17 +114,17 @@ class SharedValueSender:
 
 
 class SharedValueReceiver:
-    """What a child has been sent and keeps: whoever reads it gets a copy."""
+    """The child's cache of values; every reader gets a copy."""
 
     def __init__(self) -> None:
         self._kept: dict[int, Any] = {}
 
     def read(self, references: Mapping[str, Reference]) -> CopyOnRead:
-        """The values that were sent in this way."""
+        """Return the values behind the references."""
         return CopyOnRead.of({name: self._value(each) for name, each in references.items()})
 
     def drop(self, numbers: Iterable[int]) -> None:
-        """Keep these no longer."""
+        """Drop the values with these numbers."""
         for number in numbers:
             del self._kept[number]
 

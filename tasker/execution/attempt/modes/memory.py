@@ -1,7 +1,7 @@
-"""How much memory a child process holds, looked at from outside: what is resident, not what is reserved.
+"""Memory of a child process, measured from outside: resident memory, not reserved addresses.
 
-Threads and numerical libraries reserve far more addresses than they use, so that a limit of the kernel on those would
-hit what needs little.
+Threads and numerical libraries reserve many more addresses than they use, so a kernel limit on addresses would stop
+handlers that need little memory.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ LOOK_SECONDS = 0.1
 
 
 async def exceeded(pid: int, limit_mb: int) -> int:
-    """Return once the process holds more than the limit; how many MB it was seen to hold.
+    """Return once the process exceeds the limit; the return value is its resident memory in MB.
 
-    The peak that the system knows is that of the whole life of the process, which has run other steps before.
+    The kernel's peak value covers the whole life of the process, which has run other steps before.
     """
     while (held := resident_mb(pid)) <= limit_mb:
         await asyncio.sleep(LOOK_SECONDS)
@@ -25,7 +25,7 @@ async def exceeded(pid: int, limit_mb: int) -> int:
 
 
 def resident_mb(pid: int) -> int:
-    """MB (1024 * 1024 bytes) that the process holds now. 0: it has gone."""
+    """Return the resident memory of the process in MB (1024 * 1024 bytes), or 0 if it has ended."""
     with suppress(OSError):
         return _of_linux(Path(f"/proc/{pid}/status").read_text("ascii", "replace"))
     with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Async handlers: on the event loop, inside the task that runs the attempt (no task of their own: that costs more)."""
+"""Async handlers: run inside the asyncio task of the attempt, since a task of their own would cost more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasker.execution.attempt.values import Attempt, Ending, UnreportedEnd
 from tasker.registry.invocation import ResolvedHandler
 
 REPEAT_WARNING_SECONDS = 1.0
-"""A handler that swallows its cancellation is cancelled again after so many seconds."""
+"""Seconds after which a handler that swallows its cancellation is cancelled again."""
 
 
 async def run_async(attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
@@ -33,10 +33,10 @@ async def run_async(attempt: Attempt, handler: ResolvedHandler, limit: float) ->
 
 
 class _Watch:
-    """Cancels the current task when the time is up or when it is told to, and takes its cancels back at the end.
+    """Cancels the current task on timeout or on request, and withdraws its own cancel requests at the end.
 
-    A library that cancels its task, and never takes that back, leaves the task's count of cancels higher for good: only
-    one that comes after ours is from outside.
+    A library that cancels its task and never withdraws the request leaves the task's count of cancel requests higher
+    for good: only requests that arrive after ours come from outside.
     """
 
     __slots__ = ("_before", "_cancels", "_flag", "_loop", "_start", "_task", "_timer", "expired")
@@ -51,28 +51,27 @@ class _Watch:
         self.expired = False
 
     def stop(self, _: type[UnreportedEnd]) -> None:
-        """The cancel flag was set."""
         self._timer.cancel()
         self._cancel()
 
     def close(self) -> None:
-        """The handler came back."""
+        """Stop the timer and withdraw our cancel requests after the handler has returned."""
         self._timer.cancel()
         for _ in range(self._cancels):
             self._task.uncancel()
         self._cancels = 0
 
     def cancelled_from_outside(self) -> bool:
-        """True when somebody else cancelled the task as well."""
+        """Return True when other code cancelled the task as well."""
         return self._task.cancelling() - self._cancels > self._before
 
     async def take_back(self) -> None:
-        """Leave no cancel of the handler's own behind: the next call in this task, or its save, is not to suffer."""
+        """Withdraw cancel requests left by the handler: they must not affect the next call in this task or its save."""
         left = self._task.cancelling() - self._start
         if left <= 0:
             return
         try:
-            await asyncio.sleep(0)  # one that came in the handler's last step is raised only here
+            await asyncio.sleep(0)  # a request made in the handler's last step is raised only here
         except asyncio.CancelledError:
             if self._task.cancelling() - self._start > left:
                 raise

@@ -1,7 +1,7 @@
-"""A bounded pool of threads for handlers that block, which survives handlers that never come back.
+"""A bounded pool of threads for blocking handlers, which survives handlers that never return.
 
-Leaner than `concurrent.futures` (one future per job instead of two, one wake-up of the loop for all jobs that end
-together) and its threads are daemons: a stuck handler does not keep the process alive.
+Cheaper than `concurrent.futures` (one future per job instead of two, one wake-up of the loop for all jobs that end
+together), and its threads are daemons: a stuck handler does not keep the process alive.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Job(Generic[T]):
-    """One call in a thread. `done` is None when the job was abandoned before the call came back."""
+    """One call in a thread. `done` is None when the job was abandoned before the call returned."""
 
     __slots__ = ("call", "context", "done", "ended", "holds_place", "leaked")
 
@@ -33,13 +33,13 @@ class Job(Generic[T]):
 
 
 class Threads(Generic[T]):
-    """Runs calls in at most `size` threads, plus at most `size` leaked ones.
+    """Pool that runs calls in at most `size` threads, plus at most `size` leaked ones.
 
-    A leaked thread runs a call that was abandoned. It is replaced, so that capacity is not lost, until as many
-    threads are leaked as the pool has places; from then on a leaked thread keeps its place until it ends. Everything
-    but the calls themselves happens on the event loop's thread. Calls must not raise.
+    A leaked thread runs a call that was abandoned. It is replaced, so that capacity is not lost, until `size` threads
+    are leaked; from then on a leaked thread keeps its slot until it ends. Everything but the calls themselves happens
+    on the event loop's thread. Calls must not raise.
 
-    Parameters: `free` is called once for every job, when its place may be given to another.
+    Parameters: `free` is called once for every job, when its slot may be given to another.
     """
 
     def __init__(self, size: int, free: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ class Threads(Generic[T]):
         self._collecting = False
 
     def start(self, call: Callable[[], T]) -> Job[T]:
-        """Hand the call to an idle thread, or to a new one. The caller has taken a place for it."""
+        """Pass the call to an idle thread or a new one. The caller must have acquired a slot for it."""
         loop = asyncio.get_running_loop()
         job = Job(call, loop.create_future())
         if self._idle:
@@ -64,7 +64,7 @@ class Threads(Generic[T]):
         return job
 
     def abandon(self, job: Job[T]) -> bool:
-        """Stop waiting for the job and count its thread as leaked; False when the call has come back already."""
+        """Stop waiting for the job and count its thread as leaked; return False when the call has returned already."""
         if job.ended or job.leaked:
             return False
         job.leaked = True
@@ -76,7 +76,7 @@ class Threads(Generic[T]):
         return True
 
     def close(self) -> None:
-        """Let idle threads end. A leaked one ends with its call, or with the process."""
+        """End the idle threads. A leaked thread ends with its call, or with the process."""
         for _ in range(self._idle):
             self._jobs.put(None)
         self._idle = 0
@@ -98,12 +98,12 @@ class Threads(Generic[T]):
         self._collecting = True
         try:
             loop.call_soon_threadsafe(self._collect)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed: nothing waits for the result
             return False
         return True
 
     def _collect(self) -> None:
-        self._collecting = False  # first: what ends from here on asks for another turn
+        self._collecting = False  # first: a job that ends from here on schedules another turn
         while self._ended:
             job, value = self._ended.popleft()
             job.ended = True
@@ -118,7 +118,7 @@ class Threads(Generic[T]):
 
     def _late(self) -> None:
         self.leaked -= 1
-        self._jobs.put(None)  # another thread has taken over: one is too many
+        self._jobs.put(None)  # a replacement runs already, so this thread must end
 
     def _free_place(self, job: Job[T]) -> None:
         job.holds_place = False

@@ -1,6 +1,6 @@
-"""What crosses the border between a worker and its child processes: frames of JSON, never pickles.
+"""Messages between a worker and its child processes: frames of JSON, never pickles.
 
-Both frames of a call carry the same `CallId`: an answer counts only for the call that waits for it.
+Both frames of a call carry the same `CallId`: an answer is accepted only for the call that waits for it.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from tasker.registry.invocation import ResolvedHandler
 
 MARK = b"TSKR"
 HEADER = struct.Struct("!4sI")
-"""In front of every frame: the mark, and the length in bytes of what follows."""
+"""Header of every frame: the mark, and the length of the body in bytes."""
 
 LONGEST_ANSWER = 256 * 1024 * 1024
-"""Bytes. The largest result that the configuration allows (64 MiB), which quotes may make twice as long here, is less,
-with its metadata."""
+"""Largest answer in bytes. The largest result that the configuration allows (64 MiB) fits with its metadata, even if
+JSON escapes double its length."""
 
 REPORTS: Mapping[str, type[LogLine] | type[ProgressReport]] = {"line": LogLine, "progress": ProgressReport}
-"""What a handler says while it runs, by the type of the message."""
+"""Classes of a handler's output, by the type of the message."""
 
 STOP: Mapping[str, Any] = {"type": "stop"}
-"""What a child is told, in place of a request, besides the signal that stops it."""
+"""Message that tells a child to stop, sent in place of a request and in addition to the signal."""
 
 CallId: TypeAlias = list[str | int]
-"""Step, token, and the number of the call: a step is called again under the same token after each checkpoint."""
+"""Step, token and number of the call: a step is called again under the same token after each checkpoint."""
 
 
 class NotAFrame(ValueError):
-    """Somebody else has written to the connection."""
+    """Invalid data on the connection: other code has written to it."""
 
 
 def frame(message: Mapping[str, Any]) -> bytes:
-    """One message, ready to send."""
+    """Encode one message as a frame."""
     text = json.dumps(message, separators=(",", ":"), ensure_ascii=False)
-    body = text.encode(errors="surrogatepass")  # as `json.loads` reads it
+    body = text.encode(errors="surrogatepass")  # `json.loads` decodes the same way
     return HEADER.pack(MARK, len(body)) + body
 
 
 def length_of_answer(header: bytes) -> int:
-    """How many bytes follow. Raises `NotAFrame`."""
+    """Return the length of the body in bytes. Raises `NotAFrame`."""
     mark, length = HEADER.unpack(header)
     if mark != MARK or length > LONGEST_ANSWER:
         raise NotAFrame(header)
@@ -61,7 +61,7 @@ def length_of_answer(header: bytes) -> int:
 
 
 def parsed(body: bytes) -> tuple[CallId, dict[str, Any]]:
-    """An answer and the call that it answers. Raises `NotAFrame`."""
+    """Return the call that an answer belongs to, and the answer. Raises `NotAFrame`."""
     try:
         message: dict[str, Any] = json.loads(body)
         return message["call"], message
@@ -70,19 +70,21 @@ def parsed(body: bytes) -> tuple[CallId, dict[str, Any]]:
 
 
 def importable() -> list[str]:
-    """Where this process finds modules: what the import system heeds of `sys.path`, which may hold anything."""
+    """Return the entries of `sys.path` that the import system uses: it may contain objects that are not strings."""
     path: list[object] = [*sys.path]
     return [each for each in path if isinstance(each, str)]
 
 
 def call_id(attempt: Attempt, number: int) -> CallId:
-    """The identity of one call of the attempt's handler."""
+    """Return the identity of one call of the attempt's handler."""
     return [attempt.claim.step_uuid, attempt.claim.token, number]
 
 
 def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: SharedValueSender) -> dict[str, Any]:
-    """What a child that was `sent` these values needs to run the attempt: where the handler lies, and the rest of its
-    context."""
+    """Build the request that runs the attempt in a child: the handler's location and its context.
+
+    `sent` replaces values that the child has already.
+    """
     return {
         "call": call,
         "source": _fields(handler.source),
@@ -102,7 +104,7 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Shar
 def attempt_from(
     message: Mapping[str, Any], flag: AttemptCancelFlag, reporter: Reporter, received: SharedValueReceiver
 ) -> Attempt:
-    """The attempt as the child sees it. Checkpoints are saved by the parent, which also keeps what `reporter` gets."""
+    """Build the attempt in the child. The parent saves its checkpoints and receives the output of `reporter`."""
     plan = Plan.from_json(message["plan"])
     context, results = received.read(message["task_context"]), received.read(message["dependency_results"])
     received.drop(message["drop"])
@@ -120,13 +122,13 @@ def attempt_from(
 
 
 def _claim(fields: Mapping[str, Any]) -> Claim:
-    """A named tuple has come as a list."""
+    """Restore the claim; JSON turned its named tuple into a list."""
     trace = fields["trace"]
     return Claim(**{**fields, "trace": TraceContext(*trace) if trace else None})
 
 
 def answer(call: CallId, ending: Ending) -> dict[str, Any]:
-    """What the handler came to, as a message. A result travels as the text that will be stored."""
+    """Encode the outcome of a call as a message. A result is sent as the text that will be stored."""
     if isinstance(ending, Success):
         kind, told = "success", {"text": ending.encoded.text, "metadata": ending.metadata}
     else:
@@ -137,7 +139,7 @@ def answer(call: CallId, ending: Ending) -> dict[str, Any]:
 
 
 def ending_from(message: Mapping[str, Any]) -> Ending:
-    """The value that `answer` was given."""
+    """Decode a message of `answer`."""
     events = [HandlerEvent.from_json(event) for event in message.get("events", ())]
     return with_events(_ending(message["type"], message["fields"]), tuple(events))
 
@@ -153,13 +155,13 @@ def _ending(kind: str, fields: Mapping[str, Any]) -> Ending:
 
 
 def parse_output(call: CallId, report: LogLine | ProgressReport) -> dict[str, Any]:
-    """What the handler says while it runs, as a message. Fields that are no JSON are told as text."""
+    """Encode a handler's output as a message. Fields that are not JSON become text."""
     kind = "line" if isinstance(report, LogLine) else "progress"
     return {"call": call, "type": kind, "fields": _fields(report)}
 
 
 def report_from(message: Mapping[str, Any]) -> LogLine | ProgressReport | None:
-    """The value that `parse_output` was given; None for an answer. Raises `NotAFrame`."""
+    """Decode a message of `parse_output`; return None for an answer. Raises `NotAFrame`."""
     kind = REPORTS.get(message.get("type", ""))
     try:
         return None if kind is None else kind(**message["fields"])
@@ -168,17 +170,17 @@ def report_from(message: Mapping[str, Any]) -> LogLine | ProgressReport | None:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """By name, as they are: `asdict` makes dictionaries of other classes anew, which not all of them survive."""
+    """Return the fields by name, uncopied: `asdict` would recreate dictionary subclasses, which may fail."""
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 class InTheParent:
-    """The writes of an attempt as its child process sees them: its parent makes them."""
+    """Writes of an attempt inside a child process, where the parent performs them."""
 
     async def begin(self, attempt: Attempt) -> bool:
-        """It has begun."""
+        """Return True: the parent has recorded the start."""
         return True
 
     async def save(self, attempt: Attempt, position: Checkpoint) -> None:
-        """Raises `NotImplementedError`: a child process hands its checkpoints to its parent."""
+        """Raise `NotImplementedError`: a child process hands its checkpoints to its parent."""
         raise NotImplementedError("a child process hands its checkpoints to its parent")
