@@ -62,12 +62,10 @@ class Claimer:
         self._poller.wake()
 
     def drain(self) -> None:
-        """Claim nothing more."""
         self._draining = True
         self._poller.wake()
 
     async def run(self) -> None:
-        """Claim until `drain`."""
         self._asleep = False  # the mark belongs to the registration, which may be new
         while not self._draining:
             await self._worker.slots.wait_free()

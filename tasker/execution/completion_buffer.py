@@ -44,21 +44,17 @@ class CompletionBuffer:
 
     @property
     def size(self) -> int:
-        """Return the capacity."""
         return self._limits.size
 
     @property
     def has_results(self) -> bool:
-        """Return True when there are results to write."""
         return bool(self._results or self._again)
 
     @property
     def has_releases(self) -> bool:
-        """Return True when there are claims to release."""
         return bool(self._given_back)
 
     def add(self, result: Result) -> None:
-        """Add the result of a finished attempt."""
         self._results.append(result)
         self._slots.promised = len(self._results)
         self._watch_fill()
@@ -70,7 +66,6 @@ class CompletionBuffer:
         self._again.append(result)
 
     def add_release(self, given_back: ReleasedClaim) -> None:
-        """Add a claim to release."""
         self._given_back[given_back.claim.step_uuid] = given_back
         self._empty.clear()
         self._filled.set()
@@ -122,7 +117,6 @@ class CompletionBuffer:
             raise
 
     def describe(self) -> str:
-        """Describe how full the buffer is, for the health of the process."""
         return f"buffer {self._fill}: {self.waiting} of {self._limits.size}"
 
     def _watch_fill(self) -> None:

@@ -74,7 +74,6 @@ class InputCache:
             self._often.pop(task_uuid, None)
 
     def clear(self) -> None:
-        """Drop everything."""
         self._tasks.clear()
         self._often.clear()
         self.kept_since += 1

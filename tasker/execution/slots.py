@@ -139,7 +139,6 @@ class Slots:
             self.settle(reservation.slots, reservation.used)
 
     def finish(self, count: int = 1) -> None:
-        """Free the slots of ended steps."""
         self.running -= count
         self._freed.set()
 

@@ -49,7 +49,6 @@ class StepExecution:
         self._lease_problem = ""
 
     def services(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Return the services that run while the process does."""
         return [self.collector.run, self.claimer.run, self._writer.run, *self._watchdog()]
 
     def _watchdog(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:

@@ -25,7 +25,6 @@ class LocalTaskTracker:
         self._runs[task_uuid] = run
 
     def leave(self, task_uuid: str) -> None:
-        """Stop tracking the task."""
         self._runs.pop(task_uuid, None)
 
     def forget(self) -> None:
@@ -74,7 +73,6 @@ class LocalTask:
         return self._answer
 
     def leave(self) -> None:
-        """Stop tracking: the report is not needed any more."""
         self._runs.leave(self._item.get("id", ""))
 
     def completed(self, result: Result, growth: ExpansionRecord | None) -> None:

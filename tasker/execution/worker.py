@@ -124,7 +124,6 @@ class Worker:
 
     @property
     def busy(self) -> int:
-        """Return the number of in-flight claims."""
         return len(self.claims)
 
     async def offer(self, ask: Callable[[int], Awaitable[Answered]], limit: int | None = None) -> Answered:

@@ -49,7 +49,6 @@ class EvaluatedSteps:
     """Steps that never existed in this database."""
 
     def take(self, changes: Sequence[StepChange], answer: AdvanceResult) -> None:
-        """Record the engine's answer to these changes."""
         steps = {change["s"] for change in changes}
         self.done |= steps - answer.verdicts.keys()
         self.later |= {step for step in steps if answer.comes_again(step)}

@@ -52,7 +52,6 @@ class PointerMessage:
 
     @classmethod
     def of(cls, message: QueuedMessage) -> Self:
-        """Decode a message."""
         try:
             return cls(message, pointed_at(message.payload))
         except ValueError as error:

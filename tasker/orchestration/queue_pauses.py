@@ -37,7 +37,6 @@ class QueuePauses:
             self._changed()
 
     def look_again(self) -> None:
-        """Read the pauses soon."""
         self._again.set()
 
     async def run(self) -> None:
@@ -62,5 +61,4 @@ class PausableInbox:
         return await self._inbox.receive(caller, limit)
 
     def longest_pause(self) -> float:
-        """Return the longest pause in seconds until the next poll."""
         return self._inbox.longest_pause()

@@ -121,7 +121,6 @@ class TaskRequestConsumer:
         return found
 
     async def _create_of(self, name: Name, requests: Sequence[tuple[QueuedMessage, TaskRequestMessage]]) -> None:
-        """Create the tasks of all requests for one template."""
         messages = [message for message, _ in requests]
         try:
             template = await self._plans.find(*name)

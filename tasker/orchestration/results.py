@@ -140,7 +140,6 @@ class BatchWrite:
             await halved([failure], patient.write, patient.refuse)
 
     def _take(self, answer: AdvanceResult, results: Sequence[Result]) -> None:
-        """Record the answer to these results."""
         self.written.append(answer)
         log_completed_steps(results, lambda result: answer.has_completed(result.claim))
         log_finished_tasks((result.claim for result in results), answer)

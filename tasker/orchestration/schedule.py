@@ -87,7 +87,6 @@ class FollowUp:
         self._schedule, self._wake, self._on_finished = schedule, wake, on_finished
 
     def advanced(self, advanced: AdvanceResult) -> None:
-        """Act on one answer."""
         if advanced.retry_in_ms is not None:
             self._schedule.due_in(advanced.retry_in_ms)
         if advanced.sent:

@@ -66,7 +66,6 @@ class GracefulWorker:
         self._runtime, self._limit_seconds = runtime, limit_seconds
 
     async def start(self) -> None:
-        """Start the worker; see `Runtime.start`."""
         await self._runtime.start()
 
     async def stop(self) -> None:

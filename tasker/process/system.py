@@ -11,21 +11,21 @@ class SystemClock:
     """The machine's clocks."""
 
     def now(self) -> datetime:
-        """The current time in UTC."""
+        """Return the current time in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds from an arbitrary start, never going back."""
+        """Return seconds since an arbitrary start, which never decrease."""
         return time.monotonic()
 
 
 def new_uuid() -> str:
-    """A fresh, time-ordered identifier (UUID version 7) as text."""
+    """Return a new, time-ordered identifier (UUID version 7) as text."""
     return _uuid7(int.from_bytes(os.urandom(10), "big"))
 
 
 def new_task_uuid() -> str:
-    """A fresh task identifier: a UUID version 7 whose last 24 bits are zero, which number the task's steps."""
+    """Return a new task identifier: a UUID version 7 whose last 24 bits are zero, which number the task's steps."""
     return _uuid7(int.from_bytes(os.urandom(10), "big") & ~0xFFFFFF)
 
 

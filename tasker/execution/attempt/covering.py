@@ -23,7 +23,7 @@ class OutcomeRedactor:
         self._veil: Redactor | None = None
 
     def over(self, told: Any) -> Any:
-        """Redact a text or plain data."""
+        """Return a text or plain data redacted."""
         attempt = self._attempt
         if not has_sensitive(attempt.plan):
             return told

@@ -11,12 +11,10 @@ _logger = logging.getLogger("tasker.execution")
 
 
 def info(event: str, claim: Claim, **fields: object) -> None:
-    """Log an event of normal operation."""
     _write(logging.INFO, event, claim, fields)
 
 
 def warning(event: str, claim: Claim | None, **fields: object) -> None:
-    """Log an event that needs attention."""
     _write(logging.WARNING, event, claim, fields)
 
 

@@ -35,7 +35,7 @@ class CapacityWaits:
     starvation: float = STARVATION_MS / 1000
 
     def patience(self, limit: float) -> float:
-        """Return how long a step waits whose handler may take `limit` seconds; half of the grace is left for release."""
+        """Return how long a step with this handler time limit waits; half of the grace is left for its release."""
         return min(limit + self.grace / 2, LONGEST_WAIT_SECONDS)
 
 
@@ -65,11 +65,9 @@ class HandlerCapacity:
 
     @property
     def waiting(self) -> int:
-        """Return the number of waiting steps."""
         return self._slots.waiting
 
     def release(self) -> None:
-        """Free a slot."""
         self._slots.release()
 
     async def take(self, attempt: Attempt, limit: float) -> bool:

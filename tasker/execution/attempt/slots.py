@@ -30,7 +30,6 @@ class CapacityGate:
         return acquired and not flag.is_set()
 
     def release(self) -> None:
-        """Free a slot."""
         self._places.release()
 
     async def _wait(self, flag: AttemptCancelFlag) -> bool:

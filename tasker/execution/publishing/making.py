@@ -40,7 +40,7 @@ _log = logging.getLogger("tasker.domain_events")
 
 
 def no_publishers() -> None:
-    """Return None: no publisher needs the handler's context."""
+    """Return no context: no publisher needs the handler's."""
 
 
 class EventFactory:
@@ -71,7 +71,6 @@ class EventFactory:
         return replace(result, events=events)
 
     def _published(self, result: Result, step: StepPlan, outcome: str, events: ResultEvents) -> ResultEvents:
-        """Append the events that the handler published itself."""
         for number, event in enumerate(result.outcome.events, len(step.publishes_events)):
             if event.carried and outcome == "retryable_failure":
                 continue  # the event stays with the position that the next attempt continues from

@@ -67,7 +67,6 @@ class ReportBuffer:
         return AttemptReporter(self, claim)
 
     async def filled(self) -> None:
-        """Return when there is something to store."""
         await self._filled.wait()
 
     def take(self, most: int) -> HandlerOutput:
@@ -103,7 +102,7 @@ class ReportBuffer:
         self._wake()
 
     def add_progress(self, claim: Claim, report: ProgressReport) -> None:
-        """Set the progress of a step."""
+        """Set the progress of a step, in place of an earlier one."""
         if self._is_copy():
             return
         with self._lock:
@@ -131,7 +130,6 @@ class AttemptReporter:
 
     @property
     def level(self) -> int | None:
-        """Return the lowest level that is stored."""
         return self._buffer.level
 
     def log(self, line: LogLine) -> None:

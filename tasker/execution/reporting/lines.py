@@ -66,7 +66,6 @@ def storable(line: LogLine) -> LogLine:
 
 
 def covered(report: ProgressReport) -> ProgressReport:
-    """Return the report redacted."""
     cover = covering.get()
     return report if cover is None or report.message is None else replace(report, message=cover(report.message))
 

@@ -141,7 +141,6 @@ class EventSystem:
             self._on_looked(QueuePolled(poll.found, not polled, failed, duration_ms))
 
     def listening(self) -> Listening:
-        """Return the state of the listeners."""
         all_of_them, wanted = self._listeners.values(), self.listeners.values()
         lags = [lag for each in wanted if each.state.is_listening and (lag := each.source.lag()) is not None]
         return Listening(
@@ -154,7 +153,6 @@ class EventSystem:
         )
 
     def statistics(self) -> EventSystemStatistics:
-        """Return the statistics since the start."""
         return self.tally.statistics(self._clock.monotonic(), self.mode)
 
     def health(self) -> ListeningHealth:
@@ -189,7 +187,6 @@ class EventSystem:
         return any(listener.source.away() for listener in self._listeners.values())
 
     async def _health_check_interval(self) -> None:
-        """Wait for the health check interval, or until the settings change."""
         self._changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.health_check_interval_seconds):

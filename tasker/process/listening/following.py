@@ -28,7 +28,6 @@ class Lag:
     seconds: float | None = None
 
     def took(self, seconds: float) -> None:
-        """Record the latency."""
         self.seconds = seconds
 
 

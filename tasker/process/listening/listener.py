@@ -70,7 +70,6 @@ class NotificationListener:
         return self.state.reception is MessageSource.POLLING_FALLBACK
 
     def change(self, settings: EventSettings, wanted: bool) -> None:
-        """Apply other settings."""
         self._settings, self.wanted = settings, wanted
         # the source may take a while to close, so reschedule only once
         unchanged, self._unchanged = self._unchanged, None
@@ -94,13 +93,11 @@ class NotificationListener:
                 self._reset()
 
     def _reset(self) -> None:
-        """Reset the state until it listens again."""
         listened, self.state = self.state.is_listening, ListenerState(fallbacks=self.state.fallbacks)
         if listened:
             self._changed()
 
     async def _listen(self) -> None:
-        """Listen, and reconnect when the source is lost."""
         while True:
             problem = TaskerError("the source ended")
             try:

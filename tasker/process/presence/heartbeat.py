@@ -38,7 +38,6 @@ class ProcessHeartbeat:
         return await self._registry.beat(self._entry.worker, self._entry.lease_ms)
 
     async def leave(self) -> None:
-        """Deregister the process."""
         await briefly(self._registry.stop(self._entry.worker))
 
 

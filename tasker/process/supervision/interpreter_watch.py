@@ -44,7 +44,6 @@ def watch_interpreter(limit_seconds: float) -> Iterator[None]:
 
 
 def _put_off(stop: threading.Event, limit: float, told: TextIO) -> None:
-    """Postpone the end repeatedly."""
     while not stop.is_set():
         faulthandler.dump_traceback_later(limit, exit=True, file=told)
         stop.wait(limit / LOOKS)

@@ -102,7 +102,6 @@ class SubprocessExecutor:
         return ending_from(answer)
 
     def _abandon(self, child: Subprocess) -> None:
-        """Kill a child in the background."""
         going = asyncio.ensure_future(child.stop(0))
         self._going.add(going)
         going.add_done_callback(self._going.discard)

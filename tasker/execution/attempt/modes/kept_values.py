@@ -124,7 +124,6 @@ class SharedValueReceiver:
         return CopyOnRead.of({name: self._value(each) for name, each in references.items()})
 
     def drop(self, numbers: Iterable[int]) -> None:
-        """Drop the values with these numbers."""
         for number in numbers:
             del self._kept[number]
 

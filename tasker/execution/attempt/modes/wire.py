@@ -76,7 +76,6 @@ def importable() -> list[str]:
 
 
 def call_id(attempt: Attempt, number: int) -> CallId:
-    """Return the identity of one call of the attempt's handler."""
     return [attempt.claim.step_uuid, attempt.claim.token, number]
 
 
