@@ -1,4 +1,4 @@
-"""Claims steps from the queue for a worker, up to its free slots.
+"""The claimer: takes steps from the queue for a worker, up to its free slots.
 
 A wake-up can be lost between the last poll and the mark "asleep" in the database. The worker therefore marks itself
 asleep, commits, and polls once more before it waits (rule 7). It then waits indefinitely or, where the process cannot
@@ -28,7 +28,7 @@ _log = logging.getLogger("tasker.execution")
 
 
 class Claimer:
-    """Claims steps of `namespaces` (a list that may grow) for a worker until it is drained.
+    """Claimer of steps of `namespaces` (a list that may grow) for a worker, until it is drained.
 
     `poller` decides when to poll without a wake-up; `release(namespace_ids, slots)` enqueues steps of the backlog when
     there is room, and returns claims like a claim call.

@@ -36,7 +36,7 @@ _make_stored = maker_of(StoredAttempt)
 
 
 class Completer:
-    """Writes the worker's buffer to the database in batches, and starts the claims of hand-offs at once.
+    """Writer of the worker's buffer in batches, which starts the claims of hand-offs at once.
 
     Call `apply_breaker` when the breaker has changed.
 

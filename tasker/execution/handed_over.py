@@ -11,7 +11,7 @@ from tasker.services.engine.exchange import AdvanceResult
 
 
 class HandOffStarter:
-    """Starts the claims of answers in `worker`, one answer after another, in the background.
+    """Background start of the claims of answers in `worker`, one answer after another.
 
     `on_failed` is called when an answer could not be started: no worker runs its claims then. Later answers still
     start.

@@ -24,7 +24,7 @@ RETRY_SECONDS = 1.0
 
 
 class LeaseKeeper:
-    """Renews the lease every third of its length until stopped or lost.
+    """Keeper of the worker's lease: renews it every third of its length until stopped or lost.
 
     Parameters: `in_hand` returns the current (step, token) pairs; `on_lost` gets those whose token is no longer valid;
     `on_fenced` is called once when the lease as a whole was lost; `on_renewal` gets the error when renewal fails, and

@@ -12,7 +12,7 @@ from tasker.services.engine.starting import StartableSubmission
 
 
 class EagerStart:
-    """Offers the free slots of `worker` to a submission; `wake` makes the worker poll when nothing was claimed.
+    """Starter that offers the free slots of `worker` to a submission; `wake` makes it poll when nothing was claimed.
 
     Claims that this process does not know (the answer was lost, or its steps could not be started) are found and
     released by reconciliation (rule 4): `on_lost` is called then.

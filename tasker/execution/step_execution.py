@@ -31,7 +31,7 @@ LAST_WRITE_SECONDS = 1.0
 
 
 class StepExecution:
-    """Runs steps until it stops claiming, and waits until all its claims are settled."""
+    """The worker with everything that runs its steps, until it stops claiming and all its claims are settled."""
 
     def __init__(
         self,

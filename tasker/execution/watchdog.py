@@ -21,7 +21,7 @@ _log = logging.getLogger("tasker.worker")
 
 
 class LoopWatchdog:
-    """Logs a warning with the stack when the loop has not turned for `limit_ms`, and logs the total time afterwards.
+    """Watchdog that logs the stack when the loop has not turned for `limit_ms`, and the total time afterwards.
 
     `running()` names what runs on the loop and is called from the thread. `stalls` counts the warnings.
     """

@@ -56,7 +56,7 @@ LEFT_TO_OTHERS_SECONDS = 5.0
 
 
 class Worker:
-    """Runs the handlers of claimed steps. `identity` is the uuid text of this registration.
+    """Executor of claimed steps in this process. `identity` is the uuid text of this registration.
 
     `completed` gets every finished attempt and every claim to release; `teller` is notified of attempts before that;
     `events` builds the events that attempts publish, `reports` gets handler output, `trace_of` returns a claim's

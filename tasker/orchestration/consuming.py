@@ -35,7 +35,7 @@ class MessageInbox(Protocol):
 
 
 class QueueActor:
-    """Processes the messages of one queue until drained or cancelled.
+    """Consumer loop of one queue, until drained or cancelled.
 
     `caller` returns the identity of this process, `poller` decides when to poll without a notification; `batch` is the
     largest number of messages taken at a time.

@@ -55,7 +55,7 @@ class EvaluatedSteps:
 
 
 class ParkedStepEvaluator:
-    """Ends one batch of parked steps for `caller`; `on_advanced` gets each answer of the engine at once.
+    """Evaluation of one batch of parked steps for `caller`; `on_advanced` gets each answer of the engine at once.
 
     `repairs` is the kind of repair to count. With `wait` False, locked tasks are skipped. Tasks in `kept`, whose lock
     was waited for in vain, are skipped too, and all locked tasks after the first such wait: the rest of the batch and

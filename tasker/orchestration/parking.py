@@ -1,7 +1,8 @@
 """The result path `queued`: the worker stores and parks results, an orchestrator evaluates them.
 
-Parking ends the worker's lease. Messages carry identifiers only, one message for several results that were parked
-together, and are sent after the commit. The row is authoritative: the sweep finds a parked step whose message was lost.
+Parking ends the worker's lease on the step. Messages carry identifiers only, one message for several results that were
+parked together, and are sent after the commit. The row is authoritative: the sweep finds a parked step whose message
+was lost.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class ParkingProcessor:
 
 
 class ParkedResultConsumer:
-    """Ends parked steps: the orchestrator's half of the path.
+    """Consumer that ends parked steps: the orchestrator's half of the path.
 
     `on_advanced` gets each answer of the engine at once, whatever fails afterwards.
     """

@@ -18,7 +18,7 @@ GIVE_BACK_SECONDS = 1.0
 
 
 class PoisonGuard:
-    """Takes the messages of one queue by `receive(limit, hidden_seconds)`, and gives back those not processed.
+    """Guarded receiver of one queue by `receive(limit, hidden_seconds)`; returns messages that were not processed.
 
     `rows_tell` means that a sweep finds the subject of a lost message.
     """

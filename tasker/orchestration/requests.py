@@ -57,7 +57,7 @@ class RequestedTask:
 
 
 class TaskRequestConsumer:
-    """Creates tasks from messages. With `admission`, requests for a full namespace are deferred.
+    """Consumer that creates tasks from messages. With `admission`, requests for a full namespace are deferred.
 
     `on_advanced` gets each answer of the engine at once, whatever fails afterwards.
     """

@@ -33,7 +33,7 @@ LOCK_MS, PASSING_MS = 1000, 250
 
 
 class ResultProcessor:
-    """Stores results and advances tasks. Idempotent by token: a batch whose answer was lost may be written again."""
+    """Writer of results that advances tasks. Idempotent by token: a batch whose answer was lost may be repeated."""
 
     def __init__(self, engine: Engine, random: Random) -> None:
         self._engine = engine

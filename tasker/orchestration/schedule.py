@@ -72,7 +72,7 @@ class PendingWork:
 
 
 class FollowUp:
-    """Dispatches the answers of writes: retries to come, steps that became ready, tasks that ended.
+    """Dispatcher of the answers of writes: retries to come, steps that became ready, tasks that ended.
 
     `wake` makes this process poll for steps; `on_finished(task_uuid, state)` is called for every task that ended.
     """

@@ -45,7 +45,7 @@ class UpkeepSkipped(Exception):
 
 
 class Upkeep:
-    """Promotes retries when they are due, wakes workers, and sweeps when it is this process's turn.
+    """Service that promotes due retries, wakes workers, and sweeps when it is this process's turn.
 
     `executor` runs the promoted steps, if it can; `on_advanced` gets the answers to changes (tasks that ended),
     `on_repaired` the repairs of a sweep.

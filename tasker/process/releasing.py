@@ -20,7 +20,7 @@ _log = logging.getLogger("tasker.worker")
 
 
 class ClaimReleaser:
-    """Releases a worker's claims, and enqueues backlogged steps of its namespaces.
+    """Release of a worker's claims, and enqueueing of backlogged steps of its namespaces.
 
     `caller` returns the worker with so many free slots. Follow-up work goes to `schedule` and `follow_up`.
     """

@@ -15,7 +15,7 @@ from tasker.services.engine.plans import PlanStore
 
 
 class Repairs:
-    """Sweeps everything once, with the same functions, guards and counters as the periodic sweep."""
+    """A sweep of everything, with the same functions, guards and counters as the periodic sweep."""
 
     def __init__(self, engine: Engine, plans: PlanStore, settings: SweepSettings) -> None:
         self._engine = engine

@@ -27,7 +27,7 @@ LEFT_OUT = {"left_out": f"fields that are no JSON, or more than {LARGEST_FIELDS:
 
 
 class PrintedLines:
-    """Splits text that is written piece by piece into lines."""
+    """Splitter of text that is written piece by piece into lines."""
 
     __slots__ = ("_open",)
 

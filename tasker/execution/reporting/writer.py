@@ -28,7 +28,7 @@ _log = logging.getLogger("tasker.execution")
 
 
 class ReportWriter:
-    """Writes a worker's buffer of handler output to the database. Output that cannot be stored stays in the buffer."""
+    """Writer of a worker's buffer of handler output. Output that cannot be stored stays in the buffer."""
 
     def __init__(self, buffer: ReportBuffer, engine: Engine, pause_seconds: float = PAUSE_SECONDS) -> None:
         self._buffer, self._engine, self._pause = buffer, engine, pause_seconds

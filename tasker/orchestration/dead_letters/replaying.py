@@ -16,7 +16,7 @@ _log = logging.getLogger("tasker.orchestration")
 
 
 class ReplaySweep:
-    """Continues all running replays with what is due."""
+    """Part of a sweep that continues all running replays with what is due."""
 
     def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
         self._engine, self._on_advanced = engine, on_advanced

@@ -64,7 +64,7 @@ class StalenessSettings:
 
 
 class StalenessSearch:
-    """Finds stale tasks, records them as dead letters, and ends those that cannot make progress."""
+    """Search for stale tasks: records them as dead letters, and ends those that cannot make progress."""
 
     def __init__(
         self,

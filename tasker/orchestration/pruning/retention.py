@@ -32,7 +32,7 @@ class RetentionSettings:
 
 
 class RetentionSweep:
-    """Deletes tasks beyond their retention; what remains when its process ends is deleted in the next interval."""
+    """Deletion of tasks beyond their retention; what remains when its process ends follows in the next interval."""
 
     def __init__(self, engine: Engine, settings: RetentionSettings) -> None:
         self._engine, self._settings = engine, settings

@@ -30,7 +30,7 @@ class FailureBurstSettings:
 
 
 class FailureBurstMonitor:
-    """Detects failure bursts, pauses their scope, and resumes it after its time."""
+    """Monitor of failure bursts: pauses their scope, and resumes it after its time."""
 
     def __init__(self, engine: Engine, settings: FailureBurstSettings) -> None:
         self._engine, self._settings = engine, settings

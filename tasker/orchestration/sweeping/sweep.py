@@ -83,7 +83,7 @@ class SweepSettings:
 
 
 class Sweeper:
-    """Finds and repairs. `on_advanced` gets each answer of the engine at once, whatever fails afterwards."""
+    """The sweep of one process. `on_advanced` gets each answer of the engine at once, whatever fails afterwards."""
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class Listening:
 
 
 class EventSystem:
-    """Decides when a process polls: its listeners, and the poll interval of its queue readers.
+    """The listeners of a process, and the poll interval of its queue readers.
 
     In `PollingOnly` nothing listens. In `EventDrivenOnly` nothing polls while the listeners work; readers poll once
     whenever a listener returns. In `Hybrid` slow polls continue meanwhile. While a listener is lost, every mode polls

@@ -38,7 +38,7 @@ class Source:
 
 
 class NotificationListener:
-    """Follows a source until cancelled, and opens it again when it is lost. While not `wanted` it is idle.
+    """Listener of a source until cancelled, which reopens it when it is lost. While not `wanted` it is idle.
 
     `changed` is called at each switch, and when the settings change: notifications may have been missed and pauses may
     differ, so all readers must poll once. `pause()` returns the current poll interval, for the log.

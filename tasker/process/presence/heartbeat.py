@@ -14,7 +14,7 @@ TELL_SECONDS = 1.0
 
 
 class ProcessHeartbeat:
-    """Keeps a process without steps in the registry: sends a heartbeat every third of its lease.
+    """Registration of a process without steps: sends a heartbeat every third of its lease.
 
     A process that runs steps has a `LeaseKeeper` instead, with a thread of its own.
     """

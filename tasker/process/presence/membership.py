@@ -29,7 +29,7 @@ _log = logging.getLogger("tasker.worker")
 
 
 class WorkerRegistration:
-    """Registers the worker, renews its lease, and deregisters it.
+    """The worker's membership in the fleet: registers it, keeps its lease, and deregisters it.
 
     `handlers` and `namespaces` are what it serves; both may grow, and `update` registers the additions. `url` is the
     database's, to which the lease has a connection of its own; `backend` names the messaging provider.

@@ -37,7 +37,7 @@ C = TypeVar("C", bound=FromSettings)
 
 
 class Reloading(Generic[C]):
-    """Reloads the configuration when called, passes it to `apply`, and logs the outcome.
+    """Reload of the configuration: when called, reads it, passes it to `apply`, and logs the outcome.
 
     A configuration that cannot be read, has problems, or that `apply` refuses with a `UsageError`, changes nothing.
     Changed settings that need a restart are logged. `live` are the path prefixes of the settings that this process

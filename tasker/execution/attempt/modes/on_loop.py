@@ -33,7 +33,7 @@ async def run_async(attempt: Attempt, handler: ResolvedHandler, limit: float) ->
 
 
 class _Watch:
-    """Cancels the current task on timeout or on request, and withdraws its own cancel requests at the end.
+    """Canceller of the current task on timeout or on request, which withdraws its own cancel requests at the end.
 
     A library that cancels its task and never withdraws the request leaves the task's count of cancel requests higher
     for good: only requests that arrive after ours come from outside.
