@@ -1,4 +1,4 @@
-"""Ports and frozen values that the layers, the backends and the plugins share.
+"""Ports and frozen values shared by the layers, the backends and the plugins.
 
-Standard library only, but for `settings`, which stands on pydantic: whoever declares or reads settings imports it.
+Only `settings` depends on pydantic; all other modules use the standard library alone.
 """

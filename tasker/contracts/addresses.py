@@ -1,4 +1,4 @@
-"""Addresses that a request to a host named by someone else may reach: public ones, as IANA's registries say."""
+"""Check that requests to hosts from untrusted input reach only public addresses, following the IANA registries."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ SPECIAL = tuple(
     map(
         ip_network,
         (
-            "192.0.0.0/24",  # protocol assignments, of which some are anycast services of the own network
-            "192.88.99.0/24",  # relays from 6to4
+            "192.0.0.0/24",  # protocol assignments, some of them anycast services of the local network
+            "192.88.99.0/24",  # 6to4 relays
             "2001::/23",  # protocol assignments
             "2001:db8::/32",  # documentation
             "3fff::/20",  # documentation
         ),
     )
 )
-"""Special networks that versions of Python before 3.13 call global, or that IANA calls global and nobody posts to."""
+"""Special-purpose networks that Python before 3.13 calls global, or that IANA calls global but that are no valid
+target.
+"""
 COMPATIBLE = ip_network("::/96")
 TRANSLATED = ip_network("64:ff9b::/96")
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an address is neither of a private network, this machine's, a link's, nor of another special kind.
+    """Return whether an address is public: not private, loopback, link-local, multicast or otherwise special.
 
-    An IPv6 address that a gateway turns into an IPv4 address counts as that one.
+    An IPv6 address that a gateway translates to IPv4 is judged by its IPv4 address.
     """
     if isinstance(address, IPv6Address):
         if address in COMPATIBLE:
@@ -40,7 +42,9 @@ def is_public(address: Address) -> bool:
 
 
 def embedded(address: Address) -> Address:
-    """Return the IPv4 address that an address stands for (mapped, compatible, NAT64, 6to4, Teredo), else itself."""
+    """Return the IPv4 address embedded in an address (mapped, compatible, NAT64, 6to4, Teredo), or the address
+    itself.
+    """
     if isinstance(address, IPv4Address):
         return address
     if address in TRANSLATED or (address in COMPATIBLE and int(address) > 1):

@@ -1,39 +1,41 @@
-"""Pauses before something is tried again: they double, are bounded, and differ between processes."""
+"""Bounded exponential backoff with jitter."""
 
 from __future__ import annotations
 
 from tasker.contracts.dataclasses import dataclass
 
 MOST_DOUBLINGS = 64
-"""More than any bound needs; the number of failures has none."""
+"""Largest exponent of the backoff, since the number of failures is unbounded; any practical limit is reached
+earlier.
+"""
 
 
 def between(low: float, high: float, chance: float) -> float:
-    """The value at `chance`, a random number from 0 to 1, on the way from `low` to `high`."""
+    """Interpolate between `low` and `high` by `chance`, a random number from 0 to 1."""
     return low + (high - low) * chance
 
 
 def jittered(seconds: float, spread: float, chance: float) -> float:
-    """About so many seconds: less or more by that share of them, as the random `chance` from 0 to 1 says.
+    """Return `seconds` changed by at most the share `spread`, up or down, by the random `chance` from 0 to 1.
 
-    Processes that failed, or fell asleep, together do not come back together.
+    Jitter keeps processes that failed or slept together from retrying together.
     """
     return seconds * between(1 - spread, 1 + spread, chance)
 
 
 @dataclass(frozen=True, slots=True)
 class BackoffPolicy:
-    """Pauses in seconds from `first` on, each twice the one before, up to `longest`; `spread` as of `jittered`."""
+    """Exponential backoff in seconds: starts at `first`, doubles up to `longest`; `spread` is the share of jitter."""
 
     first: float
     longest: float
     spread: float = 0.0
 
     def pause(self, failures: int, chance: float = 0.5) -> float:
-        """The pause after so many earlier failures in a row, with jitter by the random `chance` from 0 to 1."""
+        """Return the pause after this many consecutive failures, with jitter by the random `chance` from 0 to 1."""
         plain = min(self.first * 2.0 ** min(failures, MOST_DOUBLINGS), self.longest)
         return jittered(plain, self.spread, chance)
 
     def after(self, pause: float) -> float:
-        """The pause, without jitter, that follows this one, where the bounds may have changed meanwhile."""
+        """Return the pause without jitter that follows `pause`; the limits may have changed in between."""
         return min(pause * 2, self.longest)

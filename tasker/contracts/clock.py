@@ -1,4 +1,4 @@
-"""Time, identifiers and randomness as arguments, so that a test can set them."""
+"""Ports for time and randomness, so that tests can control them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The time of day and a clock that only goes forward."""
+    """Wall clock and monotonic clock."""
 
     def now(self) -> datetime:
-        """The current time, with time zone UTC."""
+        """Return the current time in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds from an arbitrary start, never going back."""
+        """Return seconds since an arbitrary start; never decreases."""
         ...
 
 
 class Random(Protocol):
-    """A source of randomness for jitter."""
+    """Source of randomness for jitter."""
 
     def random(self) -> float:
-        """A number in [0.0, 1.0)."""
+        """Return a number in [0.0, 1.0)."""
         ...

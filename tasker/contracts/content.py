@@ -1,4 +1,4 @@
-"""What the author of a template wrote, told apart from what a fleet's settings and a release add to it."""
+"""Content hash of a template: covers what its author wrote, not the defaults of a fleet or a release."""
 
 from __future__ import annotations
 
@@ -12,26 +12,30 @@ from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
 from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
 
 FOLLOWS = frozenset({"ordinal", "level", "static", "retry", "inherits", "environment"})
-"""What the compiler works out, the name of an environment (its overrides are applied), and the policy of a step:
-that is looked at more closely."""
+"""Fields that the hash ignores: those computed by the compiler, the environment's name (its overrides are already
+applied), and the retry policy of a step, which `_policy` compares field by field.
+"""
 
 USUAL = RetryPolicy()
 POLICY = tuple(each.name for each in fields(RetryPolicy) if each.name != "profile")
 TELLING = frozenset({"delays_ms", "multiplier"})
-"""Whether these are inherited tells a step that says nothing about retries from one that writes the defaults down."""
+"""Fields whose inheritance is hashed: it distinguishes a step without retry settings from one that writes the
+defaults.
+"""
 
 
 def content_hash(plan: Plan) -> str:
-    """SHA-256 of what the author wrote, 64 hexadecimal digits.
+    """Return the SHA-256 of what the author wrote, as 64 hexadecimal digits.
 
-    Whatever has its default is left out, so that a key which a release adds changes no template that lacks it.
+    Fields that have their default value are left out, so a key added by a release does not change the hash of templates
+    without it.
     """
     text = json.dumps(plan, default=_written, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def with_defaults(plan: Plan, defaults: RetryPolicy) -> Plan:
-    """The plan with a fleet's defaults where its steps inherit them; the same object when nothing changes."""
+    """Return the plan with a fleet's defaults in the fields that steps inherit; the same object if nothing changes."""
     steps = tuple(_inheriting(step, defaults) for step in plan.steps)
     return plan if steps == plan.steps else replace(plan, steps=steps)
 
@@ -43,7 +47,6 @@ def _inheriting(step: StepPlan, defaults: RetryPolicy) -> StepPlan:
 
 
 def _written(part: Any) -> dict[str, Any]:
-    """The fields of a part of the plan in which it differs from the defaults."""
     kept = _kept(part.__class__)
     values = {name: found for name, default in kept if (found := getattr(part, name)) != default}
     return {**values, "retry": _policy(part)} if isinstance(part, StepPlan) else values
@@ -51,7 +54,6 @@ def _written(part: Any) -> dict[str, Any]:
 
 @cache
 def _kept(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
-    """The names of the fields that count, with their defaults."""
     return tuple((each.name, _default(each)) for each in fields(kind) if each.name not in FOLLOWS)
 
 
@@ -60,7 +62,7 @@ def _default(each: Field[Any]) -> Any:
 
 
 def _policy(step: StepPlan) -> dict[str, Any]:
-    """What differs from the profile, without what is inherited."""
+    """Return the fields that differ from the step's retry profile, without inherited ones."""
     base = RETRY_PROFILES.get(step.retry.profile or "", USUAL)
     changed = {
         name: value

@@ -1,9 +1,9 @@
-"""Data classes that are made in a tenth of the time, and values of frozen ones that are made in a third.
+"""Faster data classes: definition takes a tenth of the time, construction of frozen values a third.
 
-A process has some three hundred data classes, and the standard library writes, compiles and runs up to six methods for
-each while it is imported: half a millisecond for a frozen class with slots, a quarter of a worker's start. Few of these
-methods are ever called. `dataclass` here has the standard library read the fields and make the slots; each method is
-written when it is first asked for.
+A process defines about three hundred data classes. For each, the standard library writes, compiles and runs up to six
+methods at import: half a millisecond for a frozen class with slots, a quarter of a worker's start. Few of these methods
+are ever called. `dataclass` here lets the standard library read the fields and create the slots, and generates each
+method at its first access.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Method = Callable[..., Any]
 
 
 def maker_of(kind: Callable[P, T]) -> Callable[P, T]:
-    """What makes values of a frozen dataclass with slots as calling it does, in a third of the time.
+    """Return a constructor for a frozen dataclass with slots that takes a third of the usual time.
 
-    A frozen class has to set each of its fields around what keeps them from being set. Here the fields are those of a
-    class that is not frozen, and the value is given its own class in the end.
+    A frozen class must bypass its own `__setattr__` for each field. This constructor fills a non-frozen twin class
+    instead and then assigns the frozen class to the instance.
     """
     own: Any = kind
     same = [(each.name, each.type, field(default=each.default)) for each in fields(own)]
@@ -42,9 +42,9 @@ def maker_of(kind: Callable[P, T]) -> Callable[P, T]:
 def quick_dataclass(
     cls: type[T] | None = None, /, *, eq: bool = True, frozen: bool = False, slots: bool = False
 ) -> type[T] | Callable[[type[T]], type[T]]:
-    """What `dataclasses.dataclass` makes with these options: the same fields, methods, refusals and pickles.
+    """Create a data class like `dataclasses.dataclass` with these options: same fields, methods, errors and pickles.
 
-    Fields that are given by name alone (`kw_only`) and `InitVar` are not known.
+    Keyword-only fields (`kw_only`) and `InitVar` are not supported.
     """
     if cls is None:
         return lambda given: _made(given, eq, frozen, slots)
@@ -58,10 +58,10 @@ else:
 
 
 def _made(cls: type[T], eq: bool, frozen: bool, slots: bool) -> type[T]:
-    own = {name for name, value in vars(cls).items() if value is not None}  # None: a hash that `__eq__` has taken away
-    of_frozen = frozen and any(map(is_dataclass, cls.__mro__[1:]))  # else the standard library refuses the child
+    own = {name for name, value in vars(cls).items() if value is not None}  # None: a hash that `__eq__` removed
+    of_frozen = frozen and any(map(is_dataclass, cls.__mro__[1:]))  # else the standard library refuses the subclass
     made: Any = with_fields(init=False, repr=False, eq=False, frozen=of_frozen, slots=slots)(cls)
-    made.__doc__ = cls.__doc__ if "__doc__" in own else None  # else it tells of an `__init__` without parameters
+    made.__doc__ = cls.__doc__ if "__doc__" in own else None  # else it would describe an `__init__` without parameters
     params = made.__dataclass_params__
     params.init, params.repr, params.eq, params.frozen = True, True, eq, frozen
     for name, method in _methods(made, slots).items():
@@ -108,7 +108,7 @@ def _setstate(self: Any, state: Sequence[Any]) -> None:
 
 
 class _Late:
-    """A method that is written when it is first asked for: by the first value, or by who inspects the class."""
+    """Descriptor that generates a method at its first access, by an instance or by inspection of the class."""
 
     __slots__ = ("_kind", "_write")
 
@@ -154,12 +154,12 @@ def _hash(kind: Any) -> Method:
 
 
 def _compared(kind: Any, value: str) -> str:
-    """The tuple of the fields that are compared."""
+    """Return the source of a tuple of the compared fields."""
     return f"({''.join(f'{value}.{each.name}, ' for each in fields(kind) if each.compare)})"
 
 
 def _written(kind: Any, head: str, lines: Sequence[str], known: Mapping[str, Any] = {}) -> Method:
-    """A function of that head and these lines, which knows these names besides those of the class's module."""
+    """Compile a function from its signature and body lines; `known` adds names to those of the class's module."""
     name, body = head.partition("(")[0], "\n  ".join(lines)
     text = f"def __make({', '.join(known)}):\n def {head}:\n  {body}\n return {name}"
     found: dict[str, Method] = {}
@@ -177,7 +177,7 @@ def _parameter(each: Field[Any]) -> str:
 
 
 def _value(each: Field[Any]) -> str:
-    """What the field is set to; nothing for one that is neither given nor has a default."""
+    """Return the source of a field's initial value; empty if the field has no default and is not a parameter."""
     if each.default_factory is MISSING:
         default = "" if each.default is MISSING else f"__default_{each.name}"
         return each.name if each.init else default

@@ -1,4 +1,4 @@
-"""What passes between the worker's runtime and the engine: claimed steps, outcomes, verdicts."""
+"""Values exchanged by the worker's runtime and the engine: claimed steps, outcomes, verdicts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tasker.contracts.tracing import TraceContext, TraceOf
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right of one worker to run one attempt of a step. `token` and worker fence everything written about it.
+    """Right of one worker to run one attempt of a step. `token` and `worker` fence every write about the attempt.
 
-    `template` is its plan's identifier, `ordinal` its place in the plan.
+    `template` is the identifier of the step's plan, `ordinal` the step's position in the plan.
     """
 
     step_uuid: str
@@ -34,27 +34,31 @@ class Claim:
     inputs: Mapping[str, Any] | None = field(default=None, repr=False)
     checkpoint: Mapping[str, Any] | None = field(default=None, repr=False)
     worker: str = ""
-    """The incarnation that has the claim; what it could not store before it was fenced, its successor brings."""
+    """Incarnation that owns the claim. Results that it could not store before it was fenced are completed by its
+    successor.
+    """
     isolated: bool = False
-    """True when the step has lost its worker twice: it runs in a child process, where it can."""
+    """True if the step has lost its worker twice: it then runs in a child process where possible."""
     trace: TraceContext | None = None
-    """The place in a trace that its task was submitted at."""
+    """Trace context that the task was submitted with."""
     trace_of: TraceOf | None = field(default=None, compare=False, repr=False)
-    """What says where its handler is, where a plugin does; asked only when somebody wants to know."""
+    """Plugin callback for the trace context of the handler; called only when the context is needed."""
 
     @property
     def key(self) -> str:
-        """The step of the template, as callers name those that they do not serve."""
+        """Return the key of the template's step, as workers report the steps that they do not serve."""
         return f"{self.template}:{self.ordinal}"
 
     @property
     def checkpoint_data(self) -> dict[str, Any] | None:
-        """The checkpoint as its handler sees it: without the events that are kept with it. None: there is none."""
+        """Return the checkpoint without the events stored in it, as the handler sees it, or None if there is no
+        checkpoint.
+        """
         return {name: value for name, value in (self.checkpoint or {}).items() if name != KEPT_EVENTS} or None
 
     @property
     def propagated_trace(self) -> TraceContext | None:
-        """The place in a trace that its handler carries on: where its task was submitted, or what a plugin says."""
+        """Return the trace context for the handler: that of the submission, or the one that a plugin returns."""
         if self.trace_of is None:
             return self.trace
         return self.trace_of(self.task_uuid, self.step_uuid, self.token, self.trace)
@@ -62,20 +66,20 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """What a handler returned, as it is stored: checked, and encoded once, for all uses.
+    """Return value of a handler in its stored form: checked, and encoded once.
 
-    The value itself is not kept: the handler's author may hold it, too, and change it.
+    The value itself is not retained, since the handler may still reference and change it.
     """
 
     encoded: JsonText
     metadata: Mapping[str, Any] = field(default_factory=dict)
     events: Sequence[HandlerEvent] = ()
-    """What the handler published itself."""
+    """Events that the handler published itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt failed. `retry_after` is seconds asked for by the failure itself."""
+    """Reason why an attempt failed. `retry_after` is the delay in seconds that the failure itself requests."""
 
     message: str
     error_type: str
@@ -85,11 +89,11 @@ class Failure:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     handler: str | None = None
     events: Sequence[HandlerEvent] = ()
-    """What the handler published itself, where it came back."""
+    """Events that the handler published itself, if they were received."""
 
 
 class Verdict(StrEnum):
-    """The engine's answer to one change or hint (design: each is answered on its own)."""
+    """Answer of the engine to one change or message; each gets its own answer."""
 
     ACCEPTED = "accepted"
     ALREADY_ACCEPTED = "already_accepted"
@@ -101,14 +105,14 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
     """This database has never had the step."""
     HELD = "held"
-    """The step is paused, and waits until it is resumed."""
+    """The step is paused until it is resumed."""
 
     @property
     def is_retryable(self) -> bool:
-        """The same change may be accepted another time: somebody kept the task, or its graph had changed."""
+        """Return whether the same change may be accepted later: the task was locked or its graph had changed."""
         return self in (Verdict.BUSY, Verdict.REPLAN)
 
     @property
     def is_refusal(self) -> bool:
-        """It will never be accepted, and what it says does not count."""
+        """Return whether the change will never be accepted and is discarded."""
         return self in (Verdict.STALE, Verdict.CANCELLED, Verdict.NOT_STORABLE)

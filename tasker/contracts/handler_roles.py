@@ -1,4 +1,4 @@
-"""The kinds of handler that fit some types of step only."""
+"""Kinds of handler that fit only some types of step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from tasker.contracts.step_types import Creates, StepType
 
 
 class HandlerRole(Enum):
-    """What a handler's declaration says that it does: the decorator, the sentence about it, and the types it fits."""
+    """Role that a handler's declaration states: its decorator, a description, and a predicate for the step types it
+    fits.
+    """
 
     STEP = ("@step_handler", "returns a plain result", lambda kind: not kind.expands)
     DECISION = ("@decision_handler", "decides which branches run", lambda kind: kind.creates is Creates.BRANCHES)
@@ -21,7 +23,7 @@ class HandlerRole(Enum):
         self.decorator, self.does, self.fits = decorator, does, fits
 
     def problem(self, step: str, kind: StepType) -> tuple[str, str] | None:
-        """What is wrong with such a handler on a step of this type, and the fix; None where it fits."""
+        """Return the problem with such a handler on a step of this type and its fix, or None if it fits."""
         if self.fits(kind):
             return None
         message = f"{self.does} ({self.decorator}), and `{step}` is a step of type `{kind}`"

@@ -1,4 +1,4 @@
-"""What the hooks of `tasker.hookspecs` are called with. All of it is frozen."""
+"""Arguments of the hooks in `tasker.hookspecs`. All classes are frozen."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import Literal, TypeAlias
 from tasker.contracts.dataclasses import dataclass
 
 End: TypeAlias = Literal["succeeded", "failed", "released", "deferred", "cancelled", "lost"]
-"""`released`: given back without an attempt; `deferred`: its circuit breaker is open; `lost`: it is others' now."""
+"""`released`: given back without using an attempt; `deferred`: its circuit breaker is open; `lost`: another worker has
+it.
+"""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""In place of a time: of a value that a test has made without one."""
+"""Placeholder time of values that tests create without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted:
-    """One attempt of a step, claimed by this process. `token` tells attempts of one step apart, also those given back.
+    """Start of one attempt of a step that this process claimed.
 
-    `attempt` counts from 1; `worker` is the uuid text of the incarnation that has the claim. `started_at` is the time
-    of this process's clock in UTC. `traceparent` and `tracestate` are the place in a trace that the task was submitted
-    at, as the W3C Trace Context writes it; None without one.
+    `token` distinguishes all attempts of a step, including released ones. `attempt` counts from 1; `worker` is the UUID
+    of the incarnation that owns the claim, as text. `started_at` is in UTC by this process's clock. `traceparent` and
+    `tracestate` are the W3C trace context that the task was submitted with; None without one.
     """
 
     task_uuid: str
@@ -40,10 +42,10 @@ class AttemptStarted:
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnded:
-    """What an attempt came to, before that is stored. `duration_ms` and what follows up to `ended_at` is None unless it
-    succeeded or failed.
+    """Outcome of an attempt, reported before it is stored.
 
-    `duration_ms` is the time of the handler in milliseconds, `ended_at` the time of this process's clock in UTC.
+    `duration_ms` is the handler's time in milliseconds. It and the error fields are None unless the attempt succeeded
+    or failed. `ended_at` is in UTC by this process's clock.
     """
 
     attempt: AttemptStarted
@@ -57,11 +59,12 @@ class AttemptEnded:
 
 @dataclass(frozen=True, slots=True)
 class StateTransition:
-    """A step, or where `step_uuid` is None a task, that a write of this process brought to `to_state`.
+    """Transition to `to_state`, written by this process, of a step, or of a task if `step_uuid` is None.
 
-    `token` is that of the claim that it is about, as in `AttemptStarted`; `worker` the incarnation that has or had it.
-    Both are None where the write knew of none. The error is that of the failure that led there. `asked_at` and
-    `answered_at` are when the write was asked for and answered, by this process's clock in UTC.
+    `token` is that of the claim concerned, as in `AttemptStarted`; `worker` is the incarnation that has or had the
+    claim. Both are None if the write knew of no claim. The error fields are those of the failure that caused the
+    transition. `asked_at` and `answered_at` are the times of the write's request and answer in UTC by this process's
+    clock.
     """
 
     task_uuid: str
@@ -76,12 +79,12 @@ class StateTransition:
 
 
 Counts: TypeAlias = tuple[tuple[str, int], ...]
-"""(what, how many) of each of which there were any."""
+"""Pairs of (name, count) for each name with a count above zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSubmitted:
-    """A task that was created. `traceparent` and `tracestate` are as in `AttemptStarted`."""
+    """Created task. `traceparent` and `tracestate` are as in `AttemptStarted`."""
 
     task_uuid: str
     correlation_id: str
@@ -93,8 +96,8 @@ class TaskSubmitted:
 class TasksSubmitted:
     """Tasks of one template that this process created in one transaction.
 
-    `duration_ms` is the time of the submission in milliseconds, from before its template was looked up; `answered_at`
-    its end, by this process's clock in UTC.
+    `duration_ms` is the duration of the submission in milliseconds, including the lookup of the template; `answered_at`
+    is its end in UTC by this process's clock.
     """
 
     namespace: str
@@ -107,10 +110,10 @@ class TasksSubmitted:
 
 @dataclass(frozen=True, slots=True)
 class StoredAttempt:
-    """An attempt of this worker whose result a write has dealt with.
+    """Attempt of this worker whose result was processed by a write.
 
-    `error_type` is None for a success; `accepted` is False where the step is others' now, so that the result counts for
-    nothing. `duration_ms` is the time of the handler in milliseconds.
+    `error_type` is None for a success. `accepted` is False if another worker has the step, so that the result is
+    discarded. `duration_ms` is the handler's time in milliseconds.
     """
 
     namespace: str
@@ -121,14 +124,14 @@ class StoredAttempt:
 
 @dataclass(frozen=True, slots=True)
 class WriteCommitted:
-    """One answered write of the engine. `function` is its name (`submit`, `claim`, `advance`, `park`, ...).
+    """Committed write of the engine. `function` is its name (`submit`, `claim`, `advance`, `park`, ...).
 
-    `duration_ms` is the time until its answer in milliseconds; `queued` are the steps that it put into queues, by
-    namespace, `claimed` those that it claimed; `results` are the results of attempts that it accepted, by what they are
-    (`success`, `error`, `timeout`, `worker_lost`), `own` how many of them this worker has run itself; `ended` are the
-    tasks that it ended, by state, and `lasted` says of each of them its state and how many milliseconds there were from
-    its creation, by the clock of who submitted it, to this answer, by that of this process. `unsent` are the steps
-    whose messages a provider did not take behind the commit; sweeps send them.
+    `duration_ms` is the time until its answer in milliseconds. `queued` counts the steps that it enqueued, by
+    namespace; `claimed` is the number of steps that it claimed. `results` counts the accepted results of attempts by
+    kind (`success`, `error`, `timeout`, `worker_lost`); `own` is the number of those that this worker ran. `ended`
+    counts the tasks that it ended, by state; `lasted` has the state of each such task and the milliseconds from its
+    creation, by the submitter's clock, to this answer, by this process's clock. `unsent` counts the steps whose
+    messages a provider did not accept after the commit; sweeps send them.
     """
 
     function: str
@@ -144,10 +147,10 @@ class WriteCommitted:
 
 @dataclass(frozen=True, slots=True)
 class QueuePolled:
-    """A look at a queue by this process, which took `duration_ms` milliseconds with the taking of what was there.
+    """Poll of a queue by this process. `duration_ms` includes taking the messages, in milliseconds.
 
-    `found` is how many messages and steps there were; `announced` is False where nothing had announced any. `failed`:
-    the database or the provider did not answer, or with an error.
+    `found` is the number of messages and steps; `announced` is False if no notification preceded the poll. `failed` is
+    True if the database or the provider did not answer or answered with an error.
     """
 
     found: int
@@ -158,9 +161,9 @@ class QueuePolled:
 
 @dataclass(frozen=True, slots=True)
 class EventPublished:
-    """A domain event that was told here, or could not be made (`failed`: the step's result is stored all the same).
+    """Domain event that this process published or failed to create (`failed`: the step's result is stored regardless).
 
-    `duration_ms` is the time of making it in milliseconds, that of a publisher of the author's own above all.
+    `duration_ms` is the time to create the event in milliseconds, mostly that of a custom publisher.
     """
 
     name: str
@@ -172,12 +175,11 @@ class EventPublished:
 
 @dataclass(frozen=True, slots=True)
 class RequestAnswered:
-    """A request that this server has begun to answer, `duration_ms` milliseconds after it came.
+    """Request that this server has begun to answer, `duration_ms` milliseconds after its arrival.
 
-    `endpoint` is the path with names in place of values, empty where there is no such path; `problem` the published
-    code of the error that it was answered with, None without one. `traceparent` and `tracestate` are those of the
-    request's headers, where they are as the W3C Trace Context has them. `answered_at` is the time of this process's
-    clock in UTC.
+    `endpoint` is the path with parameter names in place of values, empty for an unknown path; `problem` is the
+    published code of the error in the answer, or None. `traceparent` and `tracestate` are those of the request's
+    headers if they are valid W3C trace context. `answered_at` is in UTC by this process's clock.
     """
 
     method: str
@@ -192,14 +194,16 @@ class RequestAnswered:
 
 @dataclass(frozen=True, slots=True)
 class BatchDelivered:
-    """A plugin has heard all that happened so far, in so many `calls` since the last time; at least one."""
+    """Delivery of all pending notifications to a plugin, in `calls` hook calls (at least one) since the last
+    delivery.
+    """
 
     calls: int
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFinished:
-    """A task that a write of this process brought to `state`: `complete`, `error` or `cancelled`."""
+    """Task that a write of this process brought to `state`: `complete`, `error` or `cancelled`."""
 
     task_uuid: str
     state: str
@@ -207,9 +211,9 @@ class TaskFinished:
 
 @dataclass(frozen=True, slots=True)
 class TaskClosed:
-    """A task that ended in `state` without a result that this process had run, and what an attempt of it would tell.
+    """Task that ended in `state` without a result of this process, with the fields that an attempt of it would have.
 
-    `ended_at` is the time of the database's clock in UTC; `traceparent` and `tracestate` are as in `AttemptStarted`.
+    `ended_at` is in UTC by the database's clock; `traceparent` and `tracestate` are as in `AttemptStarted`.
     """
 
     task_uuid: str
@@ -224,18 +228,18 @@ class TaskClosed:
 
 @dataclass(frozen=True, slots=True)
 class BreakerChanged:
-    """A circuit breaker that went from one state (`closed`, `open`, `half_open`) to another one."""
+    """State change of a circuit breaker (`closed`, `open`, `half_open`)."""
 
     name: str
     before: str
     after: str
     error: str
-    """The failure that was seen last; empty when there was none."""
+    """The latest failure; empty if there was none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimsThrottled:
-    """A reason for which this process takes on no more than `at_most` steps in all; `at_most` None: it is gone."""
+    """Reason for which this process claims at most `at_most` steps in total; `at_most` None: the reason is gone."""
 
     reason: str
     at_most: int | None
@@ -243,14 +247,14 @@ class ClaimsThrottled:
 
 @dataclass(frozen=True, slots=True)
 class SweepRepaired:
-    """How many things one sweep has repaired: (kind, number) of each kind of which there were any."""
+    """Repairs of one sweep: (kind, number) for each kind that occurred."""
 
     counts: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessInfo:
-    """A process that works. `identity` is its uuid text in the registry; an orchestrator has no namespaces."""
+    """Running process. `identity` is its UUID in the registry as text; an orchestrator has no namespaces."""
 
     kind: Literal["worker", "orchestrator"]
     identity: str

@@ -1,22 +1,22 @@
-"""Who is above whom in a graph, found when it is asked for: a chain of n steps has n squared over two such pairs."""
+"""Ancestors and descendants in a graph, computed on demand: a chain of n steps has n*n/2 such pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 KEPT = 128
-"""Sets of at most so many steps are kept, so that what is kept grows with the number of steps."""
+"""Largest set of steps that is cached, so that the cache grows linearly with the number of steps."""
 
 
 class Ancestry:
-    """The steps that a step reaches along the edges, one way. Edges to what is no step are ignored."""
+    """Steps reachable from a step along the edges in one direction. Edges to unknown steps are ignored."""
 
     def __init__(self, edges: Mapping[str, Sequence[str]]) -> None:
         self._edges = edges
         self._kept: dict[str, tuple[str, ...]] = {}
 
     def of(self, name: str) -> tuple[str, ...]:
-        """Every step that is reached from this one, sorted; the step itself is not among them."""
+        """Return all steps reachable from this one, sorted, without the step itself."""
         if (kept := self._kept.get(name)) is not None:
             return kept
         found = tuple(sorted(self.reached([name])))
@@ -25,7 +25,9 @@ class Ancestry:
         return found
 
     def reached(self, names: Sequence[str], known: set[str] | frozenset[str] = frozenset()) -> set[str]:
-        """Every step below these that is not `known`, nor below what is: a set that grows is looked through once."""
+        """Return all steps reachable from `names`, not visiting steps in `known`; a growing set is so traversed only
+        once.
+        """
         edges = self._edges
         found: set[str] = set()
         todo = list(names)

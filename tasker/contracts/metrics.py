@@ -1,7 +1,7 @@
-"""Numbers that a plugin keeps, and `/metrics` of its process tells: counters, gauges, histograms.
+"""Metrics of plugins, served at `/metrics` of the process: counters, gauges, histograms.
 
-One thread at a time may change a metric, as the one in which a plugin hears; any other may read it meanwhile. A metric
-holds at most `MOST_SERIES` combinations of labels; what would be one more is counted under `other`.
+Only one thread at a time may change a metric, such as the one that calls a plugin; any other thread may read it
+meanwhile. A metric has at most `MOST_SERIES` combinations of labels; further ones are counted under `other`.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ Labels = tuple[str, ...]
 
 
 class Metric(ABC):
-    """What all metrics have. `labels` are the names of its labels; each value is given with all of them."""
+    """Base class of all metrics. `labels` are the label names; every value must have all of them."""
 
     kind: ClassVar[str]
 
     def __init__(self, name: str, meaning: str, labels: Sequence[str] = ()) -> None:
-        """Raises `ValueError` for a name or a label that is not of the form a_b1."""
+        """Initialize. Raises `ValueError` for a name or a label that is not of the form a_b1."""
         if wrong := [each for each in (name, *labels) if not NAME.fullmatch(each)]:
             raise ValueError(f"{wrong[0]!r} is no name of a metric or label: small letters, digits and '_'")
         self.name, self.meaning, self.labels = name, meaning, tuple(labels)
 
     @abstractmethod
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        """(ending of the name, labels, value) of now."""
+        """Yield (suffix of the name, labels, value) of the current state."""
 
     def _key(self, given: Mapping[str, str], known: Mapping[Labels, object]) -> Labels:
-        """Raises `ValueError` for other labels than the metric has."""
+        """Return the key of these labels. Raises `ValueError` for other labels than the metric has."""
         if given.keys() != {*self.labels}:
             raise ValueError(f"{self.name} has the labels ({', '.join(self.labels)}), not ({', '.join(given)})")
         key = tuple(str(given[label]) for label in self.labels)
@@ -51,17 +51,16 @@ class _Single(Metric):
         self._values: dict[Labels, float] = {} if labels else {(): 0.0}
 
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        """One for each combination of labels."""
         return (("", self._labelled(key), value) for key, value in list(self._values.items()))
 
 
 class Counter(_Single):
-    """A number that only grows."""
+    """Number that only grows."""
 
     kind = "counter"
 
     def add(self, amount: float = 1, /, **labels: str) -> None:
-        """Count. Raises `ValueError` for a negative amount and for other labels than it has."""
+        """Add to the counter. Raises `ValueError` for a negative amount and for unknown or missing labels."""
         if amount < 0:
             raise ValueError(f"{self.name} cannot count backwards")
         key = self._key(labels, self._values)
@@ -69,22 +68,24 @@ class Counter(_Single):
 
 
 class Gauge(_Single):
-    """A number that goes up and down."""
+    """Number that goes up and down."""
 
     kind = "gauge"
 
     def set(self, value: float, /, **labels: str) -> None:
-        """From here on it is this. Raises `ValueError` for other labels than it has."""
+        """Set the value. Raises `ValueError` for unknown or missing labels."""
         self._values[self._key(labels, self._values)] = value
 
 
 class Histogram(Metric):
-    """How often values were how large: `bounds` are the upper ends of the buckets, rising; the last one has no end."""
+    """Distribution of values: `bounds` are the upper ends of the buckets, ascending; the last bucket has no upper
+    end.
+    """
 
     kind = "histogram"
 
     def __init__(self, name: str, meaning: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> None:
-        """Raises `ValueError` for bounds that do not rise, too."""
+        """Initialize. Raises `ValueError` for invalid names and for bounds that are empty or do not ascend."""
         super().__init__(name, meaning, labels)
         if not bounds or sorted(set(bounds)) != list(bounds):
             raise ValueError(f"the bounds of {name} must rise, and there must be one")
@@ -92,28 +93,30 @@ class Histogram(Metric):
         self._found: dict[Labels, tuple[list[int], list[float]]] = {}
 
     def observe(self, value: float, times: int = 1, /, **labels: str) -> None:
-        """A value was seen so many times. Raises `ValueError` for other labels than it has."""
+        """Count a value `times` times. Raises `ValueError` for unknown or missing labels."""
         key = self._key(labels, self._found)
         counts, total = self._found.setdefault(key, ([0] * (len(self.bounds) + 1), [0.0]))
         counts[bisect_left(self.bounds, value)] += times
         total[0] += value * times
 
     def counted(self, **labels: str) -> tuple[list[int], float]:
-        """How many values are in each bucket, and their sum. Raises `ValueError` for other labels than it has."""
+        """Return the count of each bucket and the sum of the values. Raises `ValueError` for unknown or missing
+        labels.
+        """
         counts, total = self._found.get(self._key(labels, self._found), ([0] * (len(self.bounds) + 1), [0.0]))
         return list(counts), total[0]
 
     def set(self, counts: Sequence[int], total: float, /, **labels: str) -> None:
-        """From here on it is this, counted elsewhere: so many in each bucket, and the sum of their values.
+        """Replace the counts of the buckets and the sum of the values with numbers counted elsewhere.
 
-        Raises `ValueError` for other labels than it has, and unless there is a number for each bucket.
+        Raises `ValueError` for unknown or missing labels, and unless there is one count for each bucket.
         """
         if len(counts) != len(self.bounds) + 1:
             raise ValueError(f"{self.name} has {len(self.bounds) + 1} buckets, not {len(counts)}")
         self._found[self._key(labels, self._found)] = (list(counts), [total])
 
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        """Each bucket with all below it, the sum, and the number."""
+        """Yield each bucket cumulatively, then the sum and the count."""
         found = [(key, list(counts), total[0]) for key, (counts, total) in list(self._found.items())]
         for key, counts, total in found:
             labels = self._labelled(key)
@@ -125,9 +128,9 @@ class Histogram(Metric):
 
 
 def summed(first: Histogram, *others: Histogram, zeros: int = 0) -> Histogram:
-    """What histograms of one name without labels have seen together, and so many values of 0 besides.
+    """Return the sum of histograms of one name without labels, plus `zeros` values of 0.
 
-    What hardly ever takes any time is only counted where it happens, and told so.
+    Operations that rarely take any time are only counted where they happen and are added as zeros.
     """
     found = [each.counted() for each in (first, *others)]
     counts = [sum(bucket) for bucket in zip(*(counts for counts, _ in found), strict=True)]

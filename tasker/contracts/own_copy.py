@@ -1,4 +1,4 @@
-"""Copies of values that somebody else keeps."""
+"""Copies of values that another component retains."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def deep_copy(value: Any) -> Any:
-    """A copy that a handler may change without the next handler seeing it; cheap for flat values."""
+    """Return a copy that a handler may change without affecting the next handler; cheap for flat values."""
     if isinstance(value, dict):
         return {key: deep_copy(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
     if isinstance(value, list):
@@ -16,10 +16,10 @@ def deep_copy(value: Any) -> Any:
 
 
 class CopyOnRead(Mapping[str, Any]):
-    """Values that somebody else keeps, by name. Each is copied when it is read first: whoever reads it may change it.
+    """Mapping that copies each value at its first read, so that the reader may change it.
 
-    What is never read costs nothing: each of n batch workers is given the result that cut n batches. `names` do not
-    change any more, `kept(name)` is a value as it is kept.
+    A value that is never read costs nothing: each of n batch workers is given the result that created n batches.
+    `names` must not change any more; `kept(name)` returns the original value.
     """
 
     __slots__ = ("_copies", "_kept", "_names")
@@ -30,7 +30,7 @@ class CopyOnRead(Mapping[str, Any]):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> CopyOnRead:
-        """These values for one more reader, who sees nothing of what others have made of their copies."""
+        """Return a mapping for one more reader, which does not see changes that other readers made to their copies."""
         if isinstance(values, cls):
             return cls(values._names, values._kept)
         return cls(values, values.__getitem__)
@@ -40,7 +40,7 @@ class CopyOnRead(Mapping[str, Any]):
             return self._copies[name]
         if name not in self._names:
             raise KeyError(name)
-        return self._copies.setdefault(name, deep_copy(self._kept(name)))  # the threads of a handler get one copy
+        return self._copies.setdefault(name, deep_copy(self._kept(name)))  # all threads of a handler get the same copy
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -52,5 +52,5 @@ class CopyOnRead(Mapping[str, Any]):
         return name in self._names
 
     def original(self, name: str) -> Any:
-        """The value that somebody else keeps: to be looked at, and given to nobody."""
+        """Return the original value, which the caller must neither change nor pass on."""
         return self._kept(name)

@@ -1,8 +1,8 @@
-"""The compiled plan: what the template compiler produces, the engine stores and the planner reads.
+"""Compiled plan: written by the template compiler, stored by the engine, read by the planner.
 
-A plan is immutable and content-addressed. `Plan.to_json` is canonical (sorted keys, no white space), so equal
-content has an equal `Plan.hash` on every machine; a task stores the hash and keeps its plan for ever (pinned runs).
-A fleet's defaults are part of a stored plan; `Plan.id` names what its author wrote.
+A plan is immutable and content-addressed. `Plan.to_json` is canonical (sorted keys, no white space), so equal content
+has an equal `Plan.hash` on every machine. A task stores the hash and uses this plan to its end (pinned runs). A fleet's
+defaults are part of a stored plan; `Plan.id` identifies what its author wrote.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tasker.contracts.step_types import StepType
 
 
 class TemplateId(NamedTuple):
-    """Which template something belongs to. `hash` is its content's, where that is known."""
+    """Identifier of a template. `hash` is its content hash, if known."""
 
     namespace: str
     name: str
@@ -45,37 +45,39 @@ class RetryPolicy:
     max_backoff_ms: int = MAX_BACKOFF_MS
     multiplier: float = BACKOFF_MULTIPLIER
     increment_ms: int | None = None
-    """Linear only: what each further delay adds. None means `backoff_base_ms`."""
+    """Linear only: increment of each further delay. None means `backoff_base_ms`."""
     jitter: float | Literal["full"] = 0.0
-    """Share of the delay that may be added or taken away, 0.0 to 1.0; `full`: anything from nothing to the delay."""
+    """Share of the delay that jitter adds or subtracts, 0.0 to 1.0; `full`: anything from zero to the delay."""
     profile: str | None = None
     delays_ms: tuple[int, ...] = ()
-    """Delay after the first, second ... failure, in place of `backoff`; the last one repeats."""
+    """Delays after the first, second ... failure, in place of `backoff`; the last one repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerPolicy:
-    """When a circuit breaker opens and closes."""
+    """Thresholds and timeout of a circuit breaker."""
 
     failure_threshold: int = BREAKER_FAILURES
-    """Failures in a row that open it."""
-    timeout_seconds: float = float(BREAKER_TIMEOUT_SECONDS)  # 30 and 30.0 are not the same content
-    """How long it refuses before it lets a trial pass; also how long a trial that never ends keeps others waiting."""
+    """Consecutive failures that open it."""
+    timeout_seconds: float = float(BREAKER_TIMEOUT_SECONDS)  # 30 and 30.0 would hash differently
+    """Seconds that it refuses calls before it allows a trial; also the maximum wait for an unfinished trial."""
     success_threshold: int = BREAKER_SUCCESSES
-    """Successes in a row, half-open, that close it."""
+    """Consecutive successes that close it when half-open."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepBreaker(BreakerPolicy):
-    """The breaker around the handler of a step, in each worker."""
+    """Circuit breaker around the handler of a step, in each worker."""
 
     name: str | None = None
-    """What the handler depends on: in a worker the steps with this name and policy share one; None: its own."""
+    """Dependency of the handler: in a worker, steps with the same name and policy share a breaker. None: its own
+    breaker.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class HandlerRef:
-    """Which code runs a step: resolved by the resolver chain, or by the one that `resolver` names."""
+    """Reference to the code of a step, resolved by the resolver chain or by the resolver that `resolver` names."""
 
     callable: str
     method: str = "call"
@@ -85,7 +87,7 @@ class HandlerRef:
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """Advice for batch workers, copied into the inputs of each instance."""
+    """Settings for batch workers, copied into the inputs of each instance."""
 
     batch_size: int | None = None
     parallelism: int | None = None
@@ -105,24 +107,24 @@ class StepPlan:
     ordinal: int
     """Position in topological order (ties broken by the order in the file), from 0."""
     level: int
-    """Longest distance from a root; steps of one level may run side by side."""
+    """Longest distance from a root; steps of one level may run concurrently."""
     depends_on: tuple[str, ...]
     """Declared dependencies, in the order of the file."""
     static: bool
     """True: the step exists from the start of the task. False: an expansion creates it."""
     retry: RetryPolicy = RetryPolicy()
     inherits: tuple[str, ...] = ()
-    """Fields of `retry` about which the template says nothing: a fleet's settings give them at submission."""
+    """Fields of `retry` that the template does not set: a fleet's settings fill them at submission."""
     timeout_seconds: float | None = None
-    """Limit of one attempt; None means the worker's default."""
+    """Timeout of one attempt; None means the worker's default."""
     execution: str | None = None
-    """`async`, `thread` or `process`; None means: by the handler's kind."""
+    """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
-    """Memory that the child process of a step with `process` may hold, in MB; None: as much as there is."""
+    """Memory limit in MB of the child process of a step with `process`; None: no limit."""
     on_worker_lost: str = "retry"
-    """`retry` or `fail`: what to do when the worker died after the handler had started."""
+    """`retry` or `fail`: reaction to a worker that died after the handler had started."""
     circuit_breaker: StepBreaker | None = None
-    """The breaker around the handler; None: there is none."""
+    """Circuit breaker around the handler; None: no breaker."""
     result_schema: Mapping[str, Any] | None = None
     batch: BatchSettings | None = None
     lifecycle: Mapping[str, Any] = field(default_factory=dict)
@@ -133,7 +135,7 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A compiled template.
+    """Compiled template.
 
     `steps` are in topological order: `steps[i].ordinal == i`.
     """
@@ -153,12 +155,12 @@ class Plan:
 
     @cached_property
     def by_name(self) -> dict[str, StepPlan]:
-        """The steps by name."""
+        """Steps by name."""
         return {step.name: step for step in self.steps}
 
     @cached_property
     def dependents(self) -> dict[str, tuple[str, ...]]:
-        """For each step the names of the steps that name it as a dependency, in topological order."""
+        """For each step the names of the steps that declare it as a dependency, in topological order."""
         found: dict[str, list[str]] = {step.name: [] for step in self.steps}
         for step in self.steps:
             for name in step.depends_on:
@@ -167,38 +169,38 @@ class Plan:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The names of the steps that wait for nothing."""
+        """Names of the steps without dependencies."""
         return tuple(step.name for step in self.steps if not step.depends_on)
 
     @cached_property
     def above(self) -> Ancestry:
-        """Every step above a step, transitively."""
+        """All ancestors of a step, transitively."""
         return Ancestry({step.name: step.depends_on for step in self.steps})
 
     @cached_property
     def below(self) -> Ancestry:
-        """Every step below a step, transitively."""
+        """All descendants of a step, transitively."""
         return Ancestry(self.dependents)
 
     @cached_property
     def below_dynamic(self) -> frozenset[str]:
-        """The steps below one that only an expansion creates: of their ancestors it is not known which exist."""
+        """Descendants of dynamic steps: which of their ancestors exist is only known at run time."""
         return frozenset(self.below.reached([step.name for step in self.steps if not step.static]))
 
     @cached_property
     def first_expanding(self) -> str | None:
-        """The step that creates steps before any other does, so that the graph of a task is known until then; None:
-        there are several, or none."""
+        """First step that creates steps, up to which the graph of a task is fully known; None if there are several such
+        steps or none.
+        """
         expanding = [step.name for step in self.steps if step.static and step.type.expands]
         return expanding[0] if len(expanding) == 1 else None
 
     def to_json(self) -> str:
-        """Canonical JSON: sorted keys, no spaces, UTF-8 as is."""
+        """Return canonical JSON: sorted keys, no spaces, unescaped UTF-8."""
         return self._json
 
     @cached_property
     def _json(self) -> str:
-        """Kept, since registering needs it more than once."""
         return json.dumps(_fields(self), default=_fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @cached_property
@@ -208,23 +210,23 @@ class Plan:
 
     @cached_property
     def id(self) -> TemplateId:
-        """What the plan is known by; its hash is that of what the author wrote, whatever a fleet's defaults are."""
-        from tasker.contracts.content import content_hash  # which knows the profiles, which are made of this module
+        """Identifier of the plan; its hash is that of what the author wrote, whatever a fleet's defaults are."""
+        from tasker.contracts.content import content_hash  # it imports the retry profiles, which import this module
 
         return TemplateId(self.namespace, self.name, self.version, content_hash(self))
 
     def __hash__(self) -> int:
-        """Equal content, equal hash."""
+        """Hash the content, so that equal plans have equal hashes."""
         return hash(self.hash)
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """The plan that `to_json` wrote."""
+        """Restore the plan that `to_json` wrote."""
         return cls.from_dict(json.loads(text))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
-        """The plan from the parsed form of `to_json`."""
+        """Restore the plan from the parsed form of `to_json`."""
         values = dict(data)
         values["steps"] = tuple(_step(item) for item in values["steps"])
         values["domain_events"] = tuple(values.get("domain_events", ()))
@@ -232,7 +234,7 @@ class Plan:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass: what `asdict` says of it, without copies of everything below."""
+    """Return the fields of a dataclass like `asdict`, without copying nested values."""
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 

@@ -1,5 +1,6 @@
-"""Members of published classes that mean the same whether they are read or called: no test that forgets the
-parentheses, or adds them, passes by mistake."""
+"""Members of published classes that mean the same whether they are read or called, so that a test with missing or
+superfluous parentheses does not pass by mistake.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ T = TypeVar("T")
 
 
 class YesOrNo:
-    """The answer of a method that asks yes or no: true or false as it is, and when it is called."""
+    """Boolean answer that can be used as it is or called."""
 
     __slots__ = ("_answer",)
 
@@ -20,28 +21,24 @@ class YesOrNo:
         self._answer = answer
 
     def __call__(self) -> bool:
-        """The answer."""
+        """Return the answer."""
         return self._answer
 
     def __bool__(self) -> bool:
-        """The answer."""
         return self._answer
 
     def __eq__(self, other: object) -> bool:
-        """Compare the answer."""
         return self._answer == (other._answer if isinstance(other, YesOrNo) else other)
 
     def __hash__(self) -> int:
-        """The hash of the answer."""
         return hash(self._answer)
 
     def __repr__(self) -> str:
-        """The answer, as Python shows it."""
         return repr(self._answer)
 
 
-class yes_or_no(Generic[T]):  # a decorator, as `property` is
-    """A method without arguments that may be read as well: `context.is_retry` is true exactly if `is_retry()` is."""
+class yes_or_no(Generic[T]):  # lower case: a decorator, like `property`
+    """Method without arguments that may also be read: `context.is_retry` is true exactly if `is_retry()` is."""
 
     def __init__(self, method: Callable[[T], bool]) -> None:
         self._method = self.__wrapped__ = method
@@ -52,19 +49,19 @@ class yes_or_no(Generic[T]):  # a decorator, as `property` is
     @overload
     def __get__(self, instance: T, owner: type) -> YesOrNo: ...
     def __get__(self, instance: T | None, owner: type) -> Callable[[T], bool] | YesOrNo:
-        """The method on the class, its answer on an instance."""
+        """Return the method on the class, its answer on an instance."""
         return self._method if instance is None else YesOrNo(self._method(instance))
 
 
 class Constructor(Generic[P]):
-    """Decorates a class method that makes an instance: read on an instance it is what `read` says of that one."""
+    """Decorator of a class method that creates an instance; on an instance, the name has the value of `read`."""
 
     def __init__(self, make: Callable[Concatenate[Any, P], Any]) -> None:
         self._make, self.__wrapped__ = getattr(make, "__func__", make), make
         self.__doc__ = make.__doc__
 
     def read(self, instance: Any) -> bool:
-        """Return what the name means on an instance."""
+        """Return the meaning of the name on an instance."""
         raise NotImplementedError
 
     @overload

@@ -1,4 +1,4 @@
-"""What a handler says while it runs, and where it goes: set around each call of a handler, as `running` is."""
+"""Log lines and progress of a running handler, reported through a context variable set around each call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasker.contracts.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line of a handler. `at` is seconds since 1970, by the clock of its process; `level` a level of `logging`."""
+    """Log line of a handler. `at` is seconds since 1970 by its process's clock; `level` is a level of `logging`."""
 
     at: float
     level: int
@@ -22,7 +22,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class ProgressReport:
-    """How far a handler is: `fraction` from 0 to 1, of `total` so many are `done`. What it does not know is None."""
+    """Progress of a handler: `fraction` from 0 to 1, or `done` of `total`. None means unknown."""
 
     fraction: float | None
     done: float | None = None
@@ -31,29 +31,29 @@ class ProgressReport:
 
 
 class Reporter(Protocol):
-    """Takes what one attempt says, from any thread. Nothing of it is waited for, and nothing raises."""
+    """Receiver of the reports of one attempt, thread-safe. Its methods neither block nor raise."""
 
     @property
     def level(self) -> int | None:
-        """From which level of `logging` on lines are kept; None: none are."""
+        """Lowest level of `logging` whose lines are stored; None: no lines are stored."""
         ...
 
     def log(self, line: LogLine) -> None:
-        """Keep a line."""
+        """Store a line."""
         ...
 
     def printed(self, text: str) -> None:
-        """Keep what was written to standard output, line by line."""
+        """Store text written to standard output, line by line."""
         ...
 
     def progress(self, report: ProgressReport) -> None:
-        """Note how far it is; only the latest counts."""
+        """Record progress; only the latest report is used."""
         ...
 
     def flush(self) -> None:
-        """The call is over: a line that was not ended is one, too."""
+        """End the call and store a pending line without line end."""
         ...
 
 
 reporter: ContextVar[Reporter | None] = ContextVar("tasker_reporter", default=None)
-"""Of the step whose handler is running in this context."""
+"""Reporter of the step whose handler runs in this context."""

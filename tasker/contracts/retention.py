@@ -1,4 +1,4 @@
-"""How long finished tasks stay: a rule, and the line of a configuration that says one."""
+"""Rules for how long finished tasks are retained, and their form in a configuration."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ LIMITS = {
     "failed_count": 100_000_000,
     "pending_days": 36_500,
 }
-"""What a rule may limit, and the largest number of each."""
+"""Limits that a rule may set, with the largest value of each."""
 FORM = '"NAMESPACE completed_days=30" or "NAMESPACE/TEMPLATE completed_count=1000 failed_days=365"'
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """How long finished tasks stay. None: no limit; of two limits the one that deletes more counts.
+    """Limits after which finished tasks are deleted. None: no limit; of two limits, the stricter one applies.
 
-    Without a `namespace` and `template` it is for all; the rule that names the template counts above the one that names
-    its namespace. Counts are per version of a template.
+    Without `namespace` and `template` the rule applies to all tasks. A rule for a template overrides one for its
+    namespace. Counts are per version of a template.
     """
 
     completed_days: float | None = None
     failed_days: float | None = None
-    """Of tasks that ended in any other state than `complete`."""
+    """Limit for tasks that ended in any other state than `complete`."""
     completed_count: int | None = None
     failed_count: int | None = None
     pending_days: float | None = None
-    """How long a pending dead letter keeps its task from being deleted. None: as long as it is pending."""
+    """Days for which a pending dead letter keeps its task from being deleted. None: as long as it is pending."""
     namespace: str | None = None
     template: str | None = None
 
     @property
     def limits(self) -> bool:
-        """Whether it lets anything be deleted."""
+        """Return whether the rule allows any deletion."""
         return (self.completed_days, self.failed_days, self.completed_count, self.failed_count) != (None,) * 4
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """The rule of a line like `payments/charge completed_days=30`; without a limit everything of it stays.
+        """Parse a line like `payments/charge completed_days=30`; without a limit, all matching tasks are retained.
 
-        Raises `ValueError` that says what is wrong with the line.
+        Raises `ValueError` that describes the problem.
         """
         target, *limits = line.split() or [""]
         namespace, slash, template = target.partition("/")

@@ -1,4 +1,4 @@
-"""Which step is being run here: set around each call of a handler, read by whoever writes its log lines."""
+"""Context variables of the running step, set around each handler call and read by the log formatter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tasker.contracts.execution import Claim
 
 running: ContextVar[Claim | None] = ContextVar("tasker_running_step", default=None)
-"""The claim of the step whose handler is running in this context: in its task, thread or process."""
+"""Claim of the step whose handler runs in this context: in its task, thread or process."""
 
 covering: ContextVar[Callable[[Any], Any] | None] = ContextVar("tasker_covering", default=None)
-"""Makes texts and plain data from what that handler tells, without the sensitive values that its step knows."""
+"""Redactor for texts and plain data of the running handler: removes the sensitive values known to its step."""

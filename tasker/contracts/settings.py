@@ -1,6 +1,6 @@
-"""The ingredients of every table of settings: a strict base class, one function per kind of value, texts with a form.
+"""Building blocks of settings tables: a strict base class, one function per kind of value, validated texts.
 
-What the engine's own settings are made of, and the table that a messaging backend declares with `settings_table()`.
+The engine's own settings use them, and so does the table that a messaging backend declares with `settings_table()`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from tasker.contracts.messaging import ENCODE_URL, is_clear_url
 
 
 class Substituted(str):
-    """Text that came out of a `${...}` placeholder: the only text that may stand for a number, a switch or a list."""
+    """Text from a `${...}` placeholder: only such text is accepted for a number, a boolean or a list."""
 
     __slots__ = ()
 
 
 class Table(BaseModel):
-    """One TOML table. Unknown keys and wrong types are errors; `model_fields_set` tells what was written."""
+    """One TOML table. Unknown keys and wrong types are errors; `model_fields_set` contains the keys that were
+    written.
+    """
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=(), defer_build=True
@@ -49,11 +51,11 @@ def _typed(value: Any, kind: Any) -> Any:
     try:
         return _PARSERS[kind](value) if kind in _PARSERS else str(value)
     except (KeyError, ValueError):
-        return str(value)  # validation says what is wrong with it
+        return str(value)  # validation reports the error
 
 
 def _entries(value: Any) -> list[Any] | None:
-    """A list's entries; those of a placeholder's text are separated by commas."""
+    """Return the entries of a list; a placeholder's text is split at commas."""
     if isinstance(value, Substituted):
         return [Substituted(part.strip()) for part in value.split(",") if part.strip()]
     return value if isinstance(value, list) else None
@@ -63,52 +65,52 @@ _PARSERS: dict[Any, Any] = {int: int, float: float, bool: lambda text: {"true": 
 
 
 def whole(default: int, low: int, high: int, meaning: str, **notes: Any) -> Any:
-    """A whole number from `low` to `high`.
+    """Declare an integer from `low` to `high`.
 
-    `notes` of this and the other kinds: `advice`, more about it; `variable`, the environment variable that gives the
-    value while no file does; `overrules`, the path of the setting for all backends that this one of a backend's table
-    counts above while that backend is chosen (of the same kind and range).
+    `notes` of this and the other kinds: `advice`, further explanation; `variable`, the environment variable that
+    supplies the value if no file does; `overrules`, the path of the common setting that this setting of a backend's
+    table overrides while that backend is chosen (it has the same kind and range).
     """
     return Field(default, ge=low, le=high, description=meaning, json_schema_extra=notes)
 
 
 def number(default: float, low: float, high: float, meaning: str, **notes: Any) -> Any:
-    """A number from `low` to `high`."""
+    """Declare a number from `low` to `high`."""
     return Field(default, ge=low, le=high, description=meaning, json_schema_extra=notes)
 
 
 def flag(default: bool, meaning: str, **notes: Any) -> Any:
-    """True or false."""
+    """Declare a boolean."""
     return Field(default, description=meaning, json_schema_extra=notes)
 
 
 def text(default: str, meaning: str, *, shortest: int = 1, **notes: Any) -> Any:
-    """Text of at least `shortest` characters."""
+    """Declare a text of at least `shortest` characters."""
     return Field(default, min_length=shortest, description=meaning, json_schema_extra=notes)
 
 
 def choice(default: str, meaning: str, **notes: Any) -> Any:
-    """One of the values that the annotation lists."""
+    """Declare one of the values that the annotation lists."""
     return Field(default, description=meaning, json_schema_extra=notes)
 
 
 def several(default: tuple[Any, ...], meaning: str, **notes: Any) -> Any:
-    """A list, which replaces the one of a lower layer as a whole."""
+    """Declare a list, which replaces the list of a lower layer completely."""
     return Field(default, description=meaning, json_schema_extra=notes, strict=False)
 
 
 def table(kind: type[Table], **notes: Any) -> Any:
-    """A table inside a table."""
+    """Declare a nested table."""
     return Field(default_factory=kind, json_schema_extra=notes)
 
 
 def refused(issue: str, fix: str) -> PydanticCustomError:
-    """What a validator of a text raises: what is wrong, and what to do. Both begin with a capital letter."""
+    """Return the error for a text's validator to raise: issue and fix, both beginning with a capital letter."""
     return PydanticCustomError("form", "{issue}", {"issue": issue, "fix": fix})
 
 
 def url_of(*schemes: str, separator: str | None = None) -> AfterValidator:
-    """A URL, or several between separators: those after the first one may lack the scheme."""
+    """Validate a URL, or several of them between separators: all but the first may omit the scheme."""
 
     def check(value: str) -> str:
         if not _begins_with(schemes, value):
@@ -122,12 +124,12 @@ def url_of(*schemes: str, separator: str | None = None) -> AfterValidator:
 
 
 def unclear(fix: str) -> PydanticCustomError:
-    """The error for a URL that cannot be taken apart without guessing where its password ends."""
+    """Return the error for a URL in which the end of the password is ambiguous."""
     return refused("The parts of this URL cannot be told apart", f"{fix[:1].upper()}{fix[1:]}")
 
 
 def _begins_with(schemes: Sequence[str], value: str) -> bool:
-    with suppress(ValueError):  # a stray bracket
+    with suppress(ValueError):  # an unbalanced bracket raises
         parts = urlsplit(value)
         return parts.scheme in schemes and bool(parts.netloc or (parts.scheme == "unix" and parts.path))
     return False
@@ -140,4 +142,4 @@ def _name_prefix(value: str) -> str:
 
 
 NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
-"""The first part of names on a server that several databases share."""
+"""First part of names on a server that several databases share."""

@@ -1,7 +1,7 @@
-"""The types of step: the one table of what they are, which compiler, planner, drawings, SQL and documentation read.
+"""Table of the step types, used by the compiler, planner, drawings, SQL and documentation.
 
-Nothing asks for a type by its name: it asks for what the table says of it. A new type is a row here and, where it does
-something that no type did, code behind the attribute that says so.
+Code never compares a type's name; it reads the type's traits. A new type is a row here and, if it does something that
+no type did before, code behind a new trait.
 """
 
 from __future__ import annotations
@@ -12,56 +12,56 @@ from tasker.contracts.dataclasses import dataclass
 
 
 class Creates(Enum):
-    """What the completion of a step adds to its task."""
+    """Kind of steps that the completion of a step adds to its task."""
 
     NOTHING = "nothing"
     BRANCHES = "branches"
-    """Those of the steps below it that its handler names."""
+    """The steps below it that its handler names."""
     BATCHES = "batches"
-    """An instance of the pattern below it for each batch that its handler cuts."""
+    """An instance of the pattern below it for each batch that its handler creates."""
 
 
 class Origin(Enum):
-    """How a step comes to be."""
+    """How a step is created."""
 
     PLAIN = "plain"
-    """With the task; below a step that creates branches, when it is chosen or everything that it depends on exists."""
+    """With the task; below a step that creates branches, when it is chosen or all its dependencies exist."""
     BATCH = "batch"
-    """The template has a pattern, and there is an instance of it for each batch."""
+    """As an instance of the template's pattern for each batch."""
     CONVERGENCE = "convergence"
-    """Once nothing above it is undecided; it waits for those of its dependencies that exist."""
+    """Once no step above it is undecided; it waits for those of its dependencies that exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What there is to know of a type of step."""
+    """Traits of a step type."""
 
     does: str
-    """For the documentation: what such a step is, in a few words."""
+    """Short description for the documentation."""
     dot: str
-    """Its shape in a drawing for Graphviz."""
+    """Node shape in Graphviz."""
     mermaid: tuple[str, str]
-    """What stands before and behind its name in a flowchart."""
+    """Text before and after its name in a Mermaid flowchart."""
     aliases: tuple[str, ...] = ()
     """Other spellings that templates may use."""
     creates: Creates = Creates.NOTHING
     origin: Origin = Origin.PLAIN
     once: bool = False
-    """A failed attempt is the last one, unless the template says `retry`."""
+    """True: a failed attempt is the last one, unless the template sets `retry`."""
     edge: str = "dependency"
-    """What the edges from it to steps made while the task runs are called."""
+    """Name of the edges from such a step to steps created at run time."""
 
 
 _STANDARD = Traits("runs when all its dependencies are complete", "box", ("[", "]"))
 
 
 class StepType(StrEnum):
-    """The types of step; aliases are resolved by the compiler."""
+    """Step types; the compiler resolves aliases."""
 
     traits: Traits
 
     def __new__(cls, value: str, traits: Traits = _STANDARD) -> StepType:
-        """The type `value`, with its row of the table."""
+        """Create the type `value` with its traits."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.traits = traits
@@ -106,42 +106,42 @@ class StepType(StrEnum):
 
     @property
     def creates(self) -> Creates:
-        """What the completion of such a step adds to its task."""
+        """Kind of steps that the completion of such a step adds to its task."""
         return self.traits.creates
 
     @property
     def expands(self) -> bool:
-        """True when the completion of such a step creates steps."""
+        """True if the completion of such a step creates steps."""
         return self.traits.creates is not Creates.NOTHING
 
     @property
     def origin(self) -> Origin:
-        """How such a step comes to be."""
+        """How such a step is created."""
         return self.traits.origin
 
     @property
     def is_plain(self) -> bool:
-        """True for a step that there is one of, and that comes to be with its task or by a choice."""
+        """True for a step with a single instance, created with its task or by a decision."""
         return self.traits.origin is Origin.PLAIN
 
     @property
     def is_pattern(self) -> bool:
-        """True when the template's step stands for any number of instances."""
+        """True if the template's step stands for any number of instances."""
         return self.traits.origin is Origin.BATCH
 
     @property
     def converges(self) -> bool:
-        """True when such a step joins what exists."""
+        """True if such a step joins the existing steps among its dependencies."""
         return self.traits.origin is Origin.CONVERGENCE
 
     @property
     def has_batches(self) -> bool:
-        """True when `batch_config` means something to such a step."""
+        """True if `batch_config` applies to such a step."""
         return self.is_pattern or self.traits.creates is Creates.BATCHES
 
 
 DEFAULT = StepType.STANDARD
-"""The type of a step that does not say one."""
+"""Type of a step that does not set one."""
 
 PATTERNS = frozenset(type_ for type_ in StepType if type_.is_pattern)
-"""To look for a type that was read from the database, which may know more of them."""
+"""Types that are patterns, for types read from the database, which may contain types unknown to this release."""

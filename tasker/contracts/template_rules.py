@@ -1,4 +1,4 @@
-"""Rules that plugins add to those of templates: what they find, and how the compiler asks them."""
+"""Template rules of plugins: their findings, and the port through which the compiler calls them."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from tasker.contracts.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class RuleFinding:
-    """What a plugin finds in a template. With an `error` the template cannot be used; a `warning` is only told."""
+    """Finding of a plugin in a template. With an `error` the template is rejected; a `warning` is only reported."""
 
     code: str
-    """Which rule it is, in one word; told behind the plugin's name: `shop.owner`."""
+    """One-word code of the rule, shown after the plugin's name: `shop.owner`."""
     message: str
     step: str | None = None
-    """The step that it is about; None: the template."""
+    """Step concerned; None: the template."""
     keys: tuple[str | int, ...] = ()
-    """Where in it, by the keys that `tasker template show` prints: `("retry", "max_attempts")`. Empty: its name."""
+    """Location, as the keys that `tasker template show` prints: `("retry", "max_attempts")`. Empty: its name."""
     severity: Literal["error", "warning"] = "error"
     hint: str | None = None
-    """What to do."""
+    """Suggested fix."""
 
 
 class RuleFailed(Exception):
-    """A plugin could not say what it finds; the text says why."""
+    """Failure of a plugin to check a template; the text is the reason."""
 
 
 class TemplateRule(Protocol):
-    """The rules of one plugin."""
+    """Rules of one plugin."""
 
     @property
     def plugin(self) -> str:
-        """Its name."""
+        """Name of the plugin."""
         ...
 
     def judge(self, plan: Plan) -> Sequence[RuleFinding]:
-        """What it finds in a template without errors. Raises `RuleFailed`."""
+        """Return the findings in a template without errors. Raises `RuleFailed`."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The trace that a task is part of: W3C Trace Context, as accepted at submit, kept with the task and carried on."""
+"""W3C Trace Context of a task: accepted at submission, stored with the task and propagated."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ EXPECTED = "00-, the trace in 32 hexadecimal digits, -, the span in 16, -, and t
 
 
 class TraceContext(NamedTuple):
-    """A place in a trace, as callers name it. Made by `checked` or `accepted`, which know that the text is right."""
+    """Valid trace context. Created by `checked` or `accepted`, which validate the texts."""
 
     traceparent: str
     tracestate: str | None = None
 
     @property
     def trace_id(self) -> str:
-        """32 hexadecimal digits."""
+        """Trace id, 32 hexadecimal digits."""
         return self.traceparent[3:35]
 
     @property
     def span_id(self) -> str:
-        """16 hexadecimal digits: the span that what comes next is a child of."""
+        """Parent span id, 16 hexadecimal digits."""
         return self.traceparent[36:52]
 
     def headers(self) -> dict[str, str]:
-        """The headers of a request that carry it on."""
+        """Return the headers that propagate the context in a request."""
         found = {"traceparent": self.traceparent}
         return {**found, "tracestate": self.tracestate} if self.tracestate else found
 
 
 TraceOf: TypeAlias = Callable[[str, str, int, TraceContext | None], TraceContext | None]
-"""(task, step, token, the place that the task was submitted at) -> the place that the handler carries on."""
+"""(task, step, token, trace context of the submission) -> trace context for the handler."""
 
 
 def checked(traceparent: Any, tracestate: Any) -> TraceContext | None:
-    """What a caller has given, None where that is nothing. Raises `ValueError` that says what is wrong with it."""
+    """Validate a caller's trace context; None if there is none. Raises `ValueError` that describes the problem."""
     if traceparent is None and tracestate is None:
         return None
     if traceparent is None:
@@ -51,7 +51,7 @@ def checked(traceparent: Any, tracestate: Any) -> TraceContext | None:
 
 
 def accepted(traceparent: str | None, tracestate: str | None) -> TraceContext | None:
-    """What came in the headers of a request. As the standard asks, one that is wrong is as none."""
+    """Return the trace context of a request's headers. Invalid headers are ignored, as the standard requires."""
     state = tracestate if tracestate and TRACESTATE.fullmatch(tracestate) else None
     known = traceparent is not None and TRACEPARENT.fullmatch(traceparent)
     return TraceContext(traceparent, state) if traceparent and known else None

@@ -1,4 +1,4 @@
-"""The outcome of a batchable step, read strictly, and the inputs of its workers."""
+"""Strict parser of the outcome of a batchable step, and the inputs of its workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasker.contracts.plan import BatchSettings
 from tasker.lifecycle.outcomes import describe, did_you_mean, is_count, malformed, outcome_of, refuse_unknown_keys
 
 PLACEHOLDER_CURSOR: Mapping[str, Any] = {"batch_id": "001", "start_cursor": 0, "end_cursor": 0, "batch_size": 0}
-"""The cursor of the one worker that stands in for no batches."""
+"""Cursor of the single placeholder worker that is created when there are no batches."""
 
 _EXAMPLE = (
     "self.batch_analyzer_success(cursor_configs=..., total_items=..., worker_template_name=...), or "
@@ -31,7 +31,7 @@ _OLDER = {"CreateBatches": "create_batches", "NoBatches": "no_batches", "NoOp": 
 
 @dataclass(frozen=True, slots=True)
 class ParsedBatches:
-    """How the work is cut: one worker of the step `pattern` per cursor. No cursors: there is nothing to cut."""
+    """Batches of a step: one worker of the step `pattern` per cursor. No cursors: no batches."""
 
     pattern: str | None = None
     cursors: tuple[Mapping[str, Any], ...] = ()
@@ -39,7 +39,7 @@ class ParsedBatches:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What looks like lost or doubled items: never a reason to refuse, sparse ranges are legal."""
+        """Warnings about apparently lost or duplicated items; never an error, since sparse ranges are legal."""
         return tuple(_warnings(self))
 
 
@@ -47,7 +47,7 @@ NO_BATCHES = ParsedBatches()
 
 
 def parse_batches(result: Any) -> ParsedBatches:
-    """The batches in a step's result.
+    """Parse the batches in a step's result.
 
     Cursors are taken in wire form and in the published class's own; `batch_id` defaults to the position (`001`),
     `batch_size` to the length of a range of whole numbers. Raises `OutcomeError` for no outcome, an unknown type or
@@ -67,7 +67,6 @@ def parse_batches(result: Any) -> ParsedBatches:
 
 
 def worker_inputs(cursor: Mapping[str, Any], settings: BatchSettings | None, *, no_op: bool = False) -> dict[str, Any]:
-    """The inputs of one worker."""
     advice = settings or BatchSettings()
     return {
         "cursor": dict(cursor),
@@ -81,12 +80,12 @@ def worker_inputs(cursor: Mapping[str, Any], settings: BatchSettings | None, *, 
 
 
 def instance_name(pattern: str, index: int) -> str:
-    """The name of the worker at `index` (from 0): `process_001`; beyond 999 the number grows a digit."""
+    """Return the name of the worker at `index` (from 0): `process_001`; beyond 999 the number gets a fourth digit."""
     return f"{pattern}_{batch_id(index)}"
 
 
 def instance_number(name: str, pattern: str) -> int:
-    """The number in an instance's name: instances are ordered by it, not by text."""
+    """Return the number in an instance's name; instances are ordered by it, not by text."""
     return int(name.removeprefix(f"{pattern}_"))
 
 
@@ -190,7 +189,7 @@ def _warnings(batches: ParsedBatches) -> Iterator[str]:
 
 
 def _seams(cursors: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Where neighbouring ranges of whole numbers overlap or leave a gap."""
+    """Yield warnings for neighbouring integer ranges that overlap or leave a gap."""
     if any(_range_length(cursor) is None for cursor in cursors):
         return
     for left, right in pairwise(sorted(cursors, key=lambda cursor: (cursor["start_cursor"], cursor["end_cursor"]))):

@@ -1,7 +1,8 @@
-"""A circuit breaker as a state machine: calls and times in, decisions out; it knows no clock.
+"""Circuit breaker as a state machine that gets calls and times as arguments and reads no clock.
 
-Closed, it lets everything pass and counts failures in a row. Open, it refuses until its timeout has passed. Half-open,
-it lets one call at a time pass as a trial: a failure opens it again, enough successes in a row close it.
+When closed, it allows all calls and counts consecutive failures. When open, it refuses calls until its timeout has
+passed. When half-open, it allows one call at a time as a trial: a failure opens it again, enough consecutive successes
+close it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.plan import BreakerPolicy
 
 Permit = NewType("Permit", int)
-"""The number of a call that was allowed, from 1. Its report gives it back, so that late ones are known as such."""
+"""Number of an allowed call, from 1. The report of the call returns it, so that late reports are recognized."""
 
 
 class BreakerState(StrEnum):
-    """Where a breaker stands."""
+    """State of a breaker."""
 
     CLOSED = "closed"
     HALF_OPEN = "half_open"
@@ -27,7 +28,7 @@ class BreakerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BreakerCounts:
-    """What has become of the calls since the start."""
+    """Counts of calls since the start."""
 
     calls: int = 0
     failures: int = 0
@@ -37,7 +38,7 @@ class BreakerCounts:
 
 @dataclass(frozen=True, slots=True)
 class BreakerReading:
-    """How a breaker stands at one moment; `error` is the failure that it saw last, `note` what else is to say."""
+    """State of a breaker at one moment. `error` is its latest failure, `note` an additional remark."""
 
     name: str
     state: BreakerState
@@ -48,14 +49,14 @@ class BreakerReading:
 
 @dataclass(frozen=True, slots=True)
 class BreakerHealth:
-    """What several breakers together say: `healthy`, `degraded` (one is half-open) or `unhealthy` (one is open)."""
+    """Combined state of several breakers: `healthy`, `degraded` (one is half-open) or `unhealthy` (one is open)."""
 
     status: str
     message: str
 
 
 def health(readings: Sequence[BreakerReading]) -> BreakerHealth:
-    """The health of a process by its breakers: the worst of them counts, and the open ones say why."""
+    """Return the health of a process by its worst breaker, with the reasons of the open ones."""
     states = [reading.state for reading in readings]
     status = "healthy"
     if BreakerState.OPEN in states:
@@ -75,12 +76,12 @@ def _line(reading: BreakerReading) -> str:
 
 
 class CircuitBreaker:
-    """One breaker. `now` is always a monotonic time in seconds, which never goes back.
+    """Circuit breaker. `now` is always a monotonic time in seconds.
 
-    Every call is asked for with `allow` and, if allowed, reported with its permit: by `succeeded` or `failed` - or by
-    `abandoned` when it says nothing about what the breaker guards. A call that began before the last opening says
-    nothing of the time after it: its report is counted and moves nothing. The breaker closes `settle_seconds` after it
-    opened at the earliest, so that it does not flutter; opening and forcing are never put off.
+    Each call is requested with `allow` and, if allowed, reported with its permit: by `succeeded` or `failed`, or by
+    `abandoned` if it shows nothing about the guarded resource. A call that began before the last opening shows nothing
+    about the time after it: its report is counted but does not change the state. The breaker closes no earlier than
+    `settle_seconds` after it opened, to avoid flapping; opening and forcing are immediate.
     """
 
     def __init__(self, name: str, policy: BreakerPolicy | None = None, *, settle_seconds: float = 0.0) -> None:
@@ -96,18 +97,18 @@ class CircuitBreaker:
         self._calls = self._failed = self._refused = self._opened = 0
 
     def state(self, now: float) -> BreakerState:
-        """Where it stands at that time: an open breaker becomes half-open by itself."""
+        """Return the state at `now`: an open breaker becomes half-open when its timeout has passed."""
         if self._open_until is None:
             return BreakerState.CLOSED
         return BreakerState.OPEN if now < self._open_until else BreakerState.HALF_OPEN
 
     def retry_after(self, now: float) -> float:
-        """Seconds until it lets a call pass; 0 when it would now."""
+        """Return the seconds until it allows a call; 0 if it would allow one now."""
         until = max(self._open_until or now, now if self._trial is None else self._trial_until)
         return max(0.0, until - now)
 
     def allow(self, now: float) -> Permit | None:
-        """The permit of a call that may be made now, None for one that may not; half-open, that call is the trial."""
+        """Return a permit for a call now, or None if it is refused. When half-open, the permitted call is the trial."""
         if self.retry_after(now) > 0:
             self._refused += 1
             return None
@@ -118,7 +119,7 @@ class CircuitBreaker:
         return permit
 
     def succeeded(self, permit: Permit, now: float) -> None:
-        """A call succeeded. A trial that is overdue counts as well, and leaves the next one its place."""
+        """Report that a call succeeded. An overdue trial counts as well; the next trial is then allowed."""
         self.abandoned(permit)
         if self._is_late(permit):
             return
@@ -130,7 +131,7 @@ class CircuitBreaker:
             self.force_closed()
 
     def failed(self, permit: Permit, now: float) -> None:
-        """A call failed. That of a trial opens the breaker again."""
+        """Report that a call failed. A failed trial opens the breaker again."""
         self._failed += 1
         if self._is_late(permit):
             return
@@ -139,7 +140,9 @@ class CircuitBreaker:
             self.force_open(now)
 
     def abandoned(self, permit: Permit) -> None:
-        """A call ended without saying anything (it was cancelled): if it was the trial, the next one may be."""
+        """Report that a call ended without a result (it was cancelled). If it was the trial, another trial is
+        allowed.
+        """
         if permit == self._trial:
             self._trial = None
 
@@ -147,26 +150,26 @@ class CircuitBreaker:
         return permit <= self._last_before_opening
 
     def encouraged(self, now: float) -> None:
-        """Something else shows that it may work again: an open breaker lets a trial pass now."""
+        """Allow a trial now if the breaker is open, since other evidence suggests that the resource works again."""
         if self._open_until is not None:
             self._open_until = min(self._open_until, now)
 
     def force_open(self, now: float) -> None:
-        """Open it, for its timeout from now."""
+        """Open the breaker for its timeout from now."""
         self._opened_at, self._open_until = now, now + self.policy.timeout_seconds
         self._trial, self._successes = None, 0
         self._last_before_opening = self._calls
         self._opened += 1
 
     def force_closed(self) -> None:
-        """Close it, with nothing counted."""
+        """Close the breaker and reset the counts of consecutive failures and successes."""
         self._open_until = self._trial = None
         self._failures = self._successes = 0
 
     def is_healthy(self, now: float) -> bool:
-        """True while it is closed."""
+        """Return whether the breaker is closed."""
         return self.state(now) is BreakerState.CLOSED
 
     def metrics(self) -> BreakerCounts:
-        """Counts since the start."""
+        """Return the counts since the start."""
         return BreakerCounts(self._calls, self._failed, self._refused, self._opened)

@@ -1,4 +1,4 @@
-"""What a decision or batchable step may choose, and how far that may go."""
+"""Checks of the choices of decision and batchable steps, and the limits of expansion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class ExpansionLimits:
-    """How far a task may grow. A decision's depth counts the decisions above it and itself."""
+    """Limits of a task's expansion. A decision's depth counts the decisions above it and itself."""
 
     max_decision_depth: int = SINGLE_PROCESS_DECISION_DEPTH
     warn_decision_depth: int = SINGLE_PROCESS_WARN_DECISION_DEPTH
@@ -25,14 +25,14 @@ class ExpansionLimits:
     decisions_enabled: bool = True
     batches_enabled: bool = True
     max_batches_per_step: int = MOST_BATCHES
-    """They are created in one transaction, which the database gives a limited time."""
+    """All batches are created in one transaction, whose time the database limits."""
 
 
 DEFAULT_LIMITS = ExpansionLimits()
 
 
 def check_depth(growth: GraphDelta, limits: ExpansionLimits) -> list[str]:
-    """Refuses a decision that is too deep; warns before it comes to that."""
+    """Return warnings about a decision's depth. Raises `OutcomeError` if it is above the limit."""
     depth = _depth(growth)
     if depth > limits.max_decision_depth:
         raise OutcomeError(
@@ -45,7 +45,7 @@ def check_depth(growth: GraphDelta, limits: ExpansionLimits) -> list[str]:
 
 
 def _depth(growth: GraphDelta) -> int:
-    """The longest chain of decisions that exist, one above the other, down to the parent and with it."""
+    """Return the length of the longest chain of existing decisions down to the parent, including it."""
     depths: dict[str, int] = {}
     for step in growth.plan.steps:
         counts = step.type.creates is Creates.BRANCHES and growth.exists(step.name)
@@ -54,7 +54,7 @@ def _depth(growth: GraphDelta) -> int:
 
 
 def check_names(growth: GraphDelta, decision: ParsedDecision, limits: ExpansionLimits) -> list[str]:
-    """Refuses names that cannot be created here; warns about those that change nothing."""
+    """Return warnings about names that change nothing. Raises `OutcomeError` for names that cannot be created here."""
     parent, count = growth.parent, len(decision.step_names)
     if count > limits.max_steps_per_decision:
         raise OutcomeError(
@@ -94,13 +94,13 @@ def _not_creatable(parent: StepPlan, name: str, why: str, candidates: tuple[str,
 
 
 def _candidates(growth: GraphDelta) -> tuple[str, ...]:
-    """The branches of the decision: what depends on it directly and is not created without being named."""
+    """Return the branches of the decision: its direct dependents that are created only when named."""
     by_name = growth.plan.by_name
     return tuple(name for name in growth.plan.dependents[growth.parent.name] if by_name[name].type.is_plain)
 
 
 def check_batches(parent: StepPlan, outcome: ParsedBatches, limits: ExpansionLimits) -> None:
-    """Refuses more batches than one step may have."""
+    """Raise `OutcomeError` for more batches than one step may have."""
     count = len(outcome.cursors)
     if count > limits.max_batches_per_step:
         raise OutcomeError(
@@ -111,7 +111,10 @@ def check_batches(parent: StepPlan, outcome: ParsedBatches, limits: ExpansionLim
 
 
 def worker_pattern(growth: GraphDelta, outcome: ParsedBatches) -> tuple[str | None, list[str]]:
-    """The step that the workers are made from: the outcome names it, or it is the one below."""
+    """Return the batch worker step named by the outcome, or by default the first one below the parent, and warnings.
+
+    Raises `OutcomeError` if the named step is not a batch worker below the parent.
+    """
     by_name, parent = growth.plan.by_name, growth.parent
     patterns = [name for name in growth.plan.dependents[parent.name] if by_name[name].type.is_pattern]
     if outcome.pattern is None:

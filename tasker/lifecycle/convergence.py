@@ -1,4 +1,4 @@
-"""Whether a convergence has a reason to exist when nothing that it joins does."""
+"""Decision whether a convergence is created when none of the steps that it joins exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tasker.lifecycle.growth import GraphDelta
 
 
 def in_untaken_branch(growth: GraphDelta, step: StepPlan) -> bool:
-    """True when the step joins what a branch that was not taken would have created.
+    """Return whether the step joins only steps that an untaken branch would have created.
 
     A convergence is created even when nothing that it joins exists. That is meant for the convergence of a decision
     that was made. An aggregator of batches whose batchable step was never chosen has nothing to join and no reason to
@@ -19,14 +19,14 @@ def in_untaken_branch(growth: GraphDelta, step: StepPlan) -> bool:
 
 
 def _leads_to_choice(growth: GraphDelta, name: str, step: StepPlan) -> bool:
-    """True when `name`, or a step between it and `step`, would have created steps."""
+    """Return whether `name`, or a step between it and `step`, would have created steps."""
     by_name = growth.plan.by_name
     between = {name, *growth.plan.below.of(name)}.intersection(growth.plan.above.of(step.name))
     return any(by_name[other].type.expands and not growth.exists(other) for other in between)
 
 
 def _reachable(growth: GraphDelta, step: StepPlan, without: str) -> bool:
-    """True when some way down from a step that exists to `step` avoids the step `without`."""
+    """Return whether some path from an existing step down to `step` avoids the step `without`."""
     todo = [name for name in step.depends_on if name != without]
     seen = set(todo)
     for name in todo:

@@ -1,4 +1,4 @@
-"""The outcome of a decision step, read strictly."""
+"""Strict parser of the outcome of a decision step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OLDER = {"ActivateSteps": "create_steps", "CreateSteps": "create_steps", "NoBra
 
 @dataclass(frozen=True, slots=True)
 class ParsedDecision:
-    """What a decision step decided: the steps to create, each once, in its order; none of them is `no_branches`."""
+    """Steps that a decision creates, each once, in its order; empty for `no_branches`."""
 
     step_names: tuple[str, ...] = ()
 
@@ -29,11 +29,11 @@ NO_BRANCHES = ParsedDecision()
 
 
 def parse_decision(result: Any) -> ParsedDecision:
-    """The decision in a step's result.
+    """Parse the decision in a step's result.
 
-    Takes the wire form (`type`, `step_names`) and the published class's own (`decision_type`, `next_step_names`).
-    Repeated names count once. Raises `OutcomeError` for everything else: no outcome, an unknown type or key,
-    an empty `create_steps`, steps that the template does not declare.
+    Accepts the wire form (`type`, `step_names`) and the form of the published class (`decision_type`,
+    `next_step_names`). Repeated names count once. Raises `OutcomeError` for everything else: no outcome, an unknown
+    type or key, an empty `create_steps`, steps that the template does not declare.
     """
     outcome = outcome_of(result, DECISION_KEY, _EXAMPLE)
     type_key, names_key, known = decision_form(outcome)

@@ -1,6 +1,6 @@
-"""Deployment modes: how a process may learn of work, and what becomes of it when its listener is lost.
+"""Deployment modes: how a process learns of work, and how it reacts to a lost listener.
 
-Times are monotonic seconds that the caller gives.
+Times are monotonic seconds passed by the caller.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MINUTE = 60.0
 
 
 class DeploymentMode(StrEnum):
-    """How a process is told to learn of work. Each process has its own mode; a fleet may mix them."""
+    """Configured way in which a process learns of work. Each process has its own mode; a fleet may mix them."""
 
     POLLING_ONLY = "PollingOnly"
     EVENT_DRIVEN_ONLY = "EventDrivenOnly"
@@ -42,7 +42,10 @@ USUAL_MODE = DeploymentMode(DEPLOYMENT_MODE)
 
 
 def effective_mode(configured: DeploymentMode, capabilities: Capabilities) -> DeploymentMode:
-    """What a mode means on a backend: no events without push, no polls below a push that is never lost."""
+    """Return the mode that is possible on a backend.
+
+    Without push there are no events; if a push is never lost, a hybrid process needs no polling.
+    """
     if not capabilities.push:
         return DeploymentMode.POLLING_ONLY
     if configured is DeploymentMode.HYBRID and not capabilities.fallback_polling:
@@ -51,7 +54,7 @@ def effective_mode(configured: DeploymentMode, capabilities: Capabilities) -> De
 
 
 class MessageSource(StrEnum):
-    """Where a listener stands. Work is processed in each of them; what differs is who finds it."""
+    """State of a listener. Work is processed in each state; only the way it is found differs."""
 
     CONNECTING = "connecting"
     EVENT_DRIVEN = "event_driven"
@@ -59,7 +62,7 @@ class MessageSource(StrEnum):
 
 
 class Notice(StrEnum):
-    """What a person should be told of a change."""
+    """Change of a listener's state to report to the operator."""
 
     NONE = "none"
     LISTENING = "listening"
@@ -70,7 +73,7 @@ class Notice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListenerState:
-    """A listener's place in the automaton, its failures in a row, and how often it fell back to polling."""
+    """State of a listener, its consecutive failures, and how often it fell back to polling."""
 
     reception: MessageSource = MessageSource.CONNECTING
     failures: int = 0
@@ -78,21 +81,21 @@ class ListenerState:
 
     @property
     def is_listening(self) -> bool:
-        """True while nothing that is announced is missed."""
+        """True while no notification can be missed."""
         return self.reception is MessageSource.EVENT_DRIVEN
 
     def connected(self) -> ListenerState:
-        """It listens, and has proven that announcements arrive."""
+        """Return the state after the listener connected and a check proved that notifications arrive."""
         return replace(self, reception=MessageSource.EVENT_DRIVEN, failures=0)
 
     def lost(self) -> ListenerState:
-        """Connecting failed, the connection ended, or a check went unanswered."""
+        """Return the state after connecting failed, the connection ended, or a check went unanswered."""
         fell = self.reception is not MessageSource.POLLING_FALLBACK
         return ListenerState(MessageSource.POLLING_FALLBACK, self.failures + 1, self.fallbacks + fell)
 
 
 def notice(before: ListenerState, after: ListenerState, max_retry_attempts: int) -> Notice:
-    """What to say about a step of the automaton: each switch once, and once loudly when it does not come back."""
+    """Return the notice for a state change: one for each switch, and one if the listener exceeds its retry attempts."""
     if after.is_listening:
         if before.is_listening:
             return Notice.NONE
@@ -104,42 +107,42 @@ def notice(before: ListenerState, after: ListenerState, max_retry_attempts: int)
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """What can be set about how a process learns of work. The defaults are a worker's."""
+    """Settings of how a process learns of work. The defaults are a worker's."""
 
     system_id: str = WORKER_SYSTEM_ID
-    """A label in the log."""
+    """Label in the log."""
     deployment_mode: DeploymentMode = USUAL_MODE
     poll_ms: int = WORKER_POLL_MS
-    """Longest pause between two looks at a queue."""
+    """Longest poll interval."""
     lost_poll_ms: int = LOST_POLL_MS
-    """The same while the listener is lost, unless `poll_ms` is shorter."""
+    """Poll interval while the listener is lost, unless `poll_ms` is shorter."""
     connection_timeout_seconds: float = CONNECTION_TIMEOUT_SECONDS
-    """Limit of connecting and of each proof that notifications arrive."""
+    """Timeout of connecting and of each check that notifications arrive."""
     event_timeout_seconds: float = EVENT_TIMEOUT_SECONDS
-    """How often the listening connection must prove that announcements arrive."""
+    """Interval at which the listening connection must prove that notifications arrive."""
     retry_interval_seconds: float = RETRY_INTERVAL_SECONDS
-    """Pause before a lost listener connects again, with jitter."""
+    """Pause before a lost listener reconnects, with jitter."""
     max_retry_attempts: int = MAX_RETRY_ATTEMPTS
-    """Failures in a row after which the log says loudly that polling goes on."""
+    """Consecutive failures after which a warning is logged that the process only polls."""
     health_check_interval_seconds: float = HEALTH_CHECK_INTERVAL_SECONDS
-    """How often the process looks at its own health."""
+    """Interval of the process's health check."""
     health_enabled: bool = True
-    """Whether errors count against its health."""
+    """Whether errors affect the process's health."""
     max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS
     error_rate_threshold_per_minute: int = ERROR_RATE_PER_MINUTE
     performance_monitoring_enabled: bool = True
     """Whether latencies are measured."""
     listen_url: str | None = field(default=None, repr=False)
-    """Where to listen, when it is not the database's own URL (a pooler is in between)."""
+    """URL to listen on if it differs from the database's URL (because of a pooler)."""
 
 
 WORKER_EVENTS = EventSettings()
 ORCHESTRATOR_EVENTS = EventSettings(ORCHESTRATOR_SYSTEM_ID, poll_ms=ORCHESTRATOR_POLL_SECONDS * 1000)
-"""The defaults of an orchestrator, which is told of nearly everything."""
+"""Defaults of an orchestrator, which is notified of nearly everything."""
 
 
 def longest_pause(settings: EventSettings, mode: DeploymentMode, listening: bool) -> float | None:
-    """Seconds between two looks at a queue at most; None where only an announcement leads to one."""
+    """Return the poll interval in seconds, or None if only notifications trigger a poll."""
     if mode is DeploymentMode.POLLING_ONLY:
         return settings.poll_ms / 1000
     if not listening:
@@ -158,7 +161,7 @@ class HealthStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListeningHealth:
-    """How well a process learns of work, and why not better."""
+    """Health of a listening or polling process, and the reason if it is not healthy."""
 
     status: HealthStatus = HealthStatus.HEALTHY
     reason: str = ""
@@ -166,37 +169,39 @@ class ListeningHealth:
 
 @dataclass(frozen=True, slots=True)
 class EventSystemStatistics:
-    """What has come of looking for work since the start. Only successes count as processed."""
+    """Statistics of polls since the start. Only successes count as processed."""
 
     events_processed: int
-    """Looks that found work."""
+    """Polls that found work."""
     events_failed: int
-    """Looks that failed."""
+    """Polls that failed."""
     processing_rate: float
     """Processed per second, over the last minute."""
     average_latency_ms: float | None
-    """From beginning a look that found work to having it; None when nothing was measured."""
+    """Average duration of a poll that found work; None if nothing was measured."""
     deployment_mode_score: float
-    """Share of the processed events that did not need the polling below an event-driven mode; 1.0 before any."""
+    """Share of the processed events that did not need the fallback polling of an event-driven mode; 1.0 before any
+    event.
+    """
     success_rate: float
-    """Processed by processed and failed; 1.0 before any."""
+    """Share of processed events in processed and failed ones; 1.0 before any event."""
     found_by_polling: int
     """Processed events that only a poll found."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts looks for work. Every method takes the present time."""
+    """Counter of polls for work. Every method gets the present time."""
 
     looks: int = 0
-    """Those that failed among them."""
+    """Number of all polls, including failed ones."""
     processed: int = 0
     failed: int = 0
     found_by_polling: int = 0
     messages: int = 0
-    """What looks have found: messages, and steps that waited beside a queue."""
+    """Messages found, and steps that waited without one."""
     messages_by_polling: int = 0
-    """Those of them that nothing had announced."""
+    """Messages found without a preceding notification."""
     errors_in_a_row: int = 0
     _seconds: float = 0.0
     _measured: int = 0
@@ -204,7 +209,10 @@ class Tally:
     _errors: deque[float] = field(default_factory=lambda: deque(maxlen=10_001))
 
     def succeeded(self, now: float, *, found: int, polled: bool, seconds: float | None) -> None:
-        """A look found so much; `polled` when nothing had announced work, `seconds` it took (None: not measured)."""
+        """Record a poll that returned `found` items.
+
+        `polled` is True if no notification preceded it; `seconds` is its duration (None: not measured).
+        """
         self.looks += 1
         self.errors_in_a_row = 0
         if not found:
@@ -219,18 +227,18 @@ class Tally:
             self._seconds, self._measured = self._seconds + seconds, self._measured + 1
 
     def look_failed(self, now: float) -> None:
-        """A look failed."""
+        """Record a failed poll."""
         self.looks += 1
         self.failed += 1
         self.errors_in_a_row += 1
         self._errors.append(now)
 
     def errors_in_last_minute(self, now: float) -> int:
-        """Failed looks within a minute of `now`."""
+        """Return the number of failed polls within a minute of `now`."""
         return _recent(self._errors, now)
 
     def statistics(self, now: float, mode: DeploymentMode) -> EventSystemStatistics:
-        """The counts as one value."""
+        """Return the statistics up to `now`."""
         total = self.processed + self.failed
         fallback = 0 if mode is DeploymentMode.POLLING_ONLY else self.found_by_polling
         return EventSystemStatistics(
@@ -259,7 +267,7 @@ def judge_health(
     running: bool = True,
     lost: ListenerState | None = None,
 ) -> ListeningHealth:
-    """How well a process learns of work; `lost` is a listener to which nothing arrives, if there is one."""
+    """Return the health of a process's listening; `lost` is the state of a listener that receives nothing, if any."""
     if not running:
         return ListeningHealth(HealthStatus.CRITICAL, "it does not run")
     if settings.health_enabled and (reason := _too_many_errors(settings, tally, now)):

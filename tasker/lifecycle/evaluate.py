@@ -1,4 +1,4 @@
-"""How the progress of a task reads. Where a task goes is decided by SQL: `tasker.task_target`."""
+"""Progress of a task for readers. SQL (`tasker.task_target`) decides the task's state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tasker.contracts.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StepCounts:
-    """A task's steps after the write, by what they mean to the task. Pending steps are what is left of `total`."""
+    """Counts of a task's steps after a write. Pending steps are the remainder of `total`."""
 
     total: int
     done: int = 0
@@ -17,15 +17,15 @@ class StepCounts:
     error: int = 0
     cancelled: int = 0
     active: int = 0
-    """`enqueued`, `in_progress` and both parked states: anything that will report without help."""
+    """`enqueued`, `in_progress` and both parked states: steps that will report without intervention."""
     retry: int = 0
     """`waiting_for_retry`."""
     ready_held: int = 0
-    """Pending with every parent satisfied, held back by the enqueue window."""
+    """Pending steps whose parents are all satisfied, but that the enqueue window does not admit yet."""
 
 
 class ExecutionStatus(StrEnum):
-    """How a task's execution stands, derived from its steps."""
+    """Status of a task's execution, derived from its steps."""
 
     BLOCKED_BY_FAILURES = "blocked_by_failures"
     HAS_READY_STEPS = "has_ready_steps"
@@ -44,9 +44,9 @@ _ACTIONS = {
 
 
 def execution_status(counts: StepCounts) -> ExecutionStatus:
-    """The status for readers; the first rule that fits wins, blocked before ready.
+    """Return the status for readers; the first matching rule wins, blocked before ready.
 
-    Every step in `error` blocks for good: a retryable failure never gets there.
+    Every step in `error` blocks permanently: a retryable failure never gets there.
     """
     rules = (
         (counts.error > 0, ExecutionStatus.BLOCKED_BY_FAILURES),
@@ -58,17 +58,17 @@ def execution_status(counts: StepCounts) -> ExecutionStatus:
 
 
 def recommended_action(counts: StepCounts) -> str:
-    """What should happen next, by the execution status."""
+    """Return the next action for the execution status."""
     return _ACTIONS[execution_status(counts)]
 
 
 def health_status(counts: StepCounts) -> str:
-    """`blocked`, `recovering` (failures that will be retried) or `healthy`."""
+    """Return `blocked`, `recovering` (failures that will be retried) or `healthy`."""
     if counts.error:
         return "blocked"
     return "recovering" if counts.retry else "healthy"
 
 
 def completion_percentage(counts: StepCounts) -> float:
-    """Done steps per hundred; 100 for a task without steps."""
+    """Return the percentage of done steps; 100 for a task without steps."""
     return 100.0 * counts.done / counts.total if counts.total else 100.0

@@ -1,7 +1,7 @@
-"""What completing a decision or batchable step adds to its task: the planner of dynamic graphs.
+"""Planner of dynamic graphs: computes the steps that a completed decision or batchable step adds to its task.
 
-The planner is a pure function of the compiled plan, the step that completed, its result and the steps that exist. It
-never adds a parent to a step that exists, so what it plans cannot form a cycle.
+The planner is a pure function of the compiled plan, the completed step, its result and the existing steps. It never
+adds a parent to an existing step, so it cannot create a cycle.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem
 def expand(
     plan: Plan, parent: str, result: Any, existing: Existing, limits: ExpansionLimits = DEFAULT_LIMITS
 ) -> Expansion:
-    """The steps to create when `parent` completes with `result`, in topological order.
+    """Return the steps to create when `parent` completes with `result`, in topological order.
 
-    `existing` are all steps of the task, `parent` among them; a step counts as open until it is complete or resolved,
-    so a decision in `error` is open: a person may still make it decide. What exists is never planned again.
-    Raises `OutcomeError` when the outcome cannot be followed: the permanent failure of `parent`.
+    `existing` are all steps of the task, including `parent`. A step is open until it is complete or resolved, so a
+    decision in `error` is open: an operator may still repair it. Existing steps are never planned again. Raises
+    `OutcomeError` if the outcome is invalid, which is a permanent failure of `parent`.
     """
     step = _template_step(plan, parent, existing)
     if step.type.creates is Creates.BRANCHES:
@@ -53,7 +53,7 @@ def expand(
 
 
 def expand_resolved(plan: Plan, parent: str, existing: Existing, limits: ExpansionLimits = DEFAULT_LIMITS) -> Expansion:
-    """The same for a step that a person resolved, without a result: no branches, no batches."""
+    """Return the steps to create for a step that an operator resolved without a result: no branches, no batches."""
     step = _template_step(plan, parent, existing)
     if step.type.creates is Creates.BRANCHES:
         return _decide(plan, step, NO_BRANCHES, existing, limits)
@@ -68,7 +68,7 @@ def _template_step(plan: Plan, parent: str, existing: Existing) -> StepPlan:
 
 
 def _stray_outcomes(step: StepPlan, result: Any) -> tuple[str, ...]:
-    """An outcome in the result of a step that decides nothing is ignored, and said."""
+    """Return a warning for each outcome in the result of a step that cannot create steps; it is ignored."""
     if not isinstance(result, Mapping):
         return ()
     return tuple(
@@ -79,7 +79,7 @@ def _stray_outcomes(step: StepPlan, result: Any) -> tuple[str, ...]:
 
 
 _KEYS = {DECISION_KEY: Creates.BRANCHES, BATCH_KEY: Creates.BATCHES}
-"""Where results hold outcomes, and of what."""
+"""Keys of outcomes in results, with what they create."""
 
 
 def _creating(what: Creates) -> str:
@@ -118,7 +118,7 @@ def _cut(plan: Plan, step: StepPlan, outcome: ParsedBatches, existing: Existing,
 
 
 def _close(growth: GraphDelta, chosen: frozenset[str], cut: ParsedBatches) -> None:
-    """One pass over the steps below the parent, in topological order: each is created when its time has come."""
+    """Create the steps below the parent that can exist now, in one pass in topological order."""
     below = growth.plan.below.reached([growth.parent.name])
     for step in growth.plan.steps:
         if step.name not in below or growth.exists(step.name):
@@ -135,7 +135,7 @@ def _close(growth: GraphDelta, chosen: frozenset[str], cut: ParsedBatches) -> No
 
 
 def _add_workers(growth: GraphDelta, pattern: StepPlan, cut: ParsedBatches) -> None:
-    """One worker per cursor; without any, the placeholder that keeps the shape of the graph."""
+    """Add one worker per cursor, or a placeholder if there are none, so that the graph keeps its shape."""
     parents = (growth.parent.name, *growth.instances_of(pattern.depends_on))
     for index, cursor in enumerate(cut.cursors or (PLACEHOLDER_CURSOR,)):
         inputs = worker_inputs(cursor, pattern.batch, no_op=not cut.cursors)
@@ -143,7 +143,7 @@ def _add_workers(growth: GraphDelta, pattern: StepPlan, cut: ParsedBatches) -> N
 
 
 def _add_convergence(growth: GraphDelta, step: StepPlan) -> None:
-    """Waits for those of its dependencies that exist, once nothing above it is undecided."""
+    """Add a convergence that waits for its existing dependencies, unless a step above it is undecided."""
     if growth.waits_for_decision(step):
         return
     parents = growth.instances_of(step.depends_on)
@@ -152,9 +152,9 @@ def _add_convergence(growth: GraphDelta, step: StepPlan) -> None:
 
 
 def _follows(growth: GraphDelta, step: StepPlan) -> bool:
-    """True for a step that needs no choice: everything that it depends on exists.
+    """Return whether a step is created without being chosen, since all its dependencies exist.
 
-    A step directly below a decision is a branch, and comes to life only when a decision names it.
+    A step directly below a decision is a branch, which is created only when a decision names it.
     """
     by_name = growth.plan.by_name
     is_branch = any(by_name[name].type.creates is Creates.BRANCHES for name in step.depends_on)
@@ -162,7 +162,7 @@ def _follows(growth: GraphDelta, step: StepPlan) -> bool:
 
 
 def _orphans(growth: GraphDelta) -> list[str]:
-    """Convergences that were created although nothing that they join exists."""
+    """Return warnings for convergences that were created although none of the steps that they join exist."""
     by_name, parent = growth.plan.by_name, growth.parent.name
     return [
         f"none of the dependencies of '{step.name}' exists; it runs after '{parent}'"

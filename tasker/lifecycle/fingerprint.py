@@ -1,4 +1,6 @@
-"""What failures have in common: the same mistake at the same place has the same fingerprint, whatever it was about."""
+"""Fingerprints of failures: the same error at the same location has the same fingerprint, whatever data it
+concerned.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 MESSAGE_LIMIT = 1000
-"""Characters of a message that count."""
+"""Number of characters of a message that are compared."""
 LENGTH = 16
-"""Hexadecimal digits of a fingerprint."""
+"""Number of hexadecimal digits of a fingerprint."""
 
 _VARYING = re.compile(
     r"(?P<uuid>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
@@ -22,10 +24,11 @@ _VARYING = re.compile(
 
 
 def fingerprint(error: Mapping[str, Any], place: str | None = None) -> str:
-    """Sixteen hexadecimal digits for a failure as the engine stores it: its exception's type, the `place` where it was
-    raised (file and function, without the line, which changes with every edit), and its message without what varies.
+    """Return the fingerprint of a stored failure, sixteen hexadecimal digits.
 
-    A failure without an exception has its error type and its handler instead.
+    It covers the type of the exception, the `place` where it was raised (file and function, without the line, which
+    changes with every edit), and the message without variable parts. A failure without an exception uses its error type
+    and its handler instead.
     """
     metadata = error.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
@@ -38,6 +41,6 @@ def fingerprint(error: Mapping[str, Any], place: str | None = None) -> str:
 
 
 def normalized(message: Any) -> str:
-    """The message with identifiers, times, quoted texts and numbers named instead of spelled out."""
+    """Return the message with placeholders in place of identifiers, times, quoted texts and numbers."""
     text = " ".join(str(message or "")[:MESSAGE_LIMIT].lower().split())
     return _VARYING.sub(lambda found: f"<{found.lastgroup}>", text)

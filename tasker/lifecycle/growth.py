@@ -1,4 +1,4 @@
-"""A task's graph while one expansion grows it: what exists, and what is still undecided."""
+"""Graph of a task during one expansion: existing steps, new steps and undecided ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasker.lifecycle.batches import instance_number
 
 
 class GraphDelta:
-    """The steps that exist, by the template step they were made from, and the ones that this expansion adds."""
+    """Existing steps, by the template step they were made from, and the steps that this expansion adds."""
 
     def __init__(self, plan: Plan, parent: StepPlan, existing: Existing) -> None:
         self.plan, self.parent = plan, parent
@@ -31,15 +31,15 @@ class GraphDelta:
         self._undecided = plan.below.reached(list(undecided))
 
     def exists(self, name: str) -> bool:
-        """True when the template step has at least one instance."""
+        """Return whether the template step has at least one instance."""
         return name in self._instances
 
     def waits_for_decision(self, step: StepPlan) -> bool:
-        """True while an ancestor that exists may still create steps above this one."""
+        """Return whether an existing ancestor may still create steps above this one."""
         return step.name in self._undecided
 
     def instances_of(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The steps that exist for these template steps; a pattern stands for all its workers."""
+        """Return the existing steps of these template steps; for a pattern, all its workers."""
         return tuple(instance for name in names for instance in self._instances.get(name, ()))
 
     def add(
@@ -50,7 +50,7 @@ class GraphDelta:
         name: str | None = None,
         inputs: Mapping[str, Any] | None = None,
     ) -> None:
-        """Creates an instance of `step` below `parents`, each counted once; `name` defaults to the step's own."""
+        """Create an instance of `step` below `parents` without duplicates; `name` defaults to the step's own."""
         created = NewStep(name or step.name, step.name, tuple(dict.fromkeys(parents)), inputs)
         self.new.append(created)
         self._instances.setdefault(step.name, []).append(created.name)

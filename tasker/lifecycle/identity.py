@@ -1,4 +1,4 @@
-"""When two submissions are the same task."""
+"""Identity of submissions: decides whether two submissions are the same task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasker.errors import TaskerError
 from tasker.lifecycle.storable import encode
 
 VERSION = "v1"
-"""Grows when the computation changes, so that old and new hashes never meet by accident."""
+"""Version of the computation, raised when it changes, so that old and new hashes never collide."""
 
 STRATEGIES = ("strict", "caller_provided", "always_unique")
 
@@ -20,7 +20,7 @@ _EXACT = 2**53
 
 
 class IdentityError(TaskerError):
-    """The identity of a submission cannot be computed."""
+    """Failure to compute the identity of a submission."""
 
     retryable = False
     error_type = "identity_error"
@@ -29,12 +29,12 @@ class IdentityError(TaskerError):
 def identity_hash(
     plan_key: str, strategy: str, context: Mapping[str, Any], idempotency_key: str | None, fresh_id: str
 ) -> str:
-    """The identity of a submission: `v1:` and 64 hexadecimal digits; equal identities are one task.
+    """Return the identity of a submission: `v1:` and 64 hexadecimal digits. Submissions of equal identity are one task.
 
-    `plan_key` stands for namespace, name and version. An idempotency key decides under every strategy.
-    Without one, `strict` takes the context and `always_unique` takes `fresh_id`, an identifier made for this
-    submission. Raises `IdentityError` for `caller_provided` without a key, for an empty key and for an unknown
-    strategy; `NotStorable` for a context that is not JSON.
+    `plan_key` represents namespace, name and version. An idempotency key decides under every strategy. Without one,
+    `strict` uses the context and `always_unique` uses `fresh_id`, an identifier made for this submission. Raises
+    `IdentityError` for `caller_provided` without a key, for an empty key and for an unknown strategy; `NotStorable` for
+    a context that is not JSON.
     """
     if idempotency_key is not None:
         return key_identity(plan_key, idempotency_key)
@@ -51,16 +51,17 @@ def identity_hash(
 
 
 def key_identity(plan_key: str, idempotency_key: str) -> str:
-    """Return the identity of a template's submissions that have this key. Raises `IdentityError` for an empty one."""
+    """Return the identity of a template's submissions that have this key. Raises `IdentityError` if the key is
+    empty.
+    """
     return _digest("key", plan_key, _checked(idempotency_key))
 
 
 def canonical_json(value: Any) -> str:
-    """JSON in one form for equal data: keys sorted, no white space, arrays in their order.
+    """Return JSON that is identical for equal data: keys sorted, no white space, arrays in their order.
 
-    Numbers that are equal as JSON are written alike (1.0 as 1, -0.0 as 0, 1e+20 with its digits). Text is kept code
-    point by code point: composed and decomposed letters are different data. Raises `NotStorable` for what is not strict
-    JSON.
+    Equal JSON numbers are written alike (1.0 as 1, -0.0 as 0, 1e+20 with all digits). Text is compared by code points:
+    composed and decomposed letters are different data. Raises `NotStorable` if the value is not strict JSON.
     """
     encode(value)
     return json.dumps(_normal(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)

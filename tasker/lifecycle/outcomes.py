@@ -1,4 +1,4 @@
-"""Reading the outcome of a decision or batchable step, and the error of one that cannot be followed."""
+"""Common parts of parsing the outcomes of decision and batchable steps, and their error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.errors import TaskerError
 
 
 class OutcomeProblem(StrEnum):
-    """What is wrong with an outcome, for programs."""
+    """Machine-readable codes of problems with an outcome."""
 
     MISSING = "missing_outcome"
     MALFORMED = "malformed_outcome"
@@ -22,9 +22,9 @@ class OutcomeProblem(StrEnum):
 
 
 class OutcomeError(TaskerError):
-    """A decision or batchable step returned an outcome that cannot be followed.
+    """Unusable outcome of a decision or batchable step.
 
-    It is that step's permanent failure, and nothing is created.
+    It is a permanent failure of the step, and no steps are created.
     """
 
     retryable = False
@@ -36,12 +36,12 @@ class OutcomeError(TaskerError):
 
 
 def malformed(key: str, message: str, hint: str | None = None) -> OutcomeError:
-    """The error for an outcome that does not have the form it must have; `message` goes on after the key."""
+    """Return the error for a malformed outcome; `message` continues the sentence that begins with the key."""
     return OutcomeError(OutcomeProblem.MALFORMED, f"{key} {message}", hint=hint)
 
 
 def outcome_of(result: Any, key: str, example: str) -> Mapping[str, Any]:
-    """The outcome that a result holds under `key`. Raises `OutcomeError` when there is none."""
+    """Return the outcome under `key` in a result. Raises `OutcomeError` if there is none."""
     if not isinstance(result, Mapping) or key not in result:
         found = f"an object with {_listed(result)}" if isinstance(result, Mapping) else describe(result)
         message = f"the result has no '{key}'; found {found}"
@@ -53,22 +53,22 @@ def outcome_of(result: Any, key: str, example: str) -> Mapping[str, Any]:
 
 
 def refuse_unknown_keys(key: str, outcome: Mapping[str, Any], known: Collection[str]) -> None:
-    """Raises `OutcomeError` for a key that this form of outcome does not have, with the nearest that it has."""
+    """Raise `OutcomeError` for a key that this form does not have, suggesting the nearest known one."""
     for name in outcome:
         if name not in known:
             raise malformed(key, f"has an unknown key '{name}'", did_you_mean(name, known))
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """The nearest known name, or all of them."""
-    from difflib import get_close_matches  # for mistakes alone
+    """Return a hint with the nearest known name, or with all of them."""
+    from difflib import get_close_matches  # lazy import, needed only for errors
 
     near = get_close_matches(name, known, n=1)
     return f"did you mean '{near[0]}'?" if near else f"expected one of: {', '.join(known)}"
 
 
 def describe(value: Any) -> str:
-    """A value as a reader of JSON would name it, cut to a line."""
+    """Describe a value in terms of JSON, shortened to one line."""
     names = {type(None): "null", bool: "a boolean", dict: "an object", list: "a list", str: "text"}
     text = repr(value)
     shown = text if len(text) <= 80 else f"{text[:77]}..."
@@ -76,7 +76,7 @@ def describe(value: Any) -> str:
 
 
 def is_count(value: Any) -> bool:
-    """True for a whole number from 0; a boolean is none."""
+    """Return whether the value is a non-negative integer; a boolean is not."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 

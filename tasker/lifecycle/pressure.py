@@ -1,4 +1,4 @@
-"""When new work is refused, for how long, and how full a buffer is: decisions without IO."""
+"""Backpressure decisions without IO: when new work is refused and for how long, and how full a buffer is."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.defaults.pressure import BUFFER_WARNING_SHARE, COMPLETION_BUFFER, CRITICAL_DEPTH, OVERFLOW_DEPTH
 
 SHORTEST_SECONDS, LONGEST_SECONDS, UNKNOWN_SECONDS = 1, 300, 30
-"""Bounds of what a refusal asks for, and what it asks for while nothing is known of the rate."""
+"""Bounds of the retry delay in a refusal, and the delay while the rate is unknown."""
 
 
 class Level(StrEnum):
-    """How deep the work is."""
+    """Level of the amount of waiting work."""
 
     NORMAL = "normal"
     WARNING = "warning"
@@ -24,16 +24,16 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DepthLimits:
-    """Ready steps of a namespace: from `critical` on new tasks are refused, from `overflow` on urgent ones too.
+    """Ready steps of a namespace: from `critical` new tasks are refused, from `overflow` urgent ones too.
 
-    Watchers see a `warning` at half of `critical`, and `overflow` when the depth has grown on regardless.
+    Monitoring sees a `warning` at half of `critical`, and `overflow` if the depth has grown further.
     """
 
     critical: int = CRITICAL_DEPTH
     overflow: int = OVERFLOW_DEPTH
 
     def level(self, depth: int) -> Level:
-        """The level at that depth."""
+        """Return the level at this depth."""
         if depth >= self.limit(priority=1):
             return Level.OVERFLOW
         if depth >= self.critical:
@@ -41,11 +41,11 @@ class DepthLimits:
         return Level.WARNING if depth >= self.critical / 2 else Level.NORMAL
 
     def limit(self, priority: int) -> int:
-        """The depth from which on new tasks of that priority are refused."""
+        """Return the depth at which new tasks of this priority are refused."""
         return max(self.critical, self.overflow) if priority > 0 else self.critical
 
     def retry_after(self, depth: int, per_second: float | None, priority: int = 0) -> int | None:
-        """None when new tasks are taken; else whole seconds until half of the limit is free at that rate."""
+        """Return None if new tasks are accepted, else the seconds until half of the limit is free at that rate."""
         limit = self.limit(priority)
         if depth < limit:
             return None
@@ -56,7 +56,7 @@ class DepthLimits:
 
 
 class BufferLevel(StrEnum):
-    """How full a bounded buffer is."""
+    """Fill level of a bounded buffer."""
 
     NORMAL = "normal"
     HIGH = "high"
@@ -65,13 +65,15 @@ class BufferLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BufferLimits:
-    """A buffer's size, and the share of it from which on it is warned of."""
+    """Size of a buffer, and the share of it at which a warning is logged."""
 
     size: int = COMPLETION_BUFFER
     warning_share: float = BUFFER_WARNING_SHARE
 
     def fill(self, count: int, before: BufferLevel) -> BufferLevel:
-        """How full it is. A warning is over at half of its mark, so that it is not said with every entry."""
+        """Return the fill level. A warning ends only at half of its threshold, so that it is not repeated for every
+        entry.
+        """
         if count >= self.size:
             return BufferLevel.FULL
         mark = self.warning_share * self.size
@@ -80,14 +82,14 @@ class BufferLimits:
 
 
 class DrainRate:
-    """Steps per second that left a queue over the last `window` seconds, from readings of a counter that only grows."""
+    """Steps per second that left a queue over the last `window` seconds, from readings of a monotonic counter."""
 
     def __init__(self, window: float = 60.0) -> None:
         self._window = window
         self._readings: deque[tuple[float, int]] = deque()
 
     def read(self, now: float, taken: int) -> None:
-        """A reading; `now` never goes back. One within a second of the last is left out."""
+        """Record a reading; `now` must not decrease. A reading within a second of the last one is ignored."""
         if self._readings and now - self._readings[-1][0] < 1.0:
             return
         self._readings.append((now, taken))
@@ -96,7 +98,7 @@ class DrainRate:
 
     @property
     def per_second(self) -> float | None:
-        """The rate; None until two readings are there."""
+        """Steps per second; None until there are two readings."""
         if len(self._readings) < 2:
             return None
         (began, first), (ended, last) = self._readings[0], self._readings[-1]

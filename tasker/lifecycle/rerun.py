@@ -1,4 +1,4 @@
-"""What of a task stays and what runs anew when it runs again from one of its steps."""
+"""Scope of a rerun: the steps that are reused, run again or dropped when a task restarts from one of its steps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tasker.lifecycle.expansion import expand, expand_resolved
 
 @dataclass(frozen=True, slots=True)
 class RerunScope:
-    """The names of the steps that run again, and of those that exist no more: what runs again decides about them anew.
+    """Names of the steps that run again, and of those that are dropped because their creators decide again.
 
-    All others are done, and their results are reused.
+    All other steps are done, and their results are reused.
     """
 
     again: frozenset[str]
@@ -26,11 +26,11 @@ class RerunScope:
 def rerun_from(
     plan: Plan, start: str, existing: Existing, decided: Mapping[str, Any], limits: ExpansionLimits = DEFAULT_LIMITS
 ) -> RerunScope:
-    """What running again from the step `start` means for a task of these steps.
+    """Return the scope of a rerun from the step `start`.
 
-    `start` runs again, with everything below it and everything that is not done. `decided` are the results of the
-    decision and batchable steps that are done, None for one that a person resolved: a step that only those of them
-    create that run again is dropped.
+    `start` runs again, with all steps below it and all steps that are not done. `decided` are the results of the done
+    decision and batchable steps, None for one that an operator resolved. A step is dropped if only steps that run again
+    create it.
     """
     template_step = next(step.template_step for step in existing if step.name == start)
     below = frozenset(plan.below.of(template_step))
@@ -41,7 +41,7 @@ def rerun_from(
 
 
 def _derived(plan: Plan, decided: Mapping[str, Any], limits: ExpansionLimits) -> frozenset[str]:
-    """The steps of a task in which these steps have decided, and no other has: made by deciding once more, in order."""
+    """Return the steps of a task in which exactly these steps have decided, by repeating the expansions in order."""
     graph = {step.name: ExistingStep(step.name, step.name, True) for step in plan.steps if step.static}
     for name in (step.name for step in plan.steps if step.name in decided):
         existing, result = tuple(graph.values()), decided[name]

@@ -1,4 +1,4 @@
-"""Whether and when a failed attempt is repeated."""
+"""Retry decision after a failed attempt."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tasker.contracts.plan import RetryPolicy
 from tasker.contracts.rules.limits import MAX_SECONDS
 
 MAX_RETRY_AFTER_SECONDS = MAX_SECONDS
-"""What a failure may ask for at most: a longer delay is a mistake in its unit, and would not fit a timestamp."""
+"""Maximum of `retry_after`: a longer delay is a mistake in the unit and would not fit a timestamp."""
 
 
 class FailReason(StrEnum):
-    """Why there is no further attempt."""
+    """Reason why there is no further attempt."""
 
     NOT_RETRYABLE = "not_retryable"
     RETRY_DISABLED = "retry_disabled"
@@ -26,7 +26,7 @@ class FailReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Run the step again in `delay_ms` milliseconds; `warning` says when the failure's own wish was not usable."""
+    """Decision to run the step again in `delay_ms` milliseconds; `warning` is set if `retry_after` was unusable."""
 
     delay_ms: int
     warning: str | None = None
@@ -34,17 +34,17 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The step has failed for good; `message` says it to a person."""
+    """Decision that the step has failed permanently; `message` explains it to people."""
 
     reason: FailReason
     message: str
 
 
 def is_eligible(attempts: int | None, retryable: bool | None, max_attempts: int | None) -> bool:
-    """True when the step may run once more, backoff aside.
+    """Return whether the step may run once more, regardless of backoff.
 
-    `attempts` counts finished executions; None means the defaults 0, True and 3. The first execution is always
-    allowed, whatever `retryable` and `max_attempts` say.
+    `attempts` counts finished executions; None means the defaults 0, True and 3. The first execution is always allowed,
+    whatever `retryable` and `max_attempts` say.
     """
     done = attempts or 0
     limit = MAX_ATTEMPTS if max_attempts is None else max_attempts
@@ -52,10 +52,10 @@ def is_eligible(attempts: int | None, retryable: bool | None, max_attempts: int 
 
 
 def decide_failure(policy: RetryPolicy, attempt: int, failure: Failure, random: float) -> Retry | Fail:
-    """What follows the failure of execution number `attempt` (from 1).
+    """Decide what follows the failure of execution number `attempt` (from 1).
 
-    `random` in [0.0, 1.0) places the delay inside the policy's jitter. The delay that the failure itself asks for
-    (`retry_after`, seconds) wins over the policy's and is not capped by it.
+    `random` in [0.0, 1.0) selects the delay within the policy's jitter. The failure's own `retry_after` (seconds)
+    overrides the policy's delay and is not capped by its maximum.
     """
     if not failure.retryable:
         return Fail(FailReason.NOT_RETRYABLE, "the failure is permanent")
@@ -80,10 +80,10 @@ def _requested(seconds: float) -> Retry | None:
 
 
 def delay_ms(policy: RetryPolicy, failures: int, random: float = 0.5) -> int:
-    """Milliseconds to wait after failure number `failures` (from 1), never above the policy's cap.
+    """Return the milliseconds to wait after failure number `failures` (from 1), at most the policy's maximum.
 
-    With jitter j the delay is drawn evenly from (1 - j) to (1 + j) times the plain one, with full jitter from 0 to 1
-    times it; `random` 0.5 is the middle.
+    With jitter j the delay is uniform from (1 - j) to (1 + j) times the delay without jitter; with full jitter from 0
+    to 1 times it. `random` 0.5 is the middle.
     """
     strategy = _listed if policy.delays_ms else _STRATEGIES[policy.backoff]
     plain = min(strategy(policy, failures), policy.max_backoff_ms)
@@ -108,7 +108,7 @@ def _linear(policy: RetryPolicy, failures: int) -> float:
 
 
 def _fibonacci(policy: RetryPolicy, failures: int) -> float:
-    """Base times 1, 1, 2, 3, 5, 8 ...; counting ends at the cap, so any number of failures is cheap."""
+    """Return the base times 1, 1, 2, 3, 5, 8 ...; the loop ends at the maximum, so any number of failures is cheap."""
     delay, following = policy.backoff_base_ms, policy.backoff_base_ms
     for _ in range(failures - 1):
         if delay >= policy.max_backoff_ms or not following:
@@ -134,4 +134,4 @@ _STRATEGIES: dict[str, Callable[[RetryPolicy, int], float]] = {
 }
 
 STRATEGIES = tuple(_STRATEGIES)
-"""The names that `backoff` may have."""
+"""Names that `backoff` may have."""

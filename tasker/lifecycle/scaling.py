@@ -1,4 +1,4 @@
-"""How many workers a namespace should have: pure; who starts and stops them is somebody else."""
+"""Recommendation of the number of workers of a namespace. Pure; other components start and stop workers."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from math import ceil
 from tasker.contracts.dataclasses import dataclass
 
 FULL = 0.8
-"""From this share of their slots on workers are at their limit."""
+"""Share of their busy slots at which workers count as fully loaded."""
 LEAST_SHARE = 0.25
 SHORTEST_SECONDS = 0.001
-"""Durations are whole milliseconds: what took none took less than this."""
+"""Minimum duration of a step: durations are whole milliseconds, so 0 means less than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingSettings:
-    """When there should be more or fewer workers. Between the two depths nothing changes."""
+    """Thresholds of the recommendation. Between the two depths nothing changes."""
 
     min_workers: int = 2
     max_workers: int = 50
     scale_up_depth: int = 100
-    """More workers when more steps wait."""
+    """More workers if more steps wait."""
     scale_down_depth: int = 10
-    """One worker less when fewer steps wait."""
+    """One worker less if fewer steps wait."""
     steps_per_worker: int = 25
-    """So many waiting steps ask for one worker, where nothing is known of how fast they go."""
+    """Waiting steps per worker while the speed of the steps is unknown."""
     clear_within_seconds: float = 60.0
-    """More workers when those that there are need longer for what waits."""
+    """More workers if the current ones need longer for the waiting steps."""
     cooldown_seconds: float = 300.0
-    """Fewer only when none has started or stopped for so long. More are recommended at once."""
+    """Minimum time since the last start or stop of a worker before fewer are recommended. More are recommended at
+    once.
+    """
 
 
 BY_DEFAULT = ScalingSettings()
@@ -36,10 +38,10 @@ BY_DEFAULT = ScalingSettings()
 
 @dataclass(frozen=True, slots=True)
 class NamespaceLoad:
-    """What a namespace has to do, and who does it. `slots` and `in_hand` are of its live `workers` together.
+    """Load of a namespace. `slots` and `in_hand` are the capacity and the claims of its live `workers` together.
 
-    `drain_per_second` steps have ended lately, each ran for `step_seconds`; None: nothing has ended. `steady_seconds`
-    ago a worker has started or stopped; None: nothing is known of any.
+    `drain_per_second` is the recent rate of ended steps and `step_seconds` their average duration; None: no step ended.
+    `steady_seconds` is the time since a worker started or stopped; None: unknown.
     """
 
     namespace: str
@@ -53,10 +55,11 @@ class NamespaceLoad:
 
     @property
     def per_worker(self) -> float | None:
-        """Steps each second that one worker can end; None: unknown.
+        """Steps per second that one worker can finish; None: unknown.
 
-        By slots and duration; where the slots are full as seen, which has what lies between two steps in it. What
-        was seen began perhaps with nothing to do: it counts for no less than a share of the former.
+        Computed from slots and duration. If the slots are full, the observed rate applies, since it includes the time
+        between two steps. The observation may have begun while idle, so it counts as no less than a share of the
+        computed rate.
         """
         if not (self.workers and self.slots) or self.step_seconds is None:
             return None
@@ -67,21 +70,21 @@ class NamespaceLoad:
 
     @property
     def clears_in_seconds(self) -> float | None:
-        """How long the workers that there are need for what waits; None: unknown."""
+        """Seconds that the current workers need for the waiting steps; None: unknown."""
         rate = self.per_worker
         return self.depth / (rate * self.workers) if rate else None
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """How many workers there should be, and why."""
+    """Recommended number of workers, and the reason."""
 
     workers: int
     reason: str
 
 
 def recommend_workers(load: NamespaceLoad, settings: ScalingSettings = BY_DEFAULT) -> Recommendation:
-    """Within `min_workers` and `max_workers`; more at once and as many as are needed, fewer one by one."""
+    """Recommend a number within `min_workers` and `max_workers`: as many more as needed at once, fewer one by one."""
     found = _more(load, settings) or _fewer(load, settings) or Recommendation(load.workers, "enough for what waits")
     workers = max(settings.min_workers, min(settings.max_workers, found.workers))
     if workers == found.workers:

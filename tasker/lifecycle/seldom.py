@@ -1,4 +1,4 @@
-"""What may happen often, and is told seldom: the first at once, those of a period together."""
+"""Throttle for frequent log messages: the first is logged at once, later ones once per period with their count."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ PERIOD_SECONDS = 60.0
 
 
 class LogThrottle:
-    """Counts what happens: the first is to be told at once, others with the first one of the next period.
+    """Counter of an event: the first is logged at once, later ones with the first event of the next period.
 
-    `monotonic` is a clock in seconds. Whoever stops tells what is left.
+    `monotonic` is a clock in seconds. A component that stops logs the rest with `flush`.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -19,11 +19,11 @@ class LogThrottle:
         self._told: float | None = None
 
     def hit(self) -> bool:
-        """It has happened once more: whether it is to be told now."""
+        """Count the event and return whether to log now."""
         self._count += 1
         return self._told is None or self._monotonic() - self._told >= PERIOD_SECONDS
 
     def flush(self) -> int:
-        """It is told now: how often it has happened since it was told last."""
+        """Return how often the event happened since the last log message, and begin a new period."""
         count, self._count, self._told = self._count, 0, self._monotonic()
         return count

@@ -1,7 +1,7 @@
-"""Values that a schema marks with `x-sensitive: true`, hidden from who may not read them.
+"""Redaction of values that a schema marks with `x-sensitive: true`, for readers without permission.
 
-`$ref` is followed inside of a schema, and every branch of `allOf`, `anyOf`, `oneOf` and `if` counts: rather too much is
-hidden than too little.
+`$ref` is followed inside a schema, and every branch of `allOf`, `anyOf`, `oneOf` and `if` applies: in doubt, a value is
+hidden.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tasker.contracts.plan import Plan
 MARK = "x-sensitive"
 BRANCHES, ALTERNATIVES = ("if", "then", "else"), ("allOf", "anyOf", "oneOf")
 SHORTEST_TEXT = 4
-"""Shorter texts are not looked for in messages: they would be found everywhere."""
+"""Minimum length of texts that are replaced in messages: shorter ones would match everywhere."""
 MOST_SECRETS = 100
-"""More are not looked for: then whatever is said about failures is covered as a whole."""
+"""Maximum number of values that are replaced in messages: above it, messages about failures are redacted completely."""
 MESSAGES = frozenset(
     (
         "message",
@@ -36,25 +36,25 @@ MESSAGES = frozenset(
         "fields",
     )
 )
-"""The keys of what is said about failures, by people and handlers."""
+"""Keys of messages about failures, written by people and handlers."""
 HARMLESS = frozenset(("at", "worker", "error_type", "error_code", "step", "name"))
-"""The keys of what is no message."""
+"""Keys whose values are never messages."""
 CODES = frozenset(("error_type", "error_code"))
-"""The keys of names by which programs and people decide: shown, unless such a name is itself a sensitive value."""
+"""Keys of codes that programs and people act on: shown, unless the code itself is a sensitive value."""
 Schema = Mapping[str, Any]
 
 
 @lru_cache(maxsize=256)
 def has_sensitive(plan: Plan) -> bool:
-    """Whether any schema of the template marks something."""
+    """Return whether any schema of the template marks a value as sensitive."""
     return any(marks(schema) for schema in (plan.input_schema, *(step.result_schema for step in plan.steps)))
 
 
 class Redactor:
-    """What one task's sensitive values are covered with: `context` and `results`, by step, are what it has.
+    """Redactor of one task's sensitive values, taken from its `context` and its `results` by step.
 
-    Texts that hold a sensitive value, such as a failure's message, are covered where the value stands in them; where
-    there are more than `most` values, as a whole.
+    In texts, such as a failure's message, only the sensitive values are replaced; if there are more than `most` values,
+    the whole text is.
     """
 
     def __init__(
@@ -70,19 +70,22 @@ class Redactor:
         covered(self._input, context, secrets)
         known = results or {}
         for name in known:
-            for schema in self._schemas(name):  # the others are not read: a step may be below thousands of them
+            for schema in self._schemas(
+                name
+            ):  # results without marks are skipped: a step may be below thousands of them
                 covered(schema, known[name], secrets)
         self._mute = len(secrets) > most
         self._secrets = () if self._mute else tuple(each for each in secrets if len(each) >= SHORTEST_TEXT)
 
     def redact(self, answer: Any) -> Any:
-        """What is told about the task with everything sensitive covered: its `context`, the `result` or `results` of
-        whatever has the `name` or `step_name` of a step, and texts. Dataclasses stay what they are."""
+        """Redact data about the task: its `context`, the `result` or `results` of objects that have the `name` or
+        `step_name` of a step, and texts. Dataclasses keep their type.
+        """
         if isinstance(answer, Mapping):
             return {key: self._member(answer, key, value) for key, value in answer.items()}
         if isinstance(answer, list | tuple):
             return type(answer)([self.redact(each) for each in answer])
-        if type(answer) is str:  # not the name of a state
+        if type(answer) is str:  # a `StrEnum` (the name of a state) is left as it is
             return _without(self._secrets, answer)
         if is_dataclass(answer) and not isinstance(answer, type):
             known = {field.name: getattr(answer, field.name) for field in fields(answer)}
@@ -90,11 +93,11 @@ class Redactor:
         return answer
 
     def context(self, value: Any) -> Any:
-        """The input of the task."""
+        """Redact the task's input."""
         return self.redact(covered(self._input, value, set()))
 
     def result(self, step: str, value: Any) -> Any:
-        """The result of a step."""
+        """Redact the result of a step."""
         for schema in self._schemas(step):
             value = covered(schema, value, set())
         return self.redact(value)
@@ -110,7 +113,9 @@ class Redactor:
         return _muted(value) if self._mute and key in MESSAGES else self.redact(value)
 
     def _schemas(self, name: str) -> Sequence[Schema | None]:
-        """Of an instance, whose name the template does not have, those of every step that is made while it runs."""
+        """Return the schemas that apply to a step; for an instance, whose name is unknown, those of all dynamic
+        steps.
+        """
         if name in self._names:
             return [self._marked[name]] if name in self._marked else []
         return self._dynamic
@@ -125,34 +130,34 @@ def _muted(value: Any) -> Any:
 
 
 def without_messages(value: Any) -> Any:
-    """Plain data about failures without what they say, which may be anything."""
+    """Redact the messages in plain data about failures, since they may contain anything."""
     if isinstance(value, Mapping):
         return {key: REDACTED if key == "message" else without_messages(each) for key, each in value.items()}
     return [without_messages(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def without_secrets(message: str, schema: Schema, value: Any) -> str:
-    """What is said about a value of this schema, with what is sensitive in it replaced."""
+    """Redact the sensitive values of `value`, by its schema, in a message about it."""
     secrets: set[str] = set()
     covered(schema, value, secrets)
     return _without(secrets, message)
 
 
 def _without(secrets: Collection[str], text: str) -> str:
-    """The text with each of them replaced, the longest first."""
+    """Replace each of the secrets in the text, the longest first."""
     found = sorted((each for each in secrets if each and each in text), key=len, reverse=True)
     return re.sub("|".join(map(re.escape, found)), REDACTED, text) if found else text
 
 
 def marks(schema: Any) -> bool:
-    """Whether the schema marks anything."""
+    """Return whether the schema marks any value."""
     if isinstance(schema, Mapping):
         return MARK in schema or any(map(marks, schema.values()))
     return isinstance(schema, list | tuple) and any(map(marks, schema))
 
 
 def covered(schema: Schema | None, value: Any, secrets: set[str] | None = None) -> Any:
-    """The value with what is sensitive replaced; the texts of that are added to `secrets`."""
+    """Return the value with sensitive parts replaced; their texts are added to `secrets`."""
     if schema is None or not marks(schema):
         return value
     return _cover([schema], schema, value, set() if secrets is None else secrets)
@@ -173,7 +178,7 @@ def _cover(schemas: Sequence[Any], root: Schema, value: Any, secrets: set[str]) 
 
 
 def _expanded(schemas: Iterable[Any], root: Schema, seen: set[int]) -> Iterator[Schema]:
-    """These schemas, and those that count for the same value."""
+    """Yield these schemas and all others that apply to the same value."""
     for schema in schemas:
         if not isinstance(schema, Mapping) or id(schema) in seen:
             continue
@@ -186,7 +191,7 @@ def _expanded(schemas: Iterable[Any], root: Schema, seen: set[int]) -> Iterator[
 
 
 def _referred(reference: Any, root: Schema) -> Any:
-    """What a `$ref` into the same schema names; None for any other."""
+    """Return the target of a `$ref` into the same schema, or None for any other reference."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     found: Any = root
@@ -201,7 +206,7 @@ def _of_property(schemas: Iterable[Schema], name: str) -> Iterator[Any]:
         properties = schema.get("properties") or {}
         if name in properties:
             yield properties[name]
-        else:  # whatever its name: a pattern that is asked could take for ever
+        else:  # always included: matching a pattern against a name could take forever
             yield from (schema.get("patternProperties") or {}).values()
             yield schema.get("additionalProperties")
         yield schema.get("unevaluatedProperties")

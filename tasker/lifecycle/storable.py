@@ -1,7 +1,7 @@
-"""What may be stored: strict JSON that PostgreSQL takes, within a depth and a size (design rule 5).
+"""Check that a value can be stored: strict JSON that PostgreSQL accepts, within a depth and a size (rule 5).
 
-`encode` is on the hot path of every result: the C encoder writes the text, cheap checks look for trouble, and only
-when something is wrong does a slow walk find out what and where.
+`encode` is on the hot path of every result: the C encoder writes the text, cheap checks detect problems, and only then
+does a slow walk find out what is wrong and where.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tasker.errors import NotStorable, UsageError
 
 MAX_DEPTH = 100
 WARN_BYTES = 256 * 1024
-"""A value that is larger is worth a warning."""
+"""Size above which a warning is logged."""
 
 _to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _STRINGS = {str}
 
 
 def encode(value: Any, *, limit_bytes: int = VALUE_LIMIT_BYTES) -> JsonText:
-    """The value as JSON text, once and for all uses.
+    """Encode the value as JSON text, once for all uses.
 
     Raises `NotStorable` for anything that is not strict JSON (NaN, Infinity, keys that are not text, foreign types),
     for what PostgreSQL refuses (NUL, lone surrogates), for more than 100 levels and for more than `limit_bytes`.
@@ -48,12 +48,12 @@ def encode(value: Any, *, limit_bytes: int = VALUE_LIMIT_BYTES) -> JsonText:
 
 
 def as_stored(encoded: JsonText) -> Any:
-    """A copy of the value as the database gives it back: keys by length, and numbers without exponent or minus zero."""
+    """Return the value as the database returns it: keys ordered by length, numbers without exponent or minus zero."""
     return _stored.decode(encoded.text)
 
 
 def _number(text: str) -> int | float:
-    """A number with a point or an exponent."""
+    """Parse a number with a point or an exponent as PostgreSQL stores it."""
     value = float(text)
     if value and "e" not in text:
         return value
@@ -71,7 +71,9 @@ _stored = json.JSONDecoder(parse_float=_number, object_pairs_hook=_mapping)
 
 
 def _is_regular(value: Any) -> bool:
-    """True when all keys are text and no more than `MAX_DEPTH` levels are nested. Level by level, no recursion."""
+    """Return whether all keys are text and at most `MAX_DEPTH` levels are nested. Works level by level, not
+    recursively.
+    """
     level = [value] if isinstance(value, (dict, list, tuple)) else []
     depth = 0
     while level:
@@ -89,7 +91,7 @@ def _is_regular(value: Any) -> bool:
 
 
 def _violation(value: Any) -> NotStorable | None:
-    """The first thing that is wrong, with its place."""
+    """Return the first problem with its path, or None."""
     return next(_violations(value, "$", 0), None)
 
 
@@ -142,7 +144,7 @@ _ADVICE = {
 
 
 def text_problem(text: str) -> str | None:
-    """Why PostgreSQL refuses a text; None where it takes it."""
+    """Return the reason why PostgreSQL refuses a text, or None if it accepts it."""
     if "\0" in text:
         return "contains the NUL character, which PostgreSQL cannot store"
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
@@ -151,7 +153,7 @@ def text_problem(text: str) -> str | None:
 
 
 def require_findable(text: Any, what: str) -> None:
-    """Raises `UsageError` for a text by which nothing can be found, as no database holds it; `what` is meant by it."""
+    """Raise `UsageError` for a search text that no database can contain; `what` names the text in the message."""
     if isinstance(text, str) and (problem := text_problem(text)):
         raise UsageError(f"{what}: {text!r:.80} {problem}", hint="take it out: nothing has such a name")
 

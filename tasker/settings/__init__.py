@@ -1,4 +1,5 @@
-"""Typed settings: what can be configured, and how text becomes values. `tasker.services.configuration` reads the files.
+"""Typed settings: the parameters, and the conversion of text to values. `tasker.services.configuration` reads the
+files.
 
-Nothing is imported here, because pydantic takes a while: a command without configuration does not pay for it.
+Nothing is imported here, because importing pydantic is slow and commands without configuration do not need it.
 """

@@ -1,4 +1,4 @@
-"""Older spellings of keys, which are read like the present ones."""
+"""Older spellings of keys, still accepted."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ALIASES: Mapping[str, str] = {
     "orchestration.decision_points.max_depth": "orchestration.decision_points.max_decision_depth",
     "orchestration.decision_points.warn_threshold": "orchestration.decision_points.warn_threshold_depth",
 }
-"""Older path -> path."""
+"""Older path -> current path."""
 
 
 def canonical(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[SettingProblem]]:
-    """The tables with present spellings. A key that stands there in both is a problem."""
+    """Return the tables with current spellings, and a problem for each key that is set in both spellings."""
     result, problems = dict(tables), list[SettingProblem]()
     for older, path in ALIASES.items():
         value = find(tables, older)

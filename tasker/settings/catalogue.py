@@ -1,4 +1,4 @@
-"""Every parameter with all there is to know about it, read off the model: one source for checks, help, documents."""
+"""Catalogue of all parameters, derived from the model: the source of checks, help and documents."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "tex
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter. `variables` are the environment variables that give its value while no file does, first one first.
+    """Parameter. `variables` are the environment variables that supply its value if no file does, in order of
+    precedence.
 
-    `reserved` names the part that this version does not have, for which it is refused; `single_process` is the default
-    of `tasker run`, `tasker dev` and `App` where it is another one. `overrules` is the path of the setting for all
-    messaging backends that this one of a backend's table counts above while that backend is chosen.
+    `reserved` names the part that this version does not have and for which the parameter is refused. `single_process`
+    is the default of `tasker run`, `tasker dev` and `App` if it differs. `overrules` is the path of the common setting
+    that this setting of a backend's table overrides while that backend is chosen.
     """
 
     path: str
@@ -45,35 +46,35 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
+        """Last part of the path."""
         return self.path.rpartition(".")[2]
 
     @property
     def range(self) -> str:
-        """What values it takes, in words."""
+        """Allowed values in words."""
         if self.choices:
             return " | ".join(self.choices)
         return f"{_plain(self.low)} to {_plain(self.high)}" if self.low is not None else self.kind
 
     @property
     def related(self) -> tuple[str, ...]:
-        """The other parameters of its table."""
+        """Other parameters of its table."""
         above = self.path.rpartition(".")[0]
         return tuple(each.path for each in parameters() if each.path.rpartition(".")[0] == above and each != self)
 
 
 def parameters() -> tuple[Parameter, ...]:
-    """All of them, in the order of the model; those of the installed messaging backends are among them."""
+    """Return all parameters in the order of the model, including those of the installed messaging backends."""
     return tuple(by_path().values())
 
 
 def by_path() -> dict[str, Parameter]:
-    """All of them by dotted path."""
+    """Return all parameters by dotted path."""
     return _by_path(settings_model())
 
 
 def tables() -> dict[str, str]:
-    """The meaning of every table by dotted path."""
+    """Return the meaning of every table by dotted path."""
     return _meanings(settings_model())
 
 

@@ -1,4 +1,4 @@
-"""From plain tables to settings, with every problem at once."""
+"""Check of plain tables that converts them to settings and reports all problems at once."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ PlaceOf = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class CheckedSettings:
-    """What was found; `usable` are the settings without what has a problem."""
+    """Result of a check; `usable` are the settings without the values that have a problem."""
 
     usable: Settings
     problems: tuple[SettingProblem, ...]
 
     @property
     def settings(self) -> Settings | None:
-        """The settings, None when there is a problem."""
+        """The settings, or None if there is a problem."""
         return None if self.problems else self.usable
 
 
 def check(
     values: Mapping[str, Any], place_of: PlaceOf = lambda path: None, reserved: Mapping[str, str] = RESERVED
 ) -> CheckedSettings:
-    """Check values whose placeholders are replaced. `place_of` tells where a dotted path was set.
+    """Check values whose placeholders are replaced. `place_of` returns where a dotted path was set.
 
-    `reserved` are the paths, each with the part it is for, that nothing reads in this version.
+    `reserved` maps paths that this version does not read to the part that they are reserved for.
     """
     refused = [_refusal(path, values) for path in _set_of(REFUSED, values)]
     refused += [_reservation(path, values, part) for path in _set_of(reserved, values) for part in [reserved[path]]]
@@ -70,7 +70,7 @@ def _validate(values: Mapping[str, Any]) -> list[SettingProblem]:
 
 
 def _set_of(paths: Iterable[str], values: Mapping[str, Any]) -> Iterator[str]:
-    """Those of the tables and values that are set; one entry for a table as a whole."""
+    """Yield those of the paths that are set; a table is one entry."""
     return (path for path in paths if find(values, path) is not None)
 
 
@@ -121,7 +121,9 @@ def _dotted(location: tuple[int | str, ...]) -> str:
 
 
 def _deeper(path: str, value: Any) -> str:
-    """The table that was meant below `path`, as far as a single one is written there: `[comon.queue]` is queues."""
+    """Return the path of the misspelled table below `path`, following single nested tables: `[comon.queue]` ->
+    queues.
+    """
     if not isinstance(value, Mapping) or len(value) != 1:
         return path
     ((name, inside),) = value.items()
@@ -131,7 +133,7 @@ def _deeper(path: str, value: Any) -> str:
 
 
 def _in_common(one: str, other: str) -> int:
-    """How many tables both are below."""
+    """Return the number of common ancestor tables."""
     pairs = zip(one.split("."), other.split("."), strict=False)
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 

@@ -1,4 +1,4 @@
-"""Settings that take the value of another one while nobody sets them: filled in once, for processes and for people."""
+"""Settings that inherit the value of another setting while unset; filled in once, for processes and for people."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ WORKER = "worker.event_systems.worker"
 POLLER = f"{WORKER}.metadata.fallback_poller"
 POLL_INTERVAL = "common.queues.poll_interval_ms"
 Source = tuple[Any, str]
-"""A value, and the path that gave it."""
+"""Value, and the path that supplied it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Settings as processes use them. `taken_from` has the path that gave each inherited value, by its own path."""
+    """Settings as processes use them. `taken_from` maps each inherited value's path to the path that supplied it."""
 
     settings: Settings
     taken_from: Mapping[str, str] = field(default_factory=dict)
 
 
 def resolved(settings: Settings) -> Resolved:
-    """The same settings with everything inherited filled in. Doing it again changes nothing."""
+    """Return the settings with all inherited values filled in. The operation is idempotent."""
     taken = {path: (value, source) for path, value, source in _inherited(settings)}
     if not taken:
         return Resolved(settings)
@@ -40,7 +40,7 @@ def resolved(settings: Settings) -> Resolved:
 
 
 def _inherited(settings: Settings) -> Iterator[tuple[str, Any, str]]:
-    """(path, value, the path it is taken from); at most one for a path."""
+    """Yield (path, value, path of the source), at most once per path."""
     for name in ("failure_threshold", "success_threshold", "timeout_seconds"):
         yield from _threshold(settings, name)
     polled = [_set_value(settings, f"{WORKER}.timing.fallback_polling_interval_seconds", 1000)]
@@ -54,13 +54,13 @@ def _inherited(settings: Settings) -> Iterator[tuple[str, Any, str]]:
 
 
 def overruled(settings: Settings) -> list[tuple[str, str]]:
-    """(path, the path it counts above) of what the chosen messaging backend has a setting of its own for."""
+    """Return (path, overridden path) for the settings that the chosen messaging backend overrides."""
     chosen = f"common.queues.{settings.common.queues.backend}."
     return [(each.path, each.overrules) for each in parameters() if each.overrules and each.path.startswith(chosen)]
 
 
 def _overruled(settings: Settings, own: str, common: str) -> Iterator[tuple[str, Any, str]]:
-    """Both say what is used: the backend's own where it is set, else what is set for all."""
+    """Give both settings the value that is used: the backend's own if set, else the common one."""
     if found := _set_value(settings, own):
         yield common, *found
     else:
@@ -79,7 +79,7 @@ def _threshold(settings: Settings, name: str) -> Iterator[tuple[str, Any, str]]:
 
 
 def _first(settings: Settings, path: str, sources: list[Source | None]) -> Iterator[tuple[str, Any, str]]:
-    """The first source that there is, for a path that nobody has set."""
+    """Yield the first existing source, unless the path is set."""
     found = next(filter(None, sources), None)
     if found is not None and not _is_set(settings, path):
         yield path, *found

@@ -1,4 +1,4 @@
-"""The settings with a table for each installed messaging backend and each plugin that declares one."""
+"""Settings with a table for each installed messaging backend and each plugin that declares one."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ T = TypeVar("T", bound=Table)
 
 
 def settings_model() -> type[Settings]:
-    """`Settings` in which `common.queues` and `plugins` have the tables of the backends and plugins installed here."""
+    """Return `Settings` with the tables of the installed backends in `common.queues` and of the plugins in
+    `plugins`.
+    """
     return _model(_tables(tuple(sys.path)), plugin_tables())
 
 
 def plugin_tables() -> tuple[tuple[str, type[Table]], ...]:
-    """(name, table) of the plugins that may be imported and have settings."""
+    """Return (name, table) of the plugins that are not excluded and have settings."""
     found = ((each.name, table_or_none(load(each))) for each in is_not_excluded())
     return tuple((name, kind) for name, kind in found if kind is not None)
 
 
 def declared_table(name: str, module: Any) -> type[Table] | None:
-    """What the module of a backend says about `[common.queues.NAME]`; None when it says nothing.
+    """Return a backend module's table for `[common.queues.NAME]`, or None if it declares none.
 
-    Raises `BackendUnavailable` for what is no table, a variable that `VARIABLES` lacks, and a name that the settings
-    have for something else.
+    Raises `BackendUnavailable` if it is not a table, uses a variable that `VARIABLES` lacks, or has a name that the
+    settings use for something else.
     """
     declare = getattr(module, "settings_table", None)
     if declare is None:
@@ -58,7 +60,7 @@ def _refused(name: str, issue: str, hint: str) -> BackendUnavailable:
 
 
 def overruling(kind: type[Table]) -> set[str]:
-    """The settings of a backend's table, by dotted path, that only count above those for all backends."""
+    """Return the dotted paths of the settings in a backend's table that override settings for all backends."""
     return {path for path, notes in _notes(kind) if "overrules" in notes}
 
 
@@ -68,7 +70,7 @@ def _variables(kind: type[Table]) -> set[str]:
 
 
 def _notes(kind: type[Table], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """(dotted path, notes) of every setting."""
+    """Yield (dotted path, notes) of every setting."""
     for name, field in kind.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Table):
             yield from _notes(field.annotation, f"{prefix}{name}.")
@@ -79,7 +81,9 @@ def _notes(kind: type[Table], prefix: str = "") -> Iterator[tuple[str, dict[str,
 
 @cache
 def _tables(path: tuple[str, ...]) -> tuple[tuple[str, type[Table]], ...]:
-    """(name, table) of the backends on a search path. What one declares wrongly is told to who chooses it."""
+    """Return (name, table) of the backends on a search path. An invalid table is reported when its backend is
+    chosen.
+    """
     found = ((name, _usable(name, module)) for name, module in backend_modules())
     return tuple((name, kind) for name, kind in found if kind is not None)
 
@@ -87,7 +91,7 @@ def _tables(path: tuple[str, ...]) -> tuple[tuple[str, type[Table]], ...]:
 def _usable(name: str, module: Any) -> type[Table] | None:
     try:
         return declared_table(name, module)
-    except Exception:  # of a stranger's package, which nobody may have chosen
+    except Exception:  # errors of a third-party package that may not even be chosen
         return None
 
 

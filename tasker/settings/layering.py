@@ -1,4 +1,4 @@
-"""Settings as nested tables: merged, flattened, looked up by dotted path."""
+"""Operations on settings as nested tables: merge, flatten, look up by dotted path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Tables = dict[str, Any]
 
 
 def deep_merge(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Tables:
-    """Both together; `upper` wins key by key, a list replaces a list. Neither is changed."""
+    """Return both tables merged; `upper` overrides key by key, lists are replaced. The arguments are not changed."""
     merged = dict(lower)
     for key, value in upper.items():
         below = merged.get(key)
@@ -19,7 +19,7 @@ def deep_merge(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Tables:
 
 
 def leaves(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted path, value) of everything that is not a table. An empty table is none."""
+    """Yield (dotted path, value) of everything that is not a table. Empty tables yield nothing."""
     for key, value in tables.items():
         path = f"{prefix}{key}"
         if isinstance(value, Mapping):
@@ -29,7 +29,7 @@ def leaves(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def find(tables: Mapping[str, Any], path: str, default: Any = None) -> Any:
-    """The value or table at a dotted path."""
+    """Return the value or table at a dotted path, or `default`."""
     found: Any = tables
     for key in path.split("."):
         if not isinstance(found, Mapping) or key not in found:
@@ -39,7 +39,7 @@ def find(tables: Mapping[str, Any], path: str, default: Any = None) -> Any:
 
 
 def nested(values: Mapping[str, Any]) -> Tables:
-    """Values by dotted path as nested tables."""
+    """Return values by dotted path as nested tables."""
     tables: Tables = {}
     for path, value in values.items():
         *parents, name = path.split(".")
@@ -51,7 +51,7 @@ def nested(values: Mapping[str, Any]) -> Tables:
 
 
 def without(tables: Mapping[str, Any], paths: frozenset[str], prefix: str = "") -> Tables:
-    """A copy without the values and tables at these dotted paths."""
+    """Return a copy without the values and tables at these dotted paths."""
     return {
         key: without(value, paths, f"{prefix}{key}.") if isinstance(value, Mapping) else value
         for key, value in tables.items()
@@ -60,7 +60,7 @@ def without(tables: Mapping[str, Any], paths: frozenset[str], prefix: str = "") 
 
 
 def covering(path: str, table: Mapping[str, str]) -> str | None:
-    """The entry of `table` at the path itself or at a table above it."""
+    """Return the entry of `table` for the path itself or the nearest table above it, or None."""
     parts = path.split(".")
     for end in range(len(parts), 0, -1):
         if (found := table.get(".".join(parts[:end]))) is not None:

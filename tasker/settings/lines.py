@@ -1,4 +1,4 @@
-"""The line of a TOML file on which a key stands; the parser of the standard library does not tell."""
+"""Line numbers of keys in a TOML file, which the standard library's parser does not provide."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-
 
 
 def line_of(text: str, path: str) -> int | None:
-    """The number, from 1, of the line that sets the dotted path; else that of the nearest table above it."""
+    """Return the number, from 1, of the line that sets the dotted path or else the nearest table above it."""
     places = _places(text)
     parts = path.partition("[")[0].split(".")
     for end in range(len(parts), 0, -1):

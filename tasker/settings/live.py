@@ -1,4 +1,4 @@
-"""Which settings a running process takes over when it reads its configuration again."""
+"""Settings that a running process applies when it reloads its configuration."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ LIVE = (
     "worker.event_systems.worker",
     "worker.web.auth",
 )
-"""The beginnings of their paths."""
+"""Prefixes of their paths."""
 NOT_LIVE = (
     "worker.event_systems.worker.metadata.fallback_poller.supported_namespaces",
     "worker.event_systems.worker.metadata.in_process_events.deduplication_cache_size",
     *(f"{process}.web.auth.{key}" for process in ("orchestration", "worker") for key in ("enabled", "api_key_header")),
 )
-"""Exceptions: what is served, what is remembered, and whether callers are asked who they are is fixed at the start."""
+"""Exceptions: served namespaces, the size of the event cache and authentication are fixed at the start."""
 
 
 def is_live(path: str) -> bool:
-    """True for a parameter that a running process takes over; one of a backend's table if what it overrules is."""
+    """Return whether a running process applies the parameter; a backend's setting follows the one that it overrides."""
     parameter = by_path().get(path)
     path = (parameter.overrules if parameter else None) or path
     return _below(path, LIVE) and not _below(path, NOT_LIVE)

@@ -1,4 +1,4 @@
-"""All settings: the three contexts and what is in each, and the plugins."""
+"""Model of all settings: the three contexts with their tables, and the plugins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tasker.settings.tables.storage import Cache, Database, Retention
 
 
 class Common(Table):
-    """What every process needs."""
+    """Settings of every process."""
 
     backoff: Backoff = table(Backoff)
     cache: Cache = table(Cache)
@@ -37,7 +37,7 @@ class Common(Table):
 
 
 class Orchestration(Table):
-    """What moves tasks."""
+    """Settings of orchestrators."""
 
     enable_performance_logging: bool = flag(True, "Log how long creating, enqueueing and evaluating take.")
     shutdown_timeout_ms: int = whole(
@@ -55,14 +55,14 @@ class Orchestration(Table):
 
 
 class Lease(Table):
-    """How others learn that a worker is gone."""
+    """How other processes detect that a worker is gone."""
 
     lease_ms: int = whole(LEASE_MS, 1000, 600_000, "A worker that went silent keeps its steps for so long.")
     grace_ms: int = whole(STEP_GRACE_MS, 0, 600_000, "Time after its timeout until a step is taken from a worker.")
 
 
 class WorkerExecution(Table):
-    """How a worker runs steps and brings their results."""
+    """How a worker runs steps and reports their results."""
 
     threads: int = whole(THREADS, 1, 1000, "Threads for blocking handlers.")
     loop_lag_warning_ms: int = whole(
@@ -82,7 +82,7 @@ class WorkerExecution(Table):
 
 
 class Handlers(Table):
-    """Which code templates may name."""
+    """Code that templates may name."""
 
     allow: tuple[CallablePattern, ...] = several(
         (),
@@ -92,7 +92,7 @@ class Handlers(Table):
 
 
 class WorkerSection(Table):
-    """What runs handlers."""
+    """Settings of workers."""
 
     worker_id: str = text(
         "worker-default-001",
@@ -110,7 +110,7 @@ class WorkerSection(Table):
 
 
 class Settings(Table):
-    """The whole configuration. A process reads its own part and what it shares with others."""
+    """Complete configuration. A process reads its own part and the common part."""
 
     common: Common = table(Common)
     orchestration: Orchestration = table(Orchestration)

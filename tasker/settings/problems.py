@@ -1,4 +1,4 @@
-"""One thing that is wrong with a configuration, and how it is said."""
+"""Problems of a configuration and their presentation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasker.settings.redaction import REDACTED, is_secret
 
 @dataclass(frozen=True, slots=True)
 class SettingProblem:
-    """Where, what was found, what is wrong with it, what to do. `place` is `FILE:LINE` or what else set the value."""
+    """Problem of a setting: its path, the value, the issue and the fix. `place` is `FILE:LINE` or another source."""
 
     path: str
     value: Any
@@ -27,21 +27,21 @@ class SettingProblem:
         return f"Validation Error: {self.path}\nValue: {value}\nIssue: {self.issue}\nFix: {self.fix}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The problem as plain data, its value as shown."""
+        """Return the problem as plain data, with the value as displayed."""
         value = show_value(self.path, self.value)
         return {"path": self.path, "value": value, "issue": self.issue, "fix": self.fix, "place": self.place}
 
 
 def render(problems: Iterable[SettingProblem]) -> str:
-    """All of them, an empty line between two."""
+    """Join the problems with empty lines."""
     return "\n\n".join(map(str, problems))
 
 
 def show_value(path: str, value: Any) -> str:
-    """A value as it stands in TOML. Secrets are hidden.
+    """Format a value as TOML, with secrets redacted.
 
-    What is no parameter's value is only named by its kind: nobody knows what an unknown key, or a table in the wrong
-    place, holds.
+    A value that does not belong to a parameter is shown only as its kind, since an unknown key or a misplaced table may
+    contain a secret.
     """
     if path.partition("[")[0] not in by_path() or _holds_tables(value):
         return kind_of(value)
@@ -52,7 +52,7 @@ def show_value(path: str, value: Any) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What kind of TOML value it is, in words."""
+    """Return the kind of TOML value in words."""
     return next((words for kind, words in _KINDS if isinstance(value, kind)), "a value")
 
 

@@ -1,4 +1,4 @@
-"""Hiding secrets in what is shown."""
+"""Redaction of secrets in displayed settings."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ PATTERNS = (
     "password", "secret", "token", "key", "api_key", "private_key", "jwt_private_key", "jwt_public_key", "auth_token",
     "credentials", "database_url", "dsn", "url", "headers",
 )  # fmt: skip
-"""A key that holds one of these, in any case, holds a secret: some harmless values are hidden rather than one shown."""
+"""Fragments that mark a key as secret, regardless of case: it is better to hide harmless values than to show a
+secret.
+"""
 
 
 def is_secret(key: str, value: Any) -> bool:
-    """True when a value under that key must not be shown. Empty text and switches tell nothing."""
+    """Return whether a value under this key must be hidden. Empty text and booleans reveal nothing."""
     if value is None or value == "" or isinstance(value, bool):
         return False
     lowered = key.lower()
@@ -25,7 +27,7 @@ def is_secret(key: str, value: Any) -> bool:
 
 
 def redacted(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """A copy of the same structure with the secrets replaced, and their dotted paths, sorted."""
+    """Return a copy with the secrets replaced, and their sorted dotted paths."""
     paths: list[str] = []
     copy = _table(tables, "", paths)
     return copy, sorted(paths)
@@ -52,23 +54,24 @@ _DATABASE_URL = re.compile(
     rf"(?P<where>{_HOST}(?:,{_HOST})*(?:/[^@?]*)?)(?:\?(?P<query>.*))?",
     re.DOTALL,
 )
-"""As libpq takes a URL apart. What it would take apart in another way than was meant (a raw `@` or `/` in a password)
-does not match, because a part of the password would then pass for a host, a port or a database."""
+"""Database URL as libpq parses it. A URL that libpq would parse differently than meant (a raw `@` or `/` in a password)
+does not match, because a part of the password would be read as host, port or database.
+"""
 
 
 ENCODE = "percent-encode special characters of user and password: % as %25, @ as %40, / as %2F, : as %3A"
-"""What to do about a URL that cannot be taken apart."""
+"""Hint for a URL that cannot be parsed unambiguously."""
 
 
 def is_clear(url: str) -> bool:
-    """True for a database's URL whose parts can be told apart, so that no part of a password passes for another one."""
+    """Return whether a database URL is unambiguous, so that no part of a password is read as another part."""
     return _DATABASE_URL.fullmatch(url) is not None and not re.search(r"%(?![0-9A-Fa-f]{2})", url)
 
 
 def without_password(url: str) -> str:
-    """The URL of a database with `***` for what is secret, for texts that must name the server.
+    """Return a database URL with `***` for its secrets, for messages that must name the server.
 
-    Of a URL that is not clear only the scheme is left. It never raises.
+    Only the scheme remains of an ambiguous URL. Never raises.
     """
     match = _DATABASE_URL.fullmatch(url)
     if match is None:
@@ -82,5 +85,5 @@ def without_password(url: str) -> str:
 def _shown_option(option: str) -> str:
     name, separator, value = option.partition("=")
     if not separator:
-        return "***" if option else ""  # the rest of a value that holds a raw `&`
+        return "***" if option else ""  # the rest of a value that contains a raw `&`
     return f"{name}=***" if is_secret(unquote(name), value) else option

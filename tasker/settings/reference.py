@@ -1,4 +1,4 @@
-"""The reference of all parameters as Markdown, made from the same model that checks them."""
+"""Generator of the Markdown reference of all parameters, from the model that checks them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ A default in brackets is that of `tasker run`, `tasker dev` and `App`. A variabl
 
 
 def reference() -> str:
-    """The whole document."""
+    """Return the complete document."""
     return "".join([_HEAD, *_tables(), *_refused(), f"\n{_coverage()}\n"])
 
 

@@ -1,4 +1,4 @@
-"""Keys that other systems of this kind have and that mean nothing here: path -> why, and what to use instead."""
+"""Keys of similar systems that have no meaning in Tasker: path -> reason and alternative."""
 
 from __future__ import annotations
 
@@ -119,4 +119,4 @@ REFUSED: Mapping[str, str] = {
     "worker.template_path": "Use common.task_templates.search_paths",
     "worker.worker_type": "Workers differ by what they serve; use worker.worker_id for a name that people read",
 }
-"""A path stands for everything below it."""
+"""A path includes everything below it."""

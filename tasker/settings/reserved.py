@@ -1,7 +1,7 @@
-"""Keys whose part of Tasker does not exist in this version: path -> that part. They are refused until it does.
+"""Keys reserved for parts of Tasker that this version does not have: path -> part. They are refused.
 
-Their types, ranges and defaults are known, so that nobody gives the names another meaning; a file that sets one would
-believe in something that does not happen.
+Their types, ranges and defaults are defined, so that the names get no other meaning. Accepting them would suggest a
+function that does not exist.
 """
 
 from __future__ import annotations
@@ -27,4 +27,4 @@ RESERVED: Mapping[str, str] = {
     "worker.orchestration_client": "workers without a database",
     "worker.web.database_pools": _WEB,
 }
-"""A path stands for everything below it."""
+"""A path includes everything below it."""

@@ -1,4 +1,4 @@
-"""What must hold between several settings."""
+"""Rules that involve several settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ORDERED = (
 
 
 def broken_rules(settings: Settings) -> Iterator[SettingProblem]:
-    """Everything that does not go together."""
+    """Yield a problem for each violated rule."""
     used = resolved(settings)
     values, own = used.settings.model_dump(), {common: path for path, common in overruled(settings)}
     for pair in _ORDERED:

@@ -30,4 +30,4 @@ SINGLE_PROCESS: MappingProxyType[str, Any] = MappingProxyType(
         "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers": SINGLE_PROCESS_CONCURRENCY,
     }
 )
-"""Dotted path -> value, below every file and every environment variable."""
+"""Dotted path -> default value, overridden by every file and every environment variable."""

@@ -1,4 +1,4 @@
-"""`${VAR}` and `${VAR:-default}` in texts."""
+"""Substitution of `${VAR}` and `${VAR:-default}` in texts."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Lookup = Callable[[str], str | None]
 
 
 def variables_in(value: Any) -> list[tuple[str, str | None]]:
-    """(name, default) of the placeholders in a text; none for anything else."""
+    """Return (name, default) of the placeholders in a text; empty for other values."""
     return [(match[1], match[2]) for match in _PLACEHOLDER.finditer(value)] if isinstance(value, str) else []
 
 
 def has_unset(value: Any, lookup: Lookup) -> bool:
-    """True when a text, or one in a list or table, needs a variable that is not set, or is set but empty."""
+    """Return whether a text, also in a list or table, needs a variable that is unset or empty."""
     if isinstance(value, (list, Mapping)):
         return any(has_unset(each, lookup) for each in (value.values() if isinstance(value, Mapping) else value))
     return any(not lookup(name) for name, default in variables_in(value) if default is None)
 
 
 def without_unset(value: Mapping[str, Any], lookup: Lookup) -> dict[str, Any]:
-    """Return a table without the values that need a variable that is not set; in a list of tables those of each."""
+    """Return a table without the values that need an unset variable, also in each table of a list of tables."""
     return {key: _known(each, lookup) for key, each in value.items() if _is_known(each, lookup)}
 
 
@@ -45,10 +45,10 @@ def _is_list_of_tables(value: Any) -> bool:
 
 
 class Substitution:
-    """Replaces placeholders; what cannot be replaced is a `SettingProblem` and stays as it is.
+    """Replacement of placeholders; one that cannot be replaced is a `SettingProblem` and stays as it is.
 
-    `lookup` gives a variable's value, None when it is not set. As in a shell, `:-` also replaces an empty value;
-    without it an empty value is refused: somebody meant to set the variable, and empty may mean something else.
+    `lookup` returns a variable's value, or None if it is not set. As in a shell, `:-` also replaces an empty value.
+    Without it an empty value is refused: the variable was meant to be set, and empty may mean something else.
     """
 
     def __init__(self, lookup: Lookup) -> None:
@@ -56,7 +56,7 @@ class Substitution:
         self.problems: list[SettingProblem] = []
 
     def tables(self, tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-        """A copy with every text replaced."""
+        """Return a copy with all placeholders replaced."""
         return {key: self._value(value, f"{prefix}{key}") for key, value in tables.items()}
 
     def _value(self, value: Any, path: str) -> Any:

@@ -1,4 +1,4 @@
-"""Tables written as TOML. The standard library reads it only."""
+"""Serialization of tables as TOML; the standard library only reads it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 def toml_text(tables: Mapping[str, Any]) -> str:
-    """The tables as TOML, each under its full name; within a table plain values come first."""
+    """Return the tables as TOML, each under its full name, plain values before nested tables."""
     return "\n".join(_table(tables, "")).strip() + "\n"
 
 
 def toml_value(value: Any) -> str:
-    """A plain value, or a list of values and tables, on one line."""
+    """Format a plain value, or a list of values and tables, on one line."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, Mapping):
@@ -28,7 +28,7 @@ def toml_value(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON's form of texts, whole numbers and switches is TOML's too."""
+    """Encode a text, integer or boolean, whose forms in JSON and TOML are equal."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,4 +1,4 @@
-"""Templates: YAML text to compiled plans or diagnostics. A name is imported when it is used: workers need few."""
+"""Compiler of YAML templates to plans or diagnostics. Names are imported lazily, since workers need few of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a checked document to the compiled plan."""
+"""Conversion of a checked document to the compiled plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEPT_IN_METADATA = ("task_handler", "loaded_from")
 
 
 def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment: str | None) -> Plan:
-    """The plan of a document without errors, with the overrides of the environment applied."""
+    """Return the plan of a document without errors, with the environment's overrides applied."""
     overridden = overrides(document, environment)
     events = {event["name"]: event for event in document.get("domain_events", ())}
     kept = {key: document[key] for key in KEPT_IN_METADATA if key in document}
@@ -79,7 +79,7 @@ def _handler(values: Mapping[str, Any], chosen: StepOverrides) -> HandlerRef:
 
 
 def step_breaker(values: Mapping[str, Any] | None) -> StepBreaker | None:
-    """What is written over the defaults; an empty block is a breaker with the defaults."""
+    """Return the breaker with the given values over the defaults; an empty block is a breaker with the defaults."""
     if values is None:
         return None
     policy = StepBreaker(**values)
@@ -87,12 +87,12 @@ def step_breaker(values: Mapping[str, Any] | None) -> StepBreaker | None:
 
 
 def _event(values: Mapping[str, Any], events: Events) -> dict[str, Any]:
-    """What the step does not say of its event, the template's list of events does."""
+    """Return the settings of an event: the step's own over those of the template's list of events."""
     return {"condition": "success", "delivery_mode": "durable", **events.get(values["name"], {}), **values}
 
 
 def _batch(draft: StepDraft, graph: DependencyGraph) -> BatchSettings | None:
-    """The advice for batches: a batch_worker without its own takes that of its batchable step."""
+    """Return the batch settings: a batch_worker without its own inherits those of its batchable step."""
     own = draft.values.get("batch_config")
     if graph.is_from(draft.name, Origin.BATCH):
         batchable = next(p for p in graph.parents[draft.name] if graph.makes(p, Creates.BATCHES))

@@ -1,4 +1,4 @@
-"""Every diagnostic code, what it means and how severe it is. A code never changes its meaning."""
+"""Diagnostic codes with meaning and severity. A code never changes its meaning."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """An error makes the template unusable; a warning never does."""
+    """Severity of a diagnostic: an error makes the template unusable; a warning never does."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -78,5 +78,5 @@ CODES = {**ERRORS, **WARNINGS}
 
 
 def severity_of(code: str) -> Severity:
-    """The severity that belongs to the code."""
+    """Return the severity of the code."""
     return Severity.WARNING if code in WARNINGS else Severity.ERROR

@@ -1,4 +1,4 @@
-"""From text to plans: read, check, normalize, check the graph, compile. Pure: text in, values out."""
+"""Compiler from text to plans: reads, normalizes, checks the graph, compiles. Pure: text in, values out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tasker.template.yaml.source import Document, read_documents
 
 @dataclass(frozen=True)
 class CompiledStep:
-    """Where a step of a plan came from: the file, the place of its callable, and those of publishers it names."""
+    """Source of a plan's step: the file, and the positions of its callable and of the publishers it names."""
 
     file: str
     callable: Position
@@ -37,10 +37,10 @@ class CompiledStep:
 
 @dataclass(frozen=True)
 class CompileResult:
-    """The plans of the documents without errors, and everything there is to say.
+    """Plans of the documents without errors, and all diagnostics.
 
-    `sources` holds the texts by file name; `origins` holds for each plan, in the same order, its steps by name;
-    `environments` are those that some document has overrides for.
+    `sources` maps file names to texts; `origins` contains for each plan, in the same order, its steps by name;
+    `environments` are those for which some document has overrides.
     """
 
     plans: tuple[Plan, ...]
@@ -51,12 +51,12 @@ class CompileResult:
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """The diagnostics that make a template unusable."""
+        """Diagnostics that make a template unusable."""
         return tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
 
     @property
     def ok(self) -> bool:
-        """True when nothing but warnings was found."""
+        """True if there are no errors; warnings are allowed."""
         return not self.errors
 
 
@@ -65,7 +65,9 @@ Origins = Mapping[str, CompiledStep]
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Compiling makes many objects and no garbage: looking through them again and again took half of the time."""
+    """Disable the garbage collector: compiling creates many objects and no garbage, and collections took half of the
+    time.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -79,11 +81,11 @@ def _without_collections() -> Iterator[None]:
 def compile_text(
     text: str, *, file: str = "<string>", environment: str | None = None, rules: TemplateRules = ()
 ) -> CompileResult:
-    """Compile every template of a text.
+    """Compile every template in a text.
 
-    `file` is the name that diagnostics carry; `environment` chooses the overrides to apply; `rules` are those of
-    plugins, beside ours. Never raises: whatever is wrong with the text is a diagnostic, and a document with an error
-    yields no plan.
+    `file` is the name in diagnostics; `environment` selects the overrides to apply; `rules` are those of plugins,
+    applied after the built-in ones. Never raises: every problem of the text is a diagnostic, and a document with an
+    error yields no plan.
     """
     report = Report(file)
     compiled: dict[tuple[str, str, str], tuple[Plan, Origins, frozenset[str]]] = {}
@@ -137,7 +139,7 @@ def _origin(draft: StepDraft, file: str) -> CompiledStep:
 
 
 def _check_every_environment(drafts: list[StepDraft], document: Mapping[str, Any]) -> None:
-    """A mistake in an override is reported whichever environment is chosen."""
+    """Check the retry settings of every environment, so that a mistake is reported whichever one is selected."""
     for environment in [None, *document.get("environments", {})]:
         overridden = overrides(document, environment)
         for draft in drafts:

@@ -1,4 +1,4 @@
-"""What the compiler has to say about a template: one value per problem, each with its place."""
+"""Diagnostics of the compiler: one value per problem, each with its position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.template.codes import Severity, severity_of
 
 
 class Position(NamedTuple):
-    """A piece of a line; line and column count from 1."""
+    """Part of a line; line and column count from 1."""
 
     line: int
     column: int
@@ -19,7 +19,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One problem: a stable code, what is wrong, where, and what to do."""
+    """Problem of a template: a stable code, what is wrong, where, and how to fix it."""
 
     code: str
     severity: Severity
@@ -31,7 +31,7 @@ class Diagnostic:
     hint: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The diagnostic as plain data."""
+        """Return the diagnostic as plain data."""
         return {
             "code": self.code,
             "severity": str(self.severity),
@@ -45,7 +45,7 @@ class Diagnostic:
 
 
 class Report:
-    """Collects the diagnostics of one file; the same problem at the same place counts once."""
+    """Collection of the diagnostics of one file; the same problem at the same position is recorded once."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -57,33 +57,33 @@ class Report:
         self._found.setdefault((code, place, ""), diagnostic)
 
     def add_found(self, code: str, severity: Severity, message: str, place: Position, hint: str | None) -> None:
-        """Record what a plugin has found; its codes are its own, and one may say several things of one place."""
+        """Record a plugin's finding. Its codes are its own, and it may report several findings at one position."""
         diagnostic = Diagnostic(code, severity, message, self.file, *place, hint=hint)
         self._found.setdefault((code, place, message), diagnostic)
 
     @property
     def errors(self) -> int:
-        """How many errors are recorded so far."""
+        """Number of errors recorded so far."""
         return sum(d.severity is Severity.ERROR for d in self._found.values())
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Everything recorded, in the order of the file."""
+        """Return all diagnostics in the order of the file."""
         return tuple(sorted(self._found.values(), key=lambda d: (d.line, d.column, d.code)))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """A hint with the nearest known word, or None when nothing is near."""
+    """Return a hint with the nearest known word, or None if none is near."""
     found = near(word, list(known))
     return f"did you mean `{found[0]}`?" if found else None
 
 
 def near(word: str, known: Sequence[str], most: int = 1) -> list[str]:
-    """The known words that look like it, the nearest first."""
-    from difflib import get_close_matches  # for mistakes alone
+    """Return similar known words, the nearest first."""
+    from difflib import get_close_matches  # lazy import, needed only for mistakes
 
     return get_close_matches(word, known, n=most, cutoff=0.6)
 
 
 def listed(words: Iterable[str]) -> str:
-    """The words as code, separated by commas."""
+    """Format the words as code, separated by commas."""
     return ", ".join(f"`{word}`" for word in words)

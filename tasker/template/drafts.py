@@ -1,4 +1,4 @@
-"""The steps of a document before they are compiled: canonical values, with their place in the list."""
+"""Steps of a document before compilation: canonical values with their positions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tasker.template.diagnostics import Position
 from tasker.template.reading import DocumentReading, Path
 
 EVERY_STEP = "ALL"
-"""The name in an environment that stands for every step, so no step may have it."""
+"""Name in an environment that stands for every step; no step may have it."""
 
 
 @dataclass(frozen=True)
 class StepDraft:
-    """A step as written. `type` is None when it could not be read."""
+    """Step as written. `type` is None if it could not be read."""
 
     index: int
     name: str
@@ -27,28 +27,25 @@ class StepDraft:
 
     @property
     def path(self) -> Path:
-        """Where the step stands in the document."""
+        """Path of the step in the document."""
         return ("steps", self.index)
 
     def place(self, *keys: str) -> Position:
-        """The place of a value of this step, or of what is nearest to it."""
+        """Return the position of a value of this step, or of the nearest value around it."""
         return self.reading.value(*self.path, *keys)
 
     def name_place(self) -> Position:
-        """The place of the step's name."""
         return self.place("name")
 
     def dependency_place(self, name: str) -> Position:
-        """The place where the dependency is named."""
         return self.reading.value(*self.path, "dependencies", self.values["dependencies"].index(name))
 
     def report(self, code: str, message: str, place: Position, hint: str | None = None) -> None:
-        """Report a problem of this step."""
         self.reading.report.add(code, message, place, hint)
 
 
 def make_drafts(steps: Iterable[Any], reading: DocumentReading) -> tuple[list[StepDraft], bool]:
-    """The steps that have a name of their own, and whether those are all."""
+    """Return the steps that have a unique name, and whether these are all steps of the document."""
     drafts: dict[str, StepDraft] = {}
     complete = True
     for index, values in enumerate(steps):

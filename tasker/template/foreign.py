@@ -1,4 +1,4 @@
-"""Keys that authors know from Airflow, GitHub Actions, Argo, Kestra or Prefect, and what Tasker has instead."""
+"""Keys that authors know from Airflow, GitHub Actions, Argo, Kestra or Prefect, with Tasker's alternatives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 Ways = tuple[tuple[str, str], ...]
-"""Keys, separated by spaces, and what to do instead."""
+"""Pairs of keys, separated by spaces, and the alternative for them."""
 
 _FAILURE = (
     "a step that fails for good ends its task in `error` until a person resolves it; what may fail and still go on is "
@@ -138,7 +138,9 @@ OF_RETRIES: Ways = (
 
 
 def instead(key: str, ways: Ways) -> str | None:
-    """What to do instead of the key; None for one that is not known. `timeout-minutes` and `timeoutMinutes` are one."""
+    """Return the alternative for a foreign key, or None if it is unknown. `timeout-minutes` and `timeoutMinutes` are
+    equal.
+    """
     return _table(ways).get(_plain(key))
 
 

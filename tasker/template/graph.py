@@ -1,4 +1,4 @@
-"""The graph of the declared dependencies: order, levels, ancestors; unknown names and cycles are reported."""
+"""Graph of the declared dependencies: order, levels, ancestors; unknown names and cycles are reported."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Edges = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class DependencyGraph:
-    """Steps by name in the order of the file, with the parents that exist.
+    """Steps by name in the order of the file, with their existing parents.
 
-    `tainted` names steps whose type or dependencies could not be read, so that rules say nothing about them.
-    `complete` is False when a step is missing because it could not be read.
+    `tainted` contains steps whose type or dependencies could not be read; rules do not report on them. `complete` is
+    False if a step is missing because it could not be read.
     """
 
     steps: Mapping[str, StepDraft]
@@ -30,7 +30,7 @@ class DependencyGraph:
 
     @cached_property
     def children(self) -> Edges:
-        """For each step the steps that depend on it directly, in the order of the file."""
+        """For each step its direct dependents, in the order of the file."""
         found: dict[str, list[str]] = {name: [] for name in self.steps}
         for name, parents in self.parents.items():
             for parent in parents:
@@ -39,7 +39,7 @@ class DependencyGraph:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Topological order, ties broken by the order of the file; steps on or below a cycle are left out."""
+        """Topological order, ties broken by the order of the file, without steps on or below a cycle."""
         position = {name: index for index, name in enumerate(self.steps)}
         waiting = {name: len(parents) for name, parents in self.parents.items()}
         ready = [position[name] for name, count in waiting.items() if count == 0]
@@ -55,22 +55,22 @@ class DependencyGraph:
 
     @property
     def cyclic(self) -> bool:
-        """True when some steps wait for each other."""
+        """True if there is a cycle of dependencies."""
         return len(self.order) < len(self.steps)
 
     @cached_property
     def below_expanding(self) -> frozenset[str]:
-        """The ordered steps below one that creates steps."""
+        """Ordered steps below a step that creates steps."""
         return self._below(filter(self.expands, self.steps))
 
     @cached_property
     def below_tainted(self) -> frozenset[str]:
-        """The ordered steps below a tainted one."""
+        """Ordered steps below a tainted one."""
         return self._below(self.tainted)
 
     @cached_property
     def above_convergences(self) -> frozenset[str]:
-        """The ordered steps that a convergence waits for, directly or not."""
+        """Ordered steps that a convergence depends on, directly or transitively."""
         found: set[str] = set()
         for name in reversed(self.order):
             if any(child in found or self.is_from(child, Origin.CONVERGENCE) for child in self.children[name]):
@@ -93,32 +93,34 @@ class DependencyGraph:
         return found
 
     def expands(self, name: str) -> bool:
-        """True when the completion of the step creates steps."""
+        """Return whether the completion of the step creates steps."""
         type_ = self.steps[name].type
         return type_ is not None and type_.expands
 
     def makes(self, name: str, what: Creates) -> bool:
-        """True when that is what the completion of the step creates."""
+        """Return whether the completion of the step creates steps of this kind."""
         type_ = self.steps[name].type
         return type_ is not None and type_.creates is what
 
     def is_from(self, name: str, origin: Origin) -> bool:
-        """True when the step comes to be so."""
+        """Return whether the step is created in this way."""
         type_ = self.steps[name].type
         return type_ is not None and type_.origin is origin
 
     def is_plain(self, name: str) -> bool:
-        """True for all steps but patterns and convergences, also for one whose type could not be read."""
+        """Return whether the step is neither pattern nor convergence; also True if its type could not be read."""
         type_ = self.steps[name].type
         return type_ is None or type_.is_plain
 
     def is_static(self, name: str) -> bool:
-        """True when the step exists from the start: no pattern or convergence, and nothing above decides."""
+        """Return whether the step exists from the start: no pattern or convergence, and not below a step that creates
+        steps.
+        """
         return self.is_plain(name) and name not in self.below_expanding
 
 
 def build_graph(drafts: Sequence[StepDraft], complete: bool) -> DependencyGraph:
-    """The graph of the steps. Unknown dependencies and cycles are reported."""
+    """Return the graph of the steps. Unknown dependencies and cycles are reported."""
     steps = {draft.name: draft for draft in drafts}
     tainted = {draft.name for draft in drafts if draft.type is None or _is_unreadable(draft)}
     nearest = NearestMatch(steps)
@@ -137,7 +139,7 @@ def _is_unreadable(draft: StepDraft) -> bool:
 
 
 class NearestMatch:
-    """Which step an unknown name may mean. A search looks at every step, so there are only so many of them."""
+    """Suggestions for unknown step names. Each search compares all steps, so the number of searches is limited."""
 
     MOST = 50
 
@@ -146,7 +148,7 @@ class NearestMatch:
         self._found: dict[str, list[str]] = {}
 
     def hint(self, name: str, besides: str) -> str | None:
-        """What to write for the name in the step `besides`, which cannot depend on itself."""
+        """Return a hint for the unknown name in the step `besides`, which cannot depend on itself."""
         if name not in self._found and len(self._found) < self.MOST:
             self._found[name] = near(name, self._names, most=2)
         meant = next((found for found in self._found.get(name, ()) if found != besides), None)
@@ -173,7 +175,7 @@ def _report_cycles(graph: DependencyGraph) -> None:
 
 
 def _between_cycles(graph: DependencyGraph) -> list[str]:
-    """The steps with a cycle above them and one below, or in one: the rest leads to none, however long the way is."""
+    """Return the steps in a cycle or between two cycles; other steps cannot reach a cycle."""
     above = set(graph.steps).difference(graph.order)
     waiting = {name: sum(child in above for child in graph.children[name]) for name in above}
     ends = [name for name, count in waiting.items() if count == 0]
@@ -198,7 +200,7 @@ def _report_cycle(path: tuple[str, ...], graph: DependencyGraph) -> None:
 
 
 def _cycle_through(start: str, parents: Edges) -> tuple[str, ...]:
-    """The shortest way from a step back to it, along the order of execution; empty when there is none."""
+    """Return the shortest cycle through a step, in the order of execution, or () if there is none."""
     child_of: dict[str, str] = {}
     queue = deque([start])
     while queue:

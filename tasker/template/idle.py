@@ -1,4 +1,4 @@
-"""Keys that the language has and this version does not act on: why, and what to use instead."""
+"""Keys of the template language that this version ignores, with reason and alternative."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class IgnoredKey(NamedTuple):
-    """Why a key has no effect, and what to use instead."""
+    """Reason why a key is ignored, and the alternative."""
 
     why: str
     instead: str

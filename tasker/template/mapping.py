@@ -1,4 +1,4 @@
-"""Mappings with a table of keys: the part of the model that knows names, aliases, and what to say about the rest."""
+"""Mappings with a table of keys: handle names and aliases, and report unknown keys."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tasker.template.yaml.nodes import Entry, Node
 
 @dataclass(frozen=True)
 class Key:
-    """One row of the table of keys.
+    """Row of the table of keys.
 
-    `aliases` are other spellings; `older` names those of them that are deprecated. `notice` deprecates the key itself,
-    `refused` makes it an error; both say what to do. `idle` warns that nothing comes of it, and says why and what does.
-    `default` is for readers; the compiler fills it in.
+    `aliases` are other spellings; `older` lists the deprecated ones among them. `notice` deprecates the key itself,
+    `refused` makes it an error; both texts name the alternative. `idle` warns that the key is ignored. `default` is for
+    readers; the compiler fills it in.
     """
 
     name: str
@@ -36,23 +36,23 @@ class Key:
 
     @cached_property
     def spellings(self) -> tuple[str, ...]:
-        """Every accepted name, the canonical one first."""
+        """All accepted names, the canonical one first."""
         return (self.name, *self.aliases)
 
 
 @dataclass(frozen=True)
 class Mapping:
-    """A mapping whose keys are listed; any other key is an error."""
+    """Mapping with a fixed set of keys; any other key is an error."""
 
     title: str
     keys: tuple[Key, ...]
     shorthand: str | None = None
-    """The key that a bare text stands for."""
+    """Key that a bare text stands for."""
     foreign: Ways = ()
-    """Keys that other systems have here."""
+    """Keys of other systems at this location."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The values that can be used, under canonical keys."""
+        """Read the usable values under their canonical keys."""
         if self.shorthand and isinstance(node.value, str):
             node = Node({self.shorthand: Entry(node.place, node)}, node.place)
         if not isinstance(node.value, dict):
@@ -78,7 +78,7 @@ class Mapping:
 
     def _read_entry(self, key: Key, entry: Entry, path: Path, reading: DocumentReading) -> Any:
         if entry.node.value is None and not key.required:
-            return INVALID  # an optional key without a value is a key left out
+            return INVALID  # an optional key with an empty value is treated as absent
         path = (*path, key.name)
         reading.mark(path, entry.node.place, entry.key)
         return key.shape.read(entry.node, path, reading)
@@ -95,7 +95,7 @@ class Mapping:
 
     @cached_property
     def _known(self) -> dict[str, str]:
-        """The key's name for each spelling."""
+        """Canonical key name for each spelling."""
         return {spelling: key.name for key in self.keys for spelling in key.spellings}
 
     @cached_property
@@ -124,7 +124,7 @@ class Mapping:
                 reading.report.add("T021", f"`{key.name}` is missing in {self.title}", node.place, f"add it: {key.doc}")
 
     def json_schema(self) -> dict[str, Any]:
-        """An object that allows the listed keys alone; with a shorthand also a string."""
+        """Return the schema of an object with the listed keys only; with a shorthand, a string is also allowed."""
         properties: dict[str, Any] = {}
         for key in self.keys:
             if not key.refused:

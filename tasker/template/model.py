@@ -1,4 +1,4 @@
-"""The model of a template: the one table of every key. Reading, JSON Schema and reference are made from it."""
+"""Table of all keys of a template, the source of the reader, the JSON Schema and the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments: what a step's settings become in one of them."""
+"""Overrides of a step's settings by an environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tasker.template.reading import DocumentReading, Path
 
 @dataclass(frozen=True)
 class StepOverrides:
-    """What an environment may override. `retry_path` tells where the `retry` block stands."""
+    """Settings of a step that an environment may override. `retry_path` is the path of the applied `retry` block."""
 
     retry: Mapping[str, Any] | None
     retry_path: Path
@@ -23,11 +23,11 @@ class StepOverrides:
 
 
 Overrides = Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]]
-"""The entries of an environment by the step that they name, with their places."""
+"""Overrides of an environment with their paths, by step name."""
 
 
 def overrides(document: Mapping[str, Any], environment: str | None) -> Overrides:
-    """What the environment overrides; None: nothing."""
+    """Return the overrides of an environment; None: none."""
     found: dict[str, list[tuple[Path, Mapping[str, Any]]]] = {}
     for path, override in _entries(document, environment):
         found.setdefault(override["name"], []).append((path, override))
@@ -35,7 +35,7 @@ def overrides(document: Mapping[str, Any], environment: str | None) -> Overrides
 
 
 def settings(step: StepDraft, overridden: Overrides) -> StepOverrides:
-    """The step's own settings, below those of `ALL`, below those of the step's own entry."""
+    """Return the step's settings, overridden by those of `ALL`, then by the step's own entry."""
     handler = step.values.get("handler", {})
     result = StepOverrides(
         retry=step.values.get("retry"),

@@ -1,4 +1,4 @@
-"""One retry policy out of `retry`, its profile, and the older keys under `lifecycle`."""
+"""Retry policy of a step, from `retry`, its profile, and the older keys under `lifecycle`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tasker.template.drafts import StepDraft
 from tasker.template.overrides import StepOverrides
 
 OLDER_KEYS = frozenset({"max_retries", "backoff_multiplier"})
-"""Keys of a retry that stand under `lifecycle`."""
+"""Retry keys located under `lifecycle`."""
 USUAL = RetryPolicy()
 ONCE = RetryPolicy(max_attempts=1)
-"""Of a decision, unless its template says otherwise."""
+"""Default of a decision without retry settings."""
 INHERITED = ("delays_ms", "jitter", "max_backoff_ms", "multiplier")
-"""What a step that says nothing about retries takes from a fleet's settings."""
+"""Fields that a fleet's settings provide for a step without retry settings."""
 
 
 def retry_policy(step: StepDraft, settings: StepOverrides) -> RetryPolicy:
-    """The policy of a step: what is written wins over the profile, and the profile over the language's defaults."""
+    """Return the policy of a step: written keys override the profile, the profile overrides the language's defaults."""
     written = _written(step, settings)
     base = _base(step, settings)
     policy = replace(base, **written) if written else base
@@ -33,9 +33,10 @@ def retry_policy(step: StepDraft, settings: StepOverrides) -> RetryPolicy:
 
 
 def inherited(step: StepDraft, settings: StepOverrides) -> tuple[str, ...]:
-    """The fields that a fleet's settings give: all that they can for a step without any key of a retry.
+    """Return the fields that a fleet's settings provide.
 
-    Of the others those without a profile, which say how delays grow, inherit the multiplier unless it is written.
+    A step without any retry key inherits all of `INHERITED`. A step with retry keys but without a profile inherits the
+    multiplier unless it is written.
     """
     retry, lifecycle = settings.retry, step.values.get("lifecycle", {})
     if retry is None and not OLDER_KEYS & lifecycle.keys():

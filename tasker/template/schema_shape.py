@@ -1,4 +1,4 @@
-"""The shape of a key that holds a JSON Schema."""
+"""Shape of a key that contains a JSON Schema."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tasker.template.yaml.nodes import Node
 
 @dataclass(frozen=True)
 class SchemaKey:
-    """A JSON Schema, checked to be one; an error points into it."""
+    """JSON Schema, which is validated; errors have positions inside it."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The schema as plain data."""
+        """Read the schema as plain data."""
         if not isinstance(node.value, dict):
             return wrong_type("a JSON Schema, which is a mapping", node, reading)
         schema = node.plain()
@@ -25,7 +25,6 @@ class SchemaKey:
         return schema
 
     def json_schema(self) -> dict[str, Any]:
-        """Any JSON Schema."""
         return {"type": "object"}
 
 

@@ -1,4 +1,4 @@
-"""The kinds of value that a template key may hold. Each reads a node and states its JSON Schema."""
+"""Kinds of value of template keys. Each reads a node and returns its JSON Schema."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from tasker.template.reading import DocumentReading, Path
 from tasker.template.yaml.nodes import Node, describe
 
 INVALID = object()
-"""What reading returns when the value cannot be used; the reason has been reported."""
+"""Result of reading a value that cannot be used; the reason has been reported."""
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)[^{}]*\}")
-"""`${NAME}` and `${NAME:-default}`, which configuration files replace and templates do not."""
+"""`${NAME}` and `${NAME:-default}`, which are replaced in configuration files but not in templates."""
 
 
 JITTERS: Mapping[Any, float | str] = {"none": 0.0, "full": "full"}
-"""The words for a jitter."""
+"""Words for a jitter."""
 
 
 class ValueKind(Protocol):
-    """A kind of value."""
+    """Kind of value."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The plain value, or `INVALID` after a report."""
+        """Return the plain value, or `INVALID` after reporting the problem."""
 
     def json_schema(self) -> dict[str, Any]:
-        """The same rule for editors."""
+        """Return the same rule as JSON Schema for editors."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Text:
     may_be_empty: bool = False
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The text; a malformed name is reported and still returned, so that the graph can be checked."""
+        """Read the text; a malformed name is reported and still returned, so that the graph can be checked."""
         value = node.value
         if not isinstance(value, str):
             hint = f'put it in quotes: "{node.text}"' if node.text and value is not None else None
@@ -61,7 +61,6 @@ class Text:
             reading.report.add("T026", message, node.place)
 
     def json_schema(self) -> dict[str, Any]:
-        """A string with its restrictions."""
         schema: dict[str, Any] = {"type": "string"}
         if self.pattern:
             schema["pattern"] = f"^(?:{self.pattern})$"
@@ -74,16 +73,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Version(Text):
-    """Text, or a number that is taken as it is written: `1.10` is "1.10"."""
+    """Text, or a number that is read as written: `1.10` is "1.10"."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The version as text."""
         if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             node = Node(node.text, node.place, node.text)
         return super().read(node, path, reading)
 
     def json_schema(self) -> dict[str, Any]:
-        """A string or a number."""
         return {"anyOf": [super().json_schema(), {"type": "number"}]}
 
 
@@ -92,7 +89,7 @@ class Boolean:
     """`true` or `false`."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The truth value; words that YAML 1.1 took for one get a hint."""
+        """Read the boolean; words that YAML 1.1 reads as booleans get a hint."""
         if isinstance(node.value, bool):
             return node.value
         words = {"yes": "true", "on": "true", "no": "false", "off": "false"}
@@ -100,13 +97,12 @@ class Boolean:
         return wrong_type("`true` or `false`", node, reading, f"write `{word}`" if word else None)
 
     def json_schema(self) -> dict[str, Any]:
-        """A boolean."""
         return {"type": "boolean"}
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number within bounds; `whole` allows integers alone, `above` excludes the bound itself."""
+    """Number within bounds; `whole` allows only integers, `above` is an exclusive bound."""
 
     whole: bool = False
     minimum: float | None = None
@@ -114,7 +110,6 @@ class Number:
     maximum: float | None = None
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The number."""
         value = node.value
         kinds = int if self.whole else (int, float)
         if isinstance(value, bool) or not isinstance(value, kinds):
@@ -126,7 +121,7 @@ class Number:
         return value
 
     def _out_of_range(self, value: float) -> str | None:
-        """The whole range in words when the value is outside of it."""
+        """Describe the allowed range if the value is outside of it, else return None."""
         below = (self.minimum is not None and value < self.minimum) or (self.above is not None and value <= self.above)
         if not below and (self.maximum is None or value <= self.maximum):
             return None
@@ -134,20 +129,19 @@ class Number:
         return " and ".join(f"{word} {bound:,}" for word, bound in words.items() if bound is not None)
 
     def json_schema(self) -> dict[str, Any]:
-        """A number with its bounds."""
         bounds = {"minimum": self.minimum, "exclusiveMinimum": self.above, "maximum": self.maximum}
         return {"type": "integer" if self.whole else "number", **{k: v for k, v in bounds.items() if v is not None}}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some words; `aliases` maps other spellings to the canonical one."""
+    """One of several words; `aliases` maps other spellings to the canonical one."""
 
     values: tuple[str, ...]
     aliases: tuple[tuple[str, str], ...] = ()
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The canonical word."""
+        """Read the canonical word."""
         value = dict(self.aliases).get(node.value, node.value) if isinstance(node.value, str) else node.value
         if value in self.values and isinstance(value, str):
             return value
@@ -161,18 +155,17 @@ class Choice:
         return [*self.values, *(alias for alias, _ in self.aliases)]
 
     def json_schema(self) -> dict[str, Any]:
-        """An enumeration of every spelling."""
+        """Return an enumeration of all spellings."""
         return {"enum": self._words()}
 
 
 @dataclass(frozen=True)
 class Fraction:
-    """The jitter of a retry: a share from 0 to 1, `true` for the usual one, `false` or `none` for none, or `full`."""
+    """Jitter of a retry: a share from 0 to 1, `true` for the default share, `false` or `none` for none, or `full`."""
 
     when_true: float
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The share."""
         if isinstance(node.value, bool):
             return self.when_true if node.value else 0.0
         if isinstance(node.value, str) and node.value in JITTERS:
@@ -184,19 +177,18 @@ class Fraction:
         return value if value is INVALID else float(value)
 
     def json_schema(self) -> dict[str, Any]:
-        """A boolean, a number from 0 to 1, or a word."""
         return {"anyOf": [{"type": "boolean"}, Number(minimum=0, maximum=1).json_schema(), {"enum": list(JITTERS)}]}
 
 
 @dataclass(frozen=True)
 class ListOf:
-    """A list of values of one shape."""
+    """List of values of one shape."""
 
     item: ValueKind
     at_least_one: bool = False
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The items that can be used."""
+        """Read the usable items."""
         if not isinstance(node.value, list):
             return wrong_type("a list", node, reading, _as_list(node))
         if self.at_least_one and not node.value:
@@ -209,31 +201,29 @@ class ListOf:
         return self.item.read(item, path, reading)
 
     def json_schema(self) -> dict[str, Any]:
-        """An array."""
         return {"type": "array", "items": self.item.json_schema()} | ({"minItems": 1} if self.at_least_one else {})
 
 
 @dataclass(frozen=True)
 class Free:
-    """A mapping that Tasker keeps as it is."""
+    """Mapping that Tasker stores unchanged."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The mapping as plain data."""
         if not isinstance(node.value, dict):
             return wrong_type("a mapping", node, reading)
         return node.plain()
 
     def json_schema(self) -> dict[str, Any]:
-        """Any object."""
         return {"type": "object"}
 
 
 @dataclass(frozen=True)
 class Verbatim(Free):
-    """A mapping that a handler gets as it is written; what looks like a variable is pointed out, for it stays."""
+    """Mapping passed to a handler as written; text that looks like a variable gets a warning, since it is not
+    replaced.
+    """
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The mapping as plain data."""
         for text in node.texts():
             for name in dict.fromkeys(VARIABLE.findall(text.value)):
                 message = f"`${{{name}}}` is not replaced: the handler gets this text as it is"
@@ -244,12 +234,12 @@ class Verbatim(Free):
 
 @dataclass(frozen=True)
 class MapOf:
-    """A mapping from names that the author chooses to values of one shape."""
+    """Mapping from names chosen by the author to values of one shape."""
 
     item: ValueKind
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """The entries that can be used, by name."""
+        """Read the usable entries by name."""
         if not isinstance(node.value, dict):
             return wrong_type("a mapping", node, reading)
         found = {}
@@ -261,12 +251,11 @@ class MapOf:
         return found
 
     def json_schema(self) -> dict[str, Any]:
-        """An object with values of one schema."""
         return {"type": "object", "additionalProperties": self.item.json_schema()}
 
 
 def wrong_type(expected: str, node: Node, reading: DocumentReading, hint: str | None = None) -> Any:
-    """Report that something else was expected, once per value, and return `INVALID`."""
+    """Report that a value has the wrong type, once per value, and return `INVALID`."""
     if not node.broken:
         reading.report.add("T022", f"expected {expected}, found {describe(node)}", node.place, hint)
     return INVALID

@@ -1,61 +1,61 @@
-"""What counts where nobody says otherwise, for numbers that several modules need. Sizes are bytes."""
+"""Default values that several modules need. Sizes are bytes."""
 
 from __future__ import annotations
 
 ENQUEUE_WINDOW = 2000
-"""Enqueued steps per namespace before further ready ones are held back."""
+"""Enqueued steps per namespace above which further ready steps stay pending."""
 
 STEP_TIMEOUT_MS = 30_000
-"""Limit of one attempt where the template sets none."""
+"""Timeout of one attempt if the template sets none."""
 
 STEP_GRACE_MS = 10_000
-"""How long after its timeout a step counts as running before a sweep takes it away."""
+"""Time after its timeout at which a sweep takes a running step from its worker."""
 
 LEASE_MS = 15_000
-"""How long a worker that went silent keeps its steps."""
+"""Time that a silent worker keeps its steps."""
 
 STARVATION_MS = 10_000
-"""How long a step waits for a thread before it is warned of."""
+"""Wait of a step for a thread above which a warning is logged."""
 
 LONGEST_STOP_MS = 300_000
-"""The most that `orchestration.shutdown_timeout_ms` may be."""
+"""Maximum of `orchestration.shutdown_timeout_ms`."""
 
 LONGEST_OPTION_SECONDS = 3600
-"""The most that the option --shutdown-timeout of a worker may be."""
+"""Maximum of a worker's option --shutdown-timeout."""
 
 DECISION_DEPTH = 20
-"""How many decisions may be above each other."""
+"""Maximum number of decisions above each other."""
 
 WARN_DECISION_DEPTH = 10
-"""From how many on it is warned of."""
+"""Depth of decisions at which a warning is logged."""
 
 MAX_BACKOFF_MS = 30_000
-"""The longest delay before a retry where a template says that there are some, and not how long they may be."""
+"""Maximum delay before a retry for templates that enable retries without a maximum."""
 
 STEPS_PER_DECISION = 100
-"""How many steps one decision may name."""
+"""Maximum number of steps that one decision may name."""
 
 WARN_STEPS_PER_DECISION = 50
-"""From how many named steps on it is warned of."""
+"""Number of named steps at which a warning is logged."""
 
 KEPT_LOG_LINES = 1_000
-"""How many lines of one attempt are kept with its step."""
+"""Log lines of one attempt that are stored with its step."""
 
 VALUE_LIMIT_BYTES = 4 * 1024 * 1024
-"""Largest context of a task, and largest result of a step, as JSON."""
+"""Maximum size of a task's context and of a step's result, as JSON."""
 HTTP_BODY_BYTES = 16 * 1024 * 1024
-"""The body of one HTTP request at most."""
+"""Maximum size of the body of an HTTP request."""
 HTTP_STREAMS = 1000
-"""So many clients may follow tasks at the same time."""
+"""Maximum number of clients that follow tasks concurrently."""
 
 REDACTED = "***REDACTED***"
-"""What is shown in place of a secret."""
+"""Replacement of redacted values."""
 
 ENVIRONMENT = "development"
-"""The environment of a process that is told none."""
+"""Default environment of a process."""
 
 ON_BLOCKED = "give_up"
 """A task that failed steps block ends in `error`."""
 
 SEARCH_PATHS = ("config/tasks/**/*.{yml,yaml}",)
-"""Patterns of the template files that are found where none is named."""
+"""Default patterns of template files."""

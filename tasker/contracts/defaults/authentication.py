@@ -1,24 +1,24 @@
-"""The defaults of telling callers apart."""
+"""Defaults of authentication."""
 
 from __future__ import annotations
 
 KEY_HEADER = "X-API-Key"
-"""The header that carries a key."""
+"""Header that carries an API key."""
 
 VERIFICATION_METHOD = "public_key"
-"""Tokens are checked with a key that is given."""
+"""How tokens are verified: with a configured public key."""
 
 TOKEN_AUDIENCE = "tasker-api"
-"""The `aud` of a token for an orchestrator or a server."""
+"""`aud` claim of a token for an orchestrator or a server."""
 
 TOKEN_ISSUER = "tasker-core"
-"""Its `iss`."""
+"""`iss` claim of a token."""
 
 PERMISSIONS_CLAIM = "permissions"
-"""The claim of a token that lists what it permits."""
+"""Token claim that lists the permissions."""
 
 TOKEN_HOURS = 24
-"""Lifetime of a token that is made."""
+"""Lifetime of a generated token, in hours."""
 
 JWKS_REFRESH_SECONDS = 3600
 """The keys of an issuer are fetched again after so long."""

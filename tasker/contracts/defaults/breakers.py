@@ -1,27 +1,27 @@
-"""The defaults of circuit breakers: failures in a row that open one, successes that close it, and its times."""
+"""Defaults of circuit breakers: thresholds of consecutive failures and successes, and times."""
 
 from __future__ import annotations
 
 BREAKER_FAILURES = 5
-"""Failures in a row that open a breaker."""
+"""Consecutive failures that open a breaker."""
 
 BREAKER_SUCCESSES = 2
-"""Successes in a row, half-open, that close it."""
+"""Consecutive successes that close a half-open breaker."""
 
 BREAKER_TIMEOUT_SECONDS = 30
-"""How long it refuses before it lets a trial pass."""
+"""Seconds that an open breaker refuses calls before it allows a trial."""
 
 BREAKER_SETTLE_SECONDS = 5.0
-"""It closes so long after it opened at the earliest."""
+"""Minimum seconds between opening and closing a breaker."""
 
 READINESS_FAILURES = 10
-"""Failures in a row that open the breaker around promoting and sweeping."""
+"""Consecutive failures that open the breaker around promoting and sweeping."""
 
 READINESS_SUCCESSES = 3
-"""Successes in a row, half-open, that close it."""
+"""Consecutive successes that close this breaker when it is half-open."""
 
 SLOW_COMPLETION_MS = 100
-"""A result that took longer to store counts as a failure of storing."""
+"""Time to store a result above which the write counts as a failure."""
 
 COMPLETION_TIMEOUT_SECONDS = 5
-"""How long the breaker around storing results refuses."""
+"""Seconds that the breaker around storing results refuses calls."""

@@ -1,27 +1,27 @@
-"""The defaults of a process's connections to its database."""
+"""Defaults of a process's database connections."""
 
 from __future__ import annotations
 
 STATEMENT_TIMEOUT_MS = 30_000
-"""The server cancels a statement that takes longer."""
+"""Time after which the server cancels a statement."""
 
 CONNECT_WAIT_SECONDS = 30
-"""How long a process that serves waits at its start for a database that cannot be reached."""
+"""Time that a server process waits at start for an unreachable database."""
 
 MAX_CONNECTIONS = 25
-"""Connections of a pool at most."""
+"""Maximum number of connections in a pool."""
 
 MIN_CONNECTIONS = 5
-"""So many are not closed for being idle."""
+"""Number of connections that are not closed when idle."""
 
 ACQUIRE_TIMEOUT_SECONDS = 10
-"""How long a free connection is waited for."""
+"""Maximum wait for a free connection."""
 
 IDLE_TIMEOUT_SECONDS = 300
-"""A connection that was idle for so long is closed."""
+"""Idle time after which a connection is closed."""
 
 MAX_LIFETIME_SECONDS = 1800
-"""A connection is replaced after so long."""
+"""Age at which a connection is replaced."""
 
 SLOW_ACQUIRE_MS = 100
-"""A wait for a free connection that takes longer is logged."""
+"""Wait for a free connection above which it is logged."""

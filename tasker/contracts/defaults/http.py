@@ -1,27 +1,27 @@
-"""The defaults of what answers over HTTP."""
+"""Defaults of HTTP servers and clients."""
 
 from __future__ import annotations
 
 REQUEST_TIMEOUT_MS = 30_000
-"""Limit of one request."""
+"""Timeout of one request."""
 
 REQUEST_BURST = 100
-"""Requests of one client at once, where they are limited."""
+"""Requests that one client may send at once under a rate limit."""
 
 HTTP_POOL_SIZE = 20
-"""Connections to the database kept for requests."""
+"""Database connections reserved for requests."""
 
 HTTP_MAX_CONNECTIONS = 30
-"""The most of them."""
+"""Maximum number of these connections."""
 
 HTTP_ACQUIRE_TIMEOUT_SECONDS = 30
-"""How long a request waits for one."""
+"""Maximum wait of a request for a connection."""
 
 HTTP_IDLE_TIMEOUT_SECONDS = 600
-"""One that was idle for so long is closed."""
+"""Idle time after which such a connection is closed."""
 
 TOTAL_CONNECTIONS_HINT = 50
-"""How many connections of all processes of a fleet a person expects."""
+"""Expected number of connections of all processes of a fleet."""
 
 CLIENT_TIMEOUT_MS = 30_000
-"""Limit of one call of a client of ours."""
+"""Timeout of one call of Tasker's own client."""

@@ -1,40 +1,40 @@
-"""The defaults of how a process learns of work: listening for notifications, and polling."""
+"""Defaults of how a process learns of work: listening for notifications, and polling."""
 
 from __future__ import annotations
 
 WORKER_POLL_MS = 1000
-"""Longest pause of a worker between two looks at a queue."""
+"""Longest poll interval of a worker."""
 
 ORCHESTRATOR_POLL_SECONDS = 5
-"""The same of an orchestrator, which is told of nearly everything."""
+"""Poll interval of an orchestrator, which is notified of nearly everything."""
 
 LOST_POLL_MS = 500
-"""The same while nothing announces messages."""
+"""Poll interval while no notifications arrive."""
 
 CONNECTION_TIMEOUT_SECONDS = 30
-"""Limit of connecting and of each proof that notifications arrive."""
+"""Timeout of connecting, and of each check that notifications arrive."""
 
 EVENT_TIMEOUT_SECONDS = 60
-"""How often it is proven again."""
+"""Interval between these checks."""
 
 RETRY_INTERVAL_SECONDS = 5
-"""Pause before a lost listener connects again."""
+"""Pause before a lost listener reconnects."""
 
 MAX_RETRY_ATTEMPTS = 5
-"""Failures in a row after which the log says loudly that polling goes on."""
+"""Consecutive failures after which the log warns that the process only polls."""
 
 HEALTH_CHECK_INTERVAL_SECONDS = 30
-"""How often a process looks at its own health."""
+"""Interval of a process's health check."""
 
 MAX_CONSECUTIVE_ERRORS = 10
-"""Errors in a row that make it unhealthy."""
+"""Consecutive errors that make a process unhealthy."""
 
 ERROR_RATE_PER_MINUTE = 20
-"""Errors per minute that do."""
+"""Errors per minute that make a process unhealthy."""
 
 WORKER_SYSTEM_ID = "worker-event-system"
 ORCHESTRATOR_SYSTEM_ID = "orchestration-event-system"
-"""Labels in the log."""
+"""Labels of the event systems in the log."""
 
 DEPLOYMENT_MODE = "Hybrid"
-"""A process listens, and polls below that where notifications may be lost."""
+"""Listen for notifications and also poll, since notifications may be lost."""

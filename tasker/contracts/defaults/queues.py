@@ -1,4 +1,4 @@
-"""The names of the queues that orchestrators read."""
+"""Names of the queues that orchestrators read."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The defaults of deleting what is old."""
+"""Defaults of deleting old data."""
 
 from __future__ import annotations
 
 RETENTION_INTERVAL_SECONDS = 3600
-"""How often one process looks for what is to be deleted."""
+"""Interval at which one process prunes old data."""
 
 SLICE_STEPS = 1_000
-"""Steps per transaction; a task goes as a whole, however many it has."""
+"""Steps deleted per transaction; a task is always deleted completely, even if it has more steps."""
 
 EVENTS_KEPT_DAYS = 30
-"""Domain events that are older are deleted, whatever becomes of their tasks."""
+"""Age in days at which domain events are deleted, even if their tasks are retained."""

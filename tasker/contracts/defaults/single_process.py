@@ -1,25 +1,28 @@
-"""What counts in place of a fleet's defaults where one process does everything: `tasker run`, `tasker dev`, `App`.
+"""Defaults of a single process that does everything: `tasker run`, `tasker dev`, `App`.
 
-Its user watches it, on a machine that does other things as well, mostly with the embedded database.
+It runs on a machine with other work, mostly with the embedded database, and its user is watching.
 """
 
 from __future__ import annotations
 
 SINGLE_PROCESS_CONCURRENCY = 200
-"""Steps at a time. Nobody else takes what is ready, so ten would be the limit of the whole workflow. Of two hundred one
-half is written while the other runs, each in writes as large as pay."""
+"""Steps at a time. No other process takes ready steps, so ten would limit the whole workflow. With two hundred, one
+half is written while the other half runs, in batches of an efficient size.
+"""
 
 SINGLE_PROCESS_DECISION_DEPTH = 3
 SINGLE_PROCESS_WARN_DECISION_DEPTH = 2
-"""As `DECISION_DEPTH` and the depth that is warned of. A configuration of `tasker config init` says the same:
-what a laptop refuses, a fleet that was set up like that refuses as well."""
+"""Single-process values of `DECISION_DEPTH` and `WARN_DECISION_DEPTH`. A configuration written by `tasker config init`
+has the same values, so a fleet that uses it refuses the same tasks as a laptop.
+"""
 
 SINGLE_PROCESS_SLOW_COMPLETION_MS = 10_000
-"""As `SLOW_COMPLETION_MS`. The disk of a laptop takes long for a commit now and then, and to stop claiming for
-that would only make its user wait."""
+"""Single-process value of `SLOW_COMPLETION_MS`. A laptop's disk is sometimes slow to commit; to stop claiming for that
+would only make the user wait.
+"""
 
 SINGLE_PROCESS_CRITICAL_DEPTH = 100_000
-"""As `CRITICAL_DEPTH`. A program that submits much at once works it off itself."""
+"""Single-process value of `CRITICAL_DEPTH`: a program that submits many tasks at once works them off itself."""
 
 SINGLE_PROCESS_OVERFLOW_DEPTH = 200_000
-"""As `OVERFLOW_DEPTH`."""
+"""Single-process value of `OVERFLOW_DEPTH`."""

@@ -1,27 +1,27 @@
-"""The defaults of the search for tasks that nothing moves any more."""
+"""Defaults of the detection of stale tasks."""
 
 from __future__ import annotations
 
 WAITING_FOR_DEPENDENCIES_MINUTES = 60
-"""After so long in `waiting_for_dependencies` a task is stale."""
+"""Minutes in `waiting_for_dependencies` after which a task is stale."""
 
 WAITING_FOR_RETRY_MINUTES = 30
-"""The same in `waiting_for_retry`."""
+"""Minutes in `waiting_for_retry` after which a task is stale."""
 
 STEPS_IN_PROCESS_MINUTES = 30
-"""The same in `steps_in_process`."""
+"""Minutes in `steps_in_process` after which a task is stale."""
 
 TASK_MAX_LIFETIME_HOURS = 24
-"""From the creation of a task to its end, active or not."""
+"""Maximum time from the creation of a task to its end, active or not."""
 
 CHECKPOINT_STALL_MINUTES = 15
-"""Between two checkpoints of a running step that writes them."""
+"""Maximum time between two checkpoints of a running step that writes checkpoints."""
 
 STALENESS_INTERVAL_SECONDS = 300
-"""Period of the search."""
+"""Interval of the detection."""
 
 STALE_SLICE = 100
 """Stale tasks per transaction."""
 
 STALENESS_CHANNEL = "task_staleness_detected"
-"""The channel on which each stale task is announced."""
+"""Channel on which each stale task is notified."""

@@ -1,30 +1,30 @@
-"""The defaults of sweeps: when something counts as forgotten, and how often it is looked for."""
+"""Defaults of sweeps: their interval, and the age at which something counts as lost."""
 
 from __future__ import annotations
 
 SWEEP_INTERVAL_SECONDS = 5
-"""Period of the sweep."""
+"""Interval of the sweep."""
 
 SWEEP_SLICE = 500
 """Open tasks per query."""
 
 HINT_GRACE_MS = 5_000
-"""Age of an enqueued step before its message is looked for."""
+"""Age of an enqueued step at which the sweep checks that its message exists."""
 
 PARK_GRACE_MS = 5_000
-"""Age of a stored result before somebody else processes it."""
+"""Age of a stored result at which another process handles it."""
 
 IDLE_GRACE_MS = 2_000
-"""How long a task may stand in a passing state."""
+"""Time that a task may stay in a transient state."""
 
 UNSERVED_TIMEOUT_SECONDS = 3600
-"""How long no worker may have had a step's handler before the step fails."""
+"""Time without a live worker that has a step's handler, after which the step fails."""
 
 FORGET_WORKERS_SECONDS = 86_400
-"""How long a process that is gone stays in the registry."""
+"""Time that an ended process stays in the registry."""
 
 STORM_WINDOW_SECONDS = 600
-"""The window in which the failures of one step are counted as a storm."""
+"""Window in which the failures of one step are counted as a failure burst."""
 
 STORM_PAUSES = "namespace"
-"""What a storm pauses."""
+"""What a failure burst pauses."""

@@ -1,36 +1,36 @@
-"""The defaults of how a worker runs handlers and tells of it."""
+"""Defaults of how a worker runs handlers and publishes events."""
 
 from __future__ import annotations
 
 CONCURRENCY = 10
-"""Steps that a worker of a fleet runs at the same time."""
+"""Concurrent steps of a fleet's worker."""
 
 THREADS = 16
 """Threads for blocking handlers."""
 
 LOOP_LAG_MS = 1_000
-"""How long the event loop may stand still before the handler that blocks it is named."""
+"""Time that a handler may block the event loop before it is logged by name."""
 
 PUBLISHER_TIMEOUT_MS = 5_000
-"""How long a publisher of a domain event may take."""
+"""Timeout of a publisher of a domain event."""
 
 EVENT_BUFFER = 1_000
-"""Events that wait for the subscribers of the same process; more are dropped."""
+"""Events buffered for the in-process subscribers; further events are dropped."""
 
 SUBSCRIBER_BUFFER = 2_000
-"""Events that wait for one of them; more are dropped for it."""
+"""Events buffered for one subscriber; further events are dropped for it."""
 
 SUBSCRIBER_TIMEOUT_MS = 5_000
-"""How long one may take for an event before it is named."""
+"""Time for one event after which a slow subscriber is logged by name."""
 
 SEEN_EVENTS = 10_000
-"""Events remembered, so that one that is told twice reaches subscribers once."""
+"""Number of event ids remembered, so that an event delivered twice reaches subscribers once."""
 
 EVENT_DRAIN_MS = 5_000
-"""How long they may take for the last events."""
+"""Time that subscribers get for the last events at shutdown."""
 
 RESULT_PATH = "inline"
-"""A worker moves its tasks on itself."""
+"""A worker advances its tasks itself."""
 
 STOP_GRACE_SECONDS = 10.0
-"""How long what runs is waited for when a program or a server stops."""
+"""Time that a stopping program or server waits for running work."""

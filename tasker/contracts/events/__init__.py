@@ -1,1 +1,1 @@
-"""Domain events on their way from handlers to subscribers."""
+"""Domain events from handlers to subscribers."""

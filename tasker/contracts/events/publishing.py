@@ -1,4 +1,4 @@
-"""Events that a handler publishes itself, while it runs: set around each call of a handler, as `running` is."""
+"""Events that a running handler publishes itself, through a context variable set around each call."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.json_text import JsonText
 
 KEPT_EVENTS = "events"
-"""Where a checkpoint keeps those that were published before it."""
+"""Key of a checkpoint under which the events published before it are stored."""
 MOST_EVENTS = 100
-"""Events that a handler may publish itself with one result."""
+"""Maximum number of events that a handler may publish with one result."""
 MOST_BYTES = 1024 * 1024
-"""How large their payloads may be together, as JSON."""
+"""Maximum total size of their payloads as JSON, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandlerEvent:
-    """An event that a handler has published itself: beyond those that its template declares, in the same words."""
+    """Event published by a handler itself, in addition to the events that its template declares."""
 
     name: str
     payload: JsonText | None
     condition: str = "success"
-    """The outcome of the attempt with which it is published."""
+    """Outcome of the attempt with which the event is published."""
     delivery_mode: str = "durable"
     withheld: str | None = None
-    """Why it is not published; it has no payload then."""
+    """Reason why the event is not published; it then has no payload."""
     carried: bool = False
-    """It was published before a checkpoint of its step."""
+    """True if the event was published before a checkpoint of its step."""
 
     def to_json(self) -> dict[str, Any]:
-        """As it goes into a checkpoint, and from a child process to its parent."""
+        """Return the form stored in a checkpoint and sent from a child process to its parent."""
         return {
             "name": self.name,
             "payload": self.payload and self.payload.text,
@@ -44,18 +44,18 @@ class HandlerEvent:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any], **changed: Any) -> Self:
-        """What `to_json` was made of."""
+        """Restore an event from `to_json`; `changed` replaces fields."""
         text = fields["payload"]
         return cls(**{**fields, "payload": None if text is None else JsonText(text), **changed})
 
 
 class HandlerEvents(Protocol):
-    """Takes what one call of a handler publishes, from any thread."""
+    """Receiver of the events that one handler call publishes; thread-safe."""
 
     def publish(self, name: str, payload: Mapping[str, Any], condition: str, delivery_mode: str) -> bool:
-        """Take an event. False, and never an error, where it will not be published."""
+        """Accept an event. Return False, and never raise, if it will not be published."""
         ...
 
 
 publishing: ContextVar[HandlerEvents | None] = ContextVar("tasker_publishing", default=None)
-"""Of the step whose handler is running in this context."""
+"""Receiver of the step whose handler runs in this context."""

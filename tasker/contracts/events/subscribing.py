@@ -1,4 +1,4 @@
-"""What a subscriber of domain events in the same process may take."""
+"""Limits of in-process subscribers of domain events."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from tasker.contracts.defaults.workers import SUBSCRIBER_BUFFER, SUBSCRIBER_TIME
 
 @dataclass(frozen=True, slots=True)
 class SubscriberLimits:
-    """Of each of them. `log_errors` says whether what it raises is logged by itself."""
+    """Limits of each subscriber. `log_errors`: whether the errors that it raises are logged automatically."""
 
     buffer: int = SUBSCRIBER_BUFFER
-    """Events that wait for it at most; what comes while so many wait is dropped and counted."""
+    """Maximum number of events waiting for the subscriber; further events are dropped and counted."""
     timeout_ms: int = SUBSCRIBER_TIMEOUT_MS
-    """Whoever takes longer for one event is named in the log. A thread cannot be stopped: it holds up itself alone."""
+    """Time for one event after which the subscriber is logged by name. Its thread cannot be stopped; it delays only
+    itself.
+    """
     log_errors: bool = True
 
 

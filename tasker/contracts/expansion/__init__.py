@@ -1,1 +1,1 @@
-"""What a step that creates others says, and what becomes of the graph for it."""
+"""Outcomes of steps that create other steps, and the resulting changes of the graph."""

@@ -1,4 +1,4 @@
-"""The graph of a running task, as the planner sees it, and what the planner wants added to it."""
+"""Graph of a running task as the planner reads it, and the additions that the planner returns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tasker.contracts.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ExistingStep:
-    """A step that the task has: its name, the template step it was made from, and whether it is still undecided.
+    """Existing step of a task: its name, the template step it was made from, and whether it is undecided.
 
-    `open` is True until the step is complete or resolved: an open decision or batchable step has not decided, and one
-    in `error` may still be repaired.
+    `open` is True until the step is complete or resolved: an open decision or batchable step has not decided, and a
+    step in `error` may still be repaired.
     """
 
     name: str
@@ -23,7 +23,7 @@ class ExistingStep:
 
 @dataclass(frozen=True, slots=True)
 class NewStep:
-    """A step to create. `parents` are names of steps that exist or are created with it."""
+    """Step to create. `parents` are names of steps that exist or are created together with it."""
 
     name: str
     template_step: str
@@ -33,7 +33,7 @@ class NewStep:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """What completing one decision or batchable step adds to the task, in topological order."""
+    """Steps that the completion of one decision or batchable step adds to the task, in topological order."""
 
     steps: tuple[NewStep, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""What people write in configurations and requests: permissions, retry profiles, the bounds of numbers."""
+"""Rules for values in configurations and requests: permissions, retry profiles, bounds of numbers."""

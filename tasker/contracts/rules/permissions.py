@@ -1,7 +1,7 @@
-"""The words for what a caller may do, and how they are written in tokens and configuration.
+"""Vocabulary of permissions in tokens and configuration.
 
 A word is `RESOURCE:ACTION`, `RESOURCE:*`, or `*` for everything; `RESOURCE:ACTION:NAMESPACE` and `RESOURCE:*:NAMESPACE`
-permit the same in one namespace alone.
+permit the same in one namespace only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WORD = re.compile(r"(?P<resource>[a-z]+):(?P<action>[a-z_]+|\*)(?::(?P<namespac
 
 
 class Permission(StrEnum):
-    """What may be permitted."""
+    """Permissions that can be granted."""
 
     TASKS_CREATE = "tasks:create"
     TASKS_READ = "tasks:read"
@@ -74,14 +74,14 @@ RESOURCES = frozenset(each.partition(":")[0] for each in Permission)
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A permission or a group of them; in one namespace where one is named."""
+    """Permission or group of permissions, limited to `namespace` if there is one."""
 
     word: str
     namespace: str | None = None
 
     @classmethod
     def of(cls, text: str) -> Grant:
-        """A grant as it is written. Raises `ValueError` for what is no word of the vocabulary."""
+        """Parse a grant. Raises `ValueError` for words that are not in the vocabulary."""
         if text == EVERYTHING:
             return cls(EVERYTHING)
         match = _WORD.fullmatch(text)
@@ -93,12 +93,12 @@ class Grant:
         return cls(word, match["namespace"])
 
     def covers(self, permission: Permission) -> bool:
-        """Whether it permits that, somewhere."""
+        """Return whether the grant includes the permission in at least one namespace."""
         return self.word in (EVERYTHING, permission, f"{permission.partition(':')[0]}:*")
 
 
 def grants_of(texts: Iterable[str]) -> tuple[frozenset[Grant], list[str]]:
-    """The grants, and the texts that are none, in their order."""
+    """Parse texts; return the grants, and the invalid texts in their order."""
     known: set[Grant] = set()
     unknown: list[str] = []
     for text in texts:

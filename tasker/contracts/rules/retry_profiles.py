@@ -1,6 +1,6 @@
 """Named retry policies that a template may choose with `retry: {profile: NAME}`.
 
-Keys that a step writes itself win over the profile's. `max_attempts` counts executions, the first included.
+Keys that a step sets override the profile's. `max_attempts` counts executions, including the first.
 """
 
 from __future__ import annotations

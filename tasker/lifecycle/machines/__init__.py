@@ -1,1 +1,1 @@
-"""The state machines of tasks and steps, and the paths through them."""
+"""State machines of tasks and steps, and the transition paths through them."""

@@ -1,4 +1,4 @@
-"""The state machines as text: Mermaid diagrams and tables, made from the tables that the engine obeys."""
+"""Mermaid diagrams and tables of the state machines, generated from the engine's tables."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from enum import StrEnum
 from tasker.lifecycle.machines.machine import E, Machine, S
 
 _MANY = 6
-"""An event that is legal in so many states is drawn once, from the frame around them."""
+"""Number of source states from which an event is drawn only once, from a frame around the states."""
 
 
 def mermaid(machine: Machine[S, E], start: S, final: Collection[S]) -> str:
-    """A state diagram; `start` is where a subject begins, `final` are the states in which it may rest."""
+    """Return a state diagram; `start` is the initial state, `final` are the states in which a subject may rest."""
     framed = _framed(machine)
     inside = {source for (source, event) in machine.table if event in framed}
     lines = ["stateDiagram-v2", f"  [*] --> {start}"]
@@ -25,7 +25,7 @@ def mermaid(machine: Machine[S, E], start: S, final: Collection[S]) -> str:
 
 
 def _framed(machine: Machine[S, E]) -> dict[E, S]:
-    """The events that lead from many states to one."""
+    """Return the events that lead from many states to one, with that state."""
     sources: dict[tuple[E, S], int] = {}
     for (_, event), target in machine.table.items():
         sources[event, target] = sources.get((event, target), 0) + 1
@@ -37,7 +37,7 @@ def _arrow(source: StrEnum, event: StrEnum, target: StrEnum, indent: str) -> str
 
 
 def transition_table(machine: Machine[S, E]) -> str:
-    """Every transition as a row of a Markdown table; equal (event, to) of many states share one row."""
+    """Return all transitions as a Markdown table; states with equal (event, to) share a row."""
     rows: dict[tuple[E, S], list[S]] = {}
     for (source, event), target in machine.table.items():
         rows.setdefault((event, target), []).append(source)
@@ -48,11 +48,10 @@ def transition_table(machine: Machine[S, E]) -> str:
 
 
 def walk(path: Sequence[StrEnum]) -> str:
-    """A path of states in one line."""
+    """Return a path of states in one line."""
     return " → ".join(f"`{state}`" for state in path)
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,4 +1,4 @@
-"""How the history stores a path: a letter for each state."""
+"""One-letter codes of states, used by the history to store paths."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ LETTERS: Final[Mapping[str, str]] = {
     _T.WAITING_FOR_DEPENDENCIES: "D",
     _T.BLOCKED_BY_FAILURES: "B",
 }
-"""Steps and tasks share the letters of the states whose names they share. What is stored keeps its letter for ever."""
+"""Steps and tasks share the letters of states with equal names. A stored letter never changes its meaning."""

@@ -1,4 +1,4 @@
-"""A state machine as a table: which event leads from which state to which."""
+"""State machine as a table of (state, event) and the resulting state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class StateGroup(NamedTuple):
-    """States that SQL asks for together, by a function of its own; `meaning` says of what is in one of them."""
+    """States that SQL checks together with one function; `meaning` describes a subject in one of them."""
 
     states: frozenset[str]
     meaning: str
@@ -22,27 +22,27 @@ class StateGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Machine(Generic[S, E]):
-    """The legal transitions of one kind of subject; everything that is not in `table` is refused."""
+    """Legal transitions of one kind of subject; everything not in `table` is refused."""
 
     subject: str
     table: Mapping[tuple[S, E], S]
 
     def legal(self, state: S) -> dict[E, S]:
-        """The events that are legal in `state`, each with the state it leads to."""
+        """Return the events that are legal in `state`, each with the resulting state."""
         return {event: target for (source, event), target in self.table.items() if source == state}
 
     def allows(self, states: Iterable[S]) -> bool:
-        """True when each state of the sequence follows from the one before by some event."""
+        """Return whether each state of the sequence follows from the previous one by some event."""
         edges = {(source, target) for (source, _), target in self.table.items()}
         return all(pair in edges for pair in pairwise(states))
 
     def shortest_path(
         self, start: S, end: S, *, without: frozenset[E] = frozenset(), ends: frozenset[S] = frozenset()
     ) -> tuple[S, ...] | None:
-        """The states to pass through from `start` to `end`, without `start`; () when it is there, None without a way.
+        """Return the states from `start` to `end`, without `start`; () if they are equal, None if there is no path.
 
-        `without` are events that the way may not use; the way may start in or arrive at a state of `ends`, but never
-        pass through one.
+        The path uses no events of `without`. It may start in or arrive at a state of `ends`, but never passes through
+        one.
         """
         ways: dict[S, tuple[S, ...]] = {start: ()}
         queue = [start]

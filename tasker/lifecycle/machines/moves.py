@@ -1,7 +1,7 @@
-"""Every kind of move that a step makes: the one table of paths, token and attempt, for Python and for SQL.
+"""Table of all changes of a step, with paths, token and attempts, for Python and for SQL.
 
-The engine's SQL is generated from it (`python -m tools.lifecycle_sql`), and a test proves each path legal: a new kind
-is a row here.
+The engine's SQL is generated from it (`python -m tools.lifecycle_sql`), and a test proves each path legal. A new kind
+of change is a row here.
 """
 
 from __future__ import annotations
@@ -15,58 +15,58 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.lifecycle.machines.step import OPEN_TO_OPERATORS, SETTLED, StepState
 
 StepPath = tuple[StepState, ...]
-"""The states of one write, beginning with the one that the step is in: the history shows the whole way (rule 10)."""
+"""States of one write, beginning with the step's current one: the history shows the complete path (rule 10)."""
 
 
 class Token(Enum):
-    """What a move does to the number that fences claims (rule 2)."""
+    """Effect of a change on the fencing token of claims (rule 2)."""
 
     KEPT = "kept"
     GROWS = "grows"
     GROWS_WHEN_LOST = "grows when the worker was lost"
-    """Kept when the claim's own worker brings it: so a repeated report is known to be one."""
+    """The token is unchanged if the claim's own worker reports, so that a repeated report is recognized."""
 
 
 class Attempts(Enum):
-    """What a move does to the number of attempts."""
+    """Effect of a change on the number of attempts."""
 
     KEPT = "kept"
     COUNTED = "counted"
     GIVEN_BACK = "given back"
-    """No handler has seen the claim: it was no attempt."""
+    """No handler has seen the claim, so it was not an attempt."""
     FORGOTTEN = "forgotten"
 
 
 @dataclass(frozen=True)
 class StepChangeKind:
-    """One kind of move. The fields that are True or False are asked for in SQL as `tasker.kind_FIELD(kind)`."""
+    """Kind of change of a step. SQL reads the boolean fields as `tasker.kind_FIELD(kind)`."""
 
     paths: tuple[StepPath, ...]
-    """One for each state from which it is legal. A path that ends in `pending` goes on by the `PLACES`."""
+    """One path for each state in which the change is legal. A path that ends in `pending` is continued by `PLACES`."""
     token: Token = Token.GROWS
     attempts: Attempts = Attempts.KEPT
     accepted_in: frozenset[StepState] = frozenset()
-    """With the token of the claim in these states: brought a second time, and accepted before."""
+    """States in which the change, if it has the claim's token, is a repetition that was accepted before."""
     reports: bool = False
-    """What an attempt came to. Its worker may park it; what is refused is kept as evidence."""
+    """True: it reports the outcome of an attempt. The worker may park it; a refused report is stored as evidence."""
     ends_claim: bool = False
-    """The worker that has the claim asks for it, so it is compared along with the token."""
+    """True: the worker that owns the claim requests it, so the worker is compared along with the token."""
     stores_result: bool = False
     stores_failure: bool = False
     drops_result: bool = False
-    """A result that was parked is not accepted after all."""
+    """True: it discards a parked result."""
     reopens: bool = False
-    """An operator's: legal in a task that ended in `error` too, which it lets go on."""
+    """True: it is an operator action that is also legal in a task in `error`, which then continues."""
     needs_parents: bool = False
-    """Only for a step that waits for no other."""
+    """True: it applies only to a step that waits for no other."""
     notes_unserved: bool = False
-    """Its note may say that its worker lacks the handler (rule 16)."""
+    """True: its note may say that the worker lacks the handler (rule 16)."""
     leaves_task: bool = False
-    """The counters and the state of its task stay as they are."""
+    """True: the counters and the state of the task do not change."""
 
     @cached_property
     def by_state(self) -> dict[StepState, StepPath]:
-        """The path from each state in which the move is legal."""
+        """Path from each state in which the change is legal."""
         return {path[0]: path for path in self.paths}
 
 
@@ -78,7 +78,7 @@ def _to(state: StepState) -> tuple[StepPath, ...]:
 
 
 CHANGES: Final[Mapping[str, StepChangeKind]] = {
-    # What an attempt came to: written at once (inline), or parked by the worker and settled by an orchestrator.
+    # Outcomes of an attempt: written at once (inline), or parked by the worker and settled by an orchestrator.
     "ok": StepChangeKind(
         (
             (_S.IN_PROGRESS, _S.ENQUEUED_FOR_ORCHESTRATION, _S.COMPLETE),
@@ -96,7 +96,7 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
             (_S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION, _S.WAITING_FOR_RETRY),
         ),
         Token.GROWS_WHEN_LOST,
-        accepted_in=SETTLED | {_S.PENDING, _S.ENQUEUED},  # promoted meanwhile
+        accepted_in=SETTLED | {_S.PENDING, _S.ENQUEUED},  # promoted in between
         reports=True,
         ends_claim=True,
         stores_failure=True,
@@ -116,7 +116,7 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
         stores_failure=True,
         drops_result=True,
     ),
-    # Of a task that nothing moves any more, which is then for a person: what was to move it, whatever that is.
+    # Expires the steps of a stale task, in whatever state they wait, so that an operator decides.
     "expire": StepChangeKind(
         (
             (_S.PENDING, _S.ERROR),
@@ -126,7 +126,7 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
         ),
         stores_failure=True,
     ),
-    # A claim that no handler has seen goes back; one that an open breaker puts off waits.
+    # A claim that no handler has seen is released; one deferred by an open breaker waits.
     "release": StepChangeKind(
         ((_S.IN_PROGRESS, _S.ENQUEUED),),
         attempts=Attempts.GIVEN_BACK,
@@ -135,17 +135,17 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
         notes_unserved=True,
     ),
     "defer": StepChangeKind(((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY),), attempts=Attempts.GIVEN_BACK, ends_claim=True),
-    # Towards the queue, and back to the held steps.
+    # Changes towards the queue, and back to pending.
     "promote": StepChangeKind(((_S.WAITING_FOR_RETRY, _S.PENDING),), Token.KEPT),
     "unhold": StepChangeKind(((_S.PENDING,),), Token.KEPT, needs_parents=True),
     "hold": StepChangeKind(((_S.ENQUEUED, _S.PENDING),), Token.KEPT),
-    # Operators.
+    # Operator actions.
     "reset": StepChangeKind(((_S.ERROR, _S.PENDING),), attempts=Attempts.FORGOTTEN, reopens=True),
     "resolve": StepChangeKind(_to(_S.RESOLVED_MANUALLY), drops_result=True, reopens=True),
     "complete": StepChangeKind(_to(_S.COMPLETE), stores_result=True, reopens=True),
     "cancel": StepChangeKind(_to(_S.CANCELLED)),
 }
-"""What a step can be asked to do, by its kind (`tasker.advance_v1`; `tasker.cancel_v1` cancels a whole task)."""
+"""Changes that can be requested of a step, by kind (`tasker.advance_v1`; `tasker.cancel_v1` cancels a whole task)."""
 
 PLACES: Final[Mapping[str, StepChangeKind]] = {
     "claim": StepChangeKind(
@@ -155,9 +155,9 @@ PLACES: Final[Mapping[str, StepChangeKind]] = {
     "hold": StepChangeKind(((_S.PENDING,),), Token.KEPT),
     "wait": StepChangeKind(((_S.PENDING,),), Token.KEPT),
 }
-"""Where a step goes that is ready, or to run again (`tasker.place_ready`); `claim` is also what a hint is for."""
+"""Changes of a step that is ready or runs again (`tasker.place_ready`); `claim` is also the effect of a message."""
 
 
 def parking_path(kind: str) -> StepPath:
-    """The first part of what a report does, which its worker may do alone (`tasker.park_v1`)."""
+    """Return the first part of a report's path, which its worker may write alone (`tasker.park_v1`)."""
     return CHANGES[kind].by_state[_S.IN_PROGRESS][:2]

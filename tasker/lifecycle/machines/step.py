@@ -1,4 +1,4 @@
-"""The ten states of a step and every legal transition."""
+"""States of a step and all legal transitions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.lifecycle.machines.machine import Machine, StateGroup
 
 
 class StepState(StrEnum):
-    """Where a step stands, in the spelling of the database and the API."""
+    """State of a step, in the spelling of the database and the API."""
 
     PENDING = "pending"
     ENQUEUED = "enqueued"
@@ -25,7 +25,7 @@ class StepState(StrEnum):
 
 
 class StepTransitionEvent(StrEnum):
-    """What can happen to a step. A finished attempt is one of two events, by its outcome."""
+    """Events of a step. A finished attempt is one of two events, by its outcome."""
 
     ENQUEUE = "Enqueue"
     START = "Start"
@@ -52,7 +52,7 @@ PARKED = frozenset({_S.ENQUEUED_FOR_ORCHESTRATION, _S.ENQUEUED_AS_ERROR_FOR_ORCH
 PIPELINE = PARKED | {_S.ENQUEUED, _S.IN_PROGRESS}
 SETTLED = frozenset({_S.COMPLETE, _S.ERROR, _S.WAITING_FOR_RETRY})
 OPEN_TO_OPERATORS = tuple(state for state in StepState if state not in TERMINAL - {_S.ERROR})
-"""The seven states in which a person may cancel, resolve or complete a step: `error` is one of them."""
+"""The seven states in which an operator may cancel, resolve or complete a step, including `error`."""
 
 GROUPS: Final[Mapping[str, StateGroup]] = {
     "done": StateGroup(SATISFYING, "Steps that depend on it may run."),
@@ -64,7 +64,7 @@ GROUPS: Final[Mapping[str, StateGroup]] = {
     "settled": StateGroup(SETTLED, "What came of an attempt is settled, and nothing has happened since."),
     "failed": StateGroup(SETTLED - {_S.COMPLETE}, "Settled, and the attempt had failed."),
 }
-"""By name; `tasker.step_is_NAME` in SQL."""
+"""Groups of states by name; `tasker.step_is_NAME` in SQL."""
 
 STEP = Machine[StepState, StepTransitionEvent](
     "step",
@@ -73,24 +73,24 @@ STEP = Machine[StepState, StepTransitionEvent](
         (_S.ENQUEUED, _E.START): _S.IN_PROGRESS,
         (_S.IN_PROGRESS, _E.ENQUEUE_FOR_ORCHESTRATION): _S.ENQUEUED_FOR_ORCHESTRATION,
         (_S.ENQUEUED_FOR_ORCHESTRATION, _E.COMPLETE): _S.COMPLETE,
-        # A result that turns out unusable (a malformed outcome) fails after it was parked as a success.
+        # A parked success fails if its result proves unusable (a malformed outcome).
         (_S.ENQUEUED_FOR_ORCHESTRATION, _E.FAIL): _S.ERROR,
         (_S.IN_PROGRESS, _E.ENQUEUE_AS_ERROR_FOR_ORCHESTRATION): _S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION,
         (_S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION, _E.WAIT_FOR_RETRY): _S.WAITING_FOR_RETRY,
         (_S.ENQUEUED_AS_ERROR_FOR_ORCHESTRATION, _E.FAIL): _S.ERROR,
         (_S.WAITING_FOR_RETRY, _E.RETRY): _S.PENDING,
-        # Legacy shapes: a worker that settles its own step, and a claim of a step that was never enqueued.
+        # Legacy transitions: a worker that settles its own step, and a claim of a step that was never enqueued.
         (_S.IN_PROGRESS, _E.COMPLETE): _S.COMPLETE,
         (_S.IN_PROGRESS, _E.FAIL): _S.ERROR,
         (_S.PENDING, _E.START): _S.IN_PROGRESS,
-        # A failure before any worker had the step.
+        # A failure before any worker claimed the step.
         (_S.PENDING, _E.FAIL): _S.ERROR,
         (_S.ENQUEUED, _E.FAIL): _S.ERROR,
-        # A claim that no handler ever saw goes back, without an attempt.
+        # A claim that no handler has seen is released without using an attempt.
         (_S.IN_PROGRESS, _E.RELEASE): _S.ENQUEUED,
-        # An open circuit breaker puts it off, without an attempt.
+        # An open circuit breaker defers the step without using an attempt.
         (_S.IN_PROGRESS, _E.DEFER): _S.WAITING_FOR_RETRY,
-        # What was enqueued before a pause goes back to the held steps.
+        # A pause returns enqueued steps to pending.
         (_S.ENQUEUED, _E.HOLD): _S.PENDING,
         # Operators: reset, resolve, and complete with data.
         (_S.ERROR, _E.RESET): _S.PENDING,

@@ -1,4 +1,4 @@
-"""The twelve states of a task and every legal transition."""
+"""States of a task and all legal transitions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.lifecycle.machines.machine import Machine, StateGroup
 
 
 class TaskState(StrEnum):
-    """Where a task stands, in the spelling of the database and the API."""
+    """State of a task, in the spelling of the database and the API."""
 
     PENDING = "pending"
     INITIALIZING = "initializing"
@@ -71,7 +71,7 @@ GROUPS: Final[Mapping[str, StateGroup]] = {
         "It waits for a retry, or one transition leads there.",
     ),
 }
-"""By name; `tasker.task_is_NAME` in SQL."""
+"""Groups of states by name; `tasker.task_is_NAME` in SQL."""
 
 TASK = Machine[TaskState, TaskTransitionEvent](
     "task",
@@ -103,14 +103,14 @@ TASK = Machine[TaskState, TaskTransitionEvent](
 
 _NOT_FOR_EVALUATION = frozenset({_E.RESET, _E.CANCEL, _E.ENQUEUE_FAILED})
 _VIA = {_S.STEPS_IN_PROCESS: _S.ENQUEUING_STEPS, _S.ERROR: _S.BLOCKED_BY_FAILURES}
-"""An evaluation enters these states by this edge alone: whoever looks finds why in the history."""
+"""An evaluation enters these states only by this edge, so the history shows the reason."""
 
 
 def task_path(state: TaskState, target: TaskState) -> TaskPath | None:
-    """The states that one write passes through on the way to `target`, without `state`; None when there is no way.
+    """Return the states that one write passes through to `target`, without `state`, or None if there is no path.
 
-    The shortest legal way, which never passes through a final state; () when the task is there. From
-    `steps_in_process` to itself it leads through evaluation: that is what a result does that makes steps ready.
+    It is the shortest legal path and never passes through a final state; () if the task is already in `target`. From
+    `steps_in_process` to itself it leads through evaluation, since a result that makes steps ready does so.
     """
     if target in PASSING:
         return None

@@ -1,1 +1,1 @@
-"""The tables of the configuration, a module for each part, as strict models."""
+"""Tables of the configuration as strict models, one module for each part."""

@@ -1,4 +1,4 @@
-"""`*.web`, `*.grpc`, `worker.orchestration_client`: what answers over the network."""
+"""`*.web`, `*.grpc`, `worker.orchestration_client`: servers and clients on the network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tasker.settings.tables.formats import Address, GrantText, HeaderName, HostN
 
 
 class ApiKeyEntry(Table):
-    """A key of the registry. `permissions` empty: known, and permitted nothing. `namespaces` empty: all of them."""
+    """API key. Empty `permissions`: authenticated, but without permissions. Empty `namespaces`: all namespaces."""
 
     key: KeySecret = ""
     permissions: tuple[GrantText, ...] = several((), "What it permits.")
@@ -39,7 +39,7 @@ class ApiKeyEntry(Table):
 
 
 class Auth(Table):
-    """Who may call."""
+    """Authentication of callers."""
 
     enabled: bool = flag(False, "Require authentication.")
     api_key: str = text("", "One key that may do everything, or `sha256:` and its digest.", shortest=0)
@@ -75,14 +75,14 @@ class Auth(Table):
 
 
 class OrchestrationAuth(Auth):
-    """Who may call an orchestrator."""
+    """Authentication of an orchestrator's callers."""
 
     jwt_audience: str = text(TOKEN_AUDIENCE, "The `aud` of a token.")
     jwt_issuer: str = text(TOKEN_ISSUER, "The `iss` of a token.")
 
 
 class WorkerAuth(Auth):
-    """Who may call a worker."""
+    """Authentication of a worker's callers."""
 
     jwt_audience: str = text("worker-api", "The `aud` of a token.")
     jwt_issuer: str = text("tasker-worker", "The `iss` of a token.")
@@ -100,7 +100,7 @@ _IDLE, _HINT = (
 
 
 class OrchestrationPools(Table):
-    """Connections of their own for requests, so that they cannot starve the engine."""
+    """Database connections reserved for requests, so that requests cannot starve the engine."""
 
     web_api_pool_size: int = whole(HTTP_POOL_SIZE, 1, 200, _SIZE)
     web_api_max_connections: int = whole(HTTP_MAX_CONNECTIONS, 1, 500, _MOST)
@@ -110,7 +110,7 @@ class OrchestrationPools(Table):
 
 
 class WorkerPools(OrchestrationPools):
-    """The same for a worker, which answers less."""
+    """Database connections reserved for a worker's requests; a worker gets fewer requests."""
 
     web_api_pool_size: int = whole(10, 1, 200, _SIZE)
     web_api_max_connections: int = whole(15, 1, 500, _MOST)
@@ -118,7 +118,7 @@ class WorkerPools(OrchestrationPools):
 
 
 class Web(Table):
-    """The HTTP server of a process."""
+    """HTTP server of a process."""
 
     enabled: bool = flag(True, "Off: `tasker server` refuses to start.")
     request_timeout_ms: int = whole(REQUEST_TIMEOUT_MS, 100, 300_000, "Limit of one request; then 408.")
@@ -132,7 +132,7 @@ class Web(Table):
 
 
 class OrchestrationWeb(Web):
-    """The HTTP server of an orchestrator."""
+    """HTTP server of an orchestrator."""
 
     bind_address: Address = text(
         "0.0.0.0:8080",
@@ -167,7 +167,7 @@ class OrchestrationWeb(Web):
 
 
 class WorkerWeb(Web):
-    """The port of each worker: health, metrics, templates, handlers."""
+    """HTTP port of each worker: health, metrics, templates, handlers."""
 
     enabled: bool = flag(True, "Off: no port, whatever `bind_address` says.")
     bind_address: Address = text(
@@ -181,7 +181,7 @@ class WorkerWeb(Web):
 
 
 class Grpc(Table):
-    """The gRPC server of a process."""
+    """gRPC server of a process."""
 
     enabled: bool = flag(False, "Offer gRPC.")
     enable_health_service: bool = flag(True, "Offer the standard health service.")
@@ -193,21 +193,21 @@ class Grpc(Table):
 
 
 class OrchestrationGrpc(Grpc):
-    """The gRPC server of an orchestrator."""
+    """gRPC server of an orchestrator."""
 
     bind_address: Address = text("0.0.0.0:9190", "Address and port.", variable="TASKER_ORCHESTRATION_GRPC_BIND_ADDRESS")
     max_concurrent_streams: int = whole(200, 1, 10_000, "Requests on one connection at the same time.")
 
 
 class WorkerGrpc(Grpc):
-    """The gRPC server of a worker."""
+    """gRPC server of a worker."""
 
     bind_address: Address = text("0.0.0.0:9191", "Address and port.", variable="TASKER_WORKER_GRPC_BIND_ADDRESS")
     max_concurrent_streams: int = whole(1000, 1, 10_000, "Requests on one connection at the same time.")
 
 
 class OrchestrationClient(Table):
-    """A worker that cannot reach the database calls an orchestrator."""
+    """Orchestrator that a worker without database access calls."""
 
     base_url: WebUrl = text("http://localhost:8080", "The orchestrator.")
     timeout_ms: int = whole(CLIENT_TIMEOUT_MS, 100, 300_000, "Limit of one call.")

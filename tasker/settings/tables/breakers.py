@@ -29,13 +29,13 @@ PRESETS: Mapping[str, Mapping[str, int]] = {
     "aggressive": {"failure_threshold": 10, "success_threshold": 2, "timeout_seconds": 30},
     "database": {"failure_threshold": 3, "success_threshold": 2, "timeout_seconds": 30},
 }
-"""Thresholds that go together."""
+"""Matching thresholds and timeouts."""
 Preset = Literal["none", "conservative", "balanced", "aggressive", "database"]
 _PRESET = "Thresholds and time that go together; what is set beside it counts above it."
 
 
 class BreakerSettings(Table):
-    """What counts for every breaker that says nothing else."""
+    """Defaults of all circuit breakers."""
 
     preset: Preset = choice("none", _PRESET)
     failure_threshold: int = whole(BREAKER_FAILURES, 1, 100, _FAILURES, advice="2 in tests, 10 in production.")
@@ -44,7 +44,7 @@ class BreakerSettings(Table):
 
 
 class BreakerThresholds(Table):
-    """A component's own thresholds and time. Unset, what is set in default_config counts."""
+    """Thresholds and timeout of one component; unset values come from `default_config`."""
 
     preset: Preset = choice("none", _PRESET)
     failure_threshold: int = whole(BREAKER_FAILURES, 1, 100, _FAILURES)
@@ -53,11 +53,11 @@ class BreakerThresholds(Table):
 
 
 class WebThresholds(BreakerThresholds):
-    """The breaker `database`: what programs ask of it. Open: they are told at once when to come back."""
+    """Circuit breaker `database` around requests of programs. When open, requests fail at once with a time to retry."""
 
 
 class ReadinessThresholds(Table):
-    """Promoting retries that are due, and sweeping. Open: the round is skipped."""
+    """Circuit breaker around promoting due retries and sweeping. When open, the round is skipped."""
 
     preset: Preset = choice("none", _PRESET)
     failure_threshold: int = whole(READINESS_FAILURES, 1, 100, _FAILURES)
@@ -66,7 +66,7 @@ class ReadinessThresholds(Table):
 
 
 class Components(Table):
-    """The breakers by component; each works on its own."""
+    """Independent circuit breakers of the components."""
 
     cache: BreakerThresholds = table(BreakerThresholds)
     messaging: BreakerThresholds = table(BreakerThresholds)
@@ -75,7 +75,7 @@ class Components(Table):
 
 
 class AllBreakers(Table):
-    """What concerns all breakers together."""
+    """Settings of all circuit breakers together."""
 
     metrics_collection_interval_seconds: int = whole(30, 1, 3600, "Period of the breakers' metrics.")
     min_state_transition_interval_seconds: float = number(
@@ -84,7 +84,7 @@ class AllBreakers(Table):
 
 
 class CircuitBreakers(Table):
-    """Failing fast while something that is needed does not answer."""
+    """Circuit breakers, which fail fast while a dependency does not answer."""
 
     default_config: BreakerSettings = table(BreakerSettings)
     component_configs: Components = table(Components)
@@ -92,7 +92,9 @@ class CircuitBreakers(Table):
 
 
 class CompletionSend(Table):
-    """Storing results. Open: nothing more is claimed; results are kept, and stored as soon as that works again."""
+    """Circuit breaker around storing results. When open, no steps are claimed; results are stored when the database
+    recovers.
+    """
 
     failure_threshold: int = whole(BREAKER_FAILURES, 1, 100, _FAILURES)
     success_threshold: int = whole(BREAKER_SUCCESSES, 1, 100, _SUCCESSES)
@@ -107,13 +109,15 @@ class CompletionSend(Table):
 
 
 class WorkerBreakers(Table):
-    """The worker's own breakers."""
+    """Circuit breakers of a worker."""
 
     ffi_completion_send: CompletionSend = table(CompletionSend)
 
 
 class FailureStorm(Table):
-    """One step of a template failing too often, over all workers: what it is in is paused by `tasker`."""
+    """Failure bursts: if a step of a template fails too often on all workers together, its queue, template or step is
+    paused.
+    """
 
     failures: int = whole(
         0, 0, 1_000_000, "More failed attempts of one step than this within the window are a storm. 0: never."

@@ -1,4 +1,4 @@
-"""The bounded buffers between the parts of a process. Full: nothing more is taken on; domain events are dropped."""
+"""Bounded buffers between the parts of a process. When full, no more work is accepted; domain events are dropped."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tasker.contracts.settings import Table, flag, number, table, whole
 
 
 class EventPublisher(Table):
-    """Domain events on their way to their publisher."""
+    """Buffer of domain events for their publisher."""
 
     event_queue_buffer_size: int = whole(5000, 100, 100_000, "Events that wait at most.")
 
 
 class SaturationMetrics(Table):
-    """How full the buffers are, as metrics."""
+    """Metrics of the buffers' fill levels."""
 
     saturation_check_interval_seconds: int = whole(30, 1, 3600, "Period of the check.")
 
 
 class OverflowPolicy(Table):
-    """What is said when a buffer fills."""
+    """Warnings about full buffers."""
 
     log_warning_threshold: float = number(
         BUFFER_WARNING_SHARE, 0, 1, "Fill level, as a share of the size, from which on it is warned of."
@@ -37,14 +37,14 @@ class OverflowPolicy(Table):
 
 
 class CommonChannels(Table):
-    """Buffers that every process has."""
+    """Buffers of every process."""
 
     event_publisher: EventPublisher = table(EventPublisher)
     overflow_policy: OverflowPolicy = table(OverflowPolicy)
 
 
 class DomainEvents(Table):
-    """Events for the subscribers of the same process. Full: the event is dropped there, the step is unaffected."""
+    """Buffer of events for in-process subscribers. When full, events are dropped; steps are unaffected."""
 
     command_buffer_size: int = whole(
         EVENT_BUFFER, 100, 50_000, "Events that wait at most.", advice="100 in tests, 5000 in production."
@@ -54,7 +54,7 @@ class DomainEvents(Table):
 
 
 class HandOff(Table):
-    """Watching the way of a step to its handler."""
+    """Monitoring of steps on their way to a handler."""
 
     starvation_warning_threshold_ms: int = whole(
         STARVATION_MS, 1000, 300_000, "Warn of a step that waits longer for a thread."
@@ -65,7 +65,7 @@ class HandOff(Table):
 
 
 class HandlerDispatch(Table):
-    """Running handlers."""
+    """Execution of handlers."""
 
     max_concurrent_handlers: int = whole(
         CONCURRENCY,
@@ -92,7 +92,7 @@ class HandlerDispatch(Table):
 
 
 class InProcessEvents(Table):
-    """Events to subscribers in the same process. A slow or failing one never holds up a step."""
+    """Delivery of events to in-process subscribers. Slow or failing subscribers never delay a step."""
 
     broadcast_buffer_size: int = whole(
         SUBSCRIBER_BUFFER,

@@ -34,7 +34,7 @@ _HEALTH_CHECK = "Period of the check of its own health."
 
 
 class HealthReporting(Table):
-    """When the process counts as unhealthy in hearing of work."""
+    """Error counts at which a process is unhealthy in learning of work."""
 
     enabled: bool = flag(True, "Keep count of errors.")
     max_consecutive_errors: int = whole(
@@ -45,26 +45,26 @@ class HealthReporting(Table):
 
 
 class Timing(Table):
-    """Periods."""
+    """Intervals."""
 
     fallback_polling_interval_seconds: int = whole(ORCHESTRATOR_POLL_SECONDS, 1, 60, _POLL)
     health_check_interval_seconds: int = whole(HEALTH_CHECK_INTERVAL_SECONDS, 1, 3600, _HEALTH_CHECK)
 
 
 class WorkerTiming(Timing):
-    """The same for a worker, which polls more often."""
+    """Intervals of a worker, which polls more often."""
 
     fallback_polling_interval_seconds: int = whole(2, 1, 60, _POLL)
 
 
 class ReadinessTiming(Table):
-    """Periods."""
+    """Intervals."""
 
     fallback_polling_interval_seconds: int = whole(SWEEP_INTERVAL_SECONDS, 1, 60, "Period of the search.")
 
 
 class EventSystemSettings(Table):
-    """What those of orchestrator and worker have in common."""
+    """Common settings of the event systems of orchestrator and worker."""
 
     deployment_mode: Mode = choice(DEPLOYMENT_MODE, _MODE, advice=_MODE_ADVICE, variable="TASKER_DEPLOYMENT_MODE")
     health: HealthReporting = table(HealthReporting)
@@ -78,20 +78,20 @@ class OrchestratorEventSystem(EventSystemSettings):
 
 
 class Readiness(Table):
-    """The search for what no message announced. Every process that reaches the database does it, in every mode."""
+    """Search for work that no message announced. Every process with database access runs it, in every mode."""
 
     timing: ReadinessTiming = table(ReadinessTiming)
 
 
 class OrchestrationSystems(Table):
-    """The event systems of an orchestrator."""
+    """Event systems of an orchestrator."""
 
     orchestration: OrchestratorEventSystem = table(OrchestratorEventSystem)
     task_readiness: Readiness = table(Readiness)
 
 
 class FallbackPoller(Table):
-    """The worker's look at its queues when nothing announces messages."""
+    """Polling of the worker's queues when no notifications arrive."""
 
     enabled: bool = flag(True, "Poll below the notifications. False: Hybrid is EventDrivenOnly.")
     polling_interval_ms: int = whole(
@@ -108,7 +108,7 @@ class FallbackPoller(Table):
 
 
 class SeenEvents(Table):
-    """Events in the same process."""
+    """In-process events."""
 
     deduplication_cache_size: int = whole(
         SEEN_EVENTS, 1, 1_000_000, "Events remembered, so that a doubled one is seen once."
@@ -116,7 +116,7 @@ class SeenEvents(Table):
 
 
 class Listener(Table):
-    """The connection that listens for notifications."""
+    """Connection that listens for notifications."""
 
     connection_timeout_seconds: int = whole(
         CONNECTION_TIMEOUT_SECONDS, 1, 300, "Limit of the proof that notifications arrive; without it the worker polls."
@@ -131,7 +131,7 @@ class Listener(Table):
 
 
 class WorkerMetadata(Table):
-    """The worker's ways to learn of steps."""
+    """Ways in which a worker learns of steps."""
 
     fallback_poller: FallbackPoller = table(FallbackPoller)
     in_process_events: SeenEvents = table(SeenEvents)
@@ -139,7 +139,7 @@ class WorkerMetadata(Table):
 
 
 class WorkerSystem(EventSystemSettings):
-    """How a worker learns of steps."""
+    """Event system in which a worker learns of steps."""
 
     system_id: str = text(WORKER_SYSTEM_ID, _SYSTEM_ID)
     timing: WorkerTiming = table(WorkerTiming)
@@ -147,6 +147,6 @@ class WorkerSystem(EventSystemSettings):
 
 
 class WorkerSystems(Table):
-    """The event systems of a worker."""
+    """Event systems of a worker."""
 
     worker: WorkerSystem = table(WorkerSystem)

@@ -1,4 +1,4 @@
-"""Texts with a form: addresses, URLs, queue names, patterns of file names."""
+"""Validated texts: addresses, URLs, queue names, file name patterns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tasker.settings.redaction import ENCODE, is_clear
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):(\d{1,5})", re.ASCII)
 SHORTEST_KEY = 16
 CHANNEL_MAX_BYTES = 63
-"""What PostgreSQL leaves of the name of a NOTIFY channel."""
+"""Maximum length of the name of a NOTIFY channel in PostgreSQL."""
 
 
 def _address(value: str) -> str:

@@ -1,4 +1,4 @@
-"""`orchestration.decision_points`, `.batch_processing`, `.dlq`: how tasks grow, and what is done with stuck ones."""
+"""`orchestration.decision_points`, `.batch_processing`, `.dlq`: dynamic expansion of tasks, and stuck tasks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tasker.settings.tables.formats import Channel
 
 
 class BatchProcessing(Table):
-    """Steps that cut their work into batches."""
+    """Steps that divide their work into batches."""
 
     enabled: bool = flag(True, "Off: a batchable step fails.")
     max_batches_per_step: int = whole(MOST_BATCHES, 1, 200_000, "Batches that one step may cut its work into.")
@@ -37,7 +37,7 @@ class BatchProcessing(Table):
 
 
 class DecisionPoints(Table):
-    """Steps that choose what runs next."""
+    """Steps that choose the next steps."""
 
     enabled: bool = flag(True, "Off: a decision counts as `no_branches`.")
     max_steps_per_decision: int = whole(STEPS_PER_DECISION, 1, 10_000, "Steps that one decision may name.")
@@ -51,7 +51,7 @@ class DecisionPoints(Table):
 
 
 class StalenessThresholds(Table):
-    """How long a task may stay in a state while nothing moves it. A template's own `lifecycle` wins."""
+    """Time that a task may stay in a state without progress. A template's own `lifecycle` overrides it."""
 
     waiting_for_dependencies_minutes: int = whole(
         WAITING_FOR_DEPENDENCIES_MINUTES, 1, 1440, "Minutes in `waiting_for_dependencies`."
@@ -64,7 +64,7 @@ class StalenessThresholds(Table):
 
 
 class Actions(Table):
-    """What is done with a stale task; each on its own."""
+    """Independent actions for a stale task."""
 
     auto_transition_to_error: bool = flag(True, "End it in `error`.")
     auto_move_to_dlq: bool = flag(True, "Create a dead letter for it.")
@@ -73,7 +73,7 @@ class Actions(Table):
 
 
 class Staleness(Table):
-    """The search for tasks that do not move."""
+    """Detection of tasks without progress."""
 
     enabled: bool = flag(True, "Search.")
     dry_run: bool = flag(False, "Only log what would be done.")
@@ -84,7 +84,7 @@ class Staleness(Table):
 
 
 class DeadLetterSettings(Table):
-    """Tasks that need a person."""
+    """Dead letters: tasks that need an operator."""
 
     enabled: bool = flag(True, "Off: stale and failed tasks stay where they are.")
     staleness_detection: Staleness = table(Staleness)

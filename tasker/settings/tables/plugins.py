@@ -1,4 +1,4 @@
-"""`plugins`: which plugins a process has, and a table for each that declares one."""
+"""`plugins`: the enabled plugins, and a table for each that declares one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tasker.contracts.settings import Table, several
 
 
 class Plugins(Table):
-    """Plugins: which are on. Each that has settings has a table of its own name below."""
+    """Enabled and disabled plugins. Each plugin that has settings has a table of its own name below."""
 
     enabled: tuple[str, ...] = several(
         (),
@@ -21,5 +21,5 @@ class Plugins(Table):
     )
 
     def tables(self) -> dict[str, Table]:
-        """The tables of plugins, by the plugin's name (see `tasker.settings.installed`)."""
+        """Return the tables of plugins by the plugin's name (see `tasker.settings.installed`)."""
         return {name: getattr(self, name) for name in type(self).model_fields if name not in Plugins.model_fields}

@@ -1,4 +1,4 @@
-"""`common.queues`: which messaging backend, and how it is used."""
+"""`common.queues`: the messaging backend and its use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasker.settings.tables.formats import OrchestrationQueue
 
 
 class OrchestrationQueues(Table):
-    """The queues that orchestrators read. Their names begin with `orchestration`."""
+    """Queues that orchestrators read. Their names begin with `orchestration`."""
 
     task_requests: OrchestrationQueue = text(TASK_REQUESTS_QUEUE, "Tasks to create.")
     step_results: OrchestrationQueue = text(STEP_RESULTS_QUEUE, "Pointers to results that wait to be processed.")
@@ -19,7 +19,7 @@ class OrchestrationQueues(Table):
 
 
 class DepthThresholds(Table):
-    """When a namespace has too much ready work, with whichever backend: its steps in the queue, held back or paused."""
+    """Limits of a namespace's ready work with any backend: its steps that are enqueued, pending or paused."""
 
     critical_threshold: int = whole(
         CRITICAL_DEPTH, 1, 1_000_000_000, "Ready steps from which on new tasks without priority are refused (503)."
@@ -33,7 +33,7 @@ class DepthThresholds(Table):
 
 
 class QueueSettings(Table):
-    """Messaging: hints that there is work. The truth is in the database, whichever backend carries them."""
+    """Messaging, which only announces work. The database decides, whichever backend is used."""
 
     backend: str = text(
         DEFAULT_BACKEND,
@@ -54,5 +54,5 @@ class QueueSettings(Table):
     queue_depth_thresholds: DepthThresholds = table(DepthThresholds)
 
     def tables(self) -> dict[str, Table]:
-        """The tables of messaging backends, by the backend's name (see `tasker.settings.installed`)."""
+        """Return the tables of messaging backends by the backend's name (see `tasker.settings.installed`)."""
         return {name: getattr(self, name) for name in type(self).model_fields if name not in QueueSettings.model_fields}

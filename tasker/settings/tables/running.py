@@ -21,7 +21,7 @@ from tasker.settings.tables.formats import Pattern
 
 
 class Backoff(Table):
-    """Retries of a step whose template has no `retry` block; what a template or a handler says wins."""
+    """Retries of a step whose template has no `retry` block; a template or a handler overrides them."""
 
     default_backoff_seconds: tuple[Annotated[int, Field(ge=1, le=86_400, strict=True)], ...] = several(
         (1, 5, 15, 30, 60),
@@ -40,7 +40,7 @@ class Backoff(Table):
 
 
 class Execution(Table):
-    """What every process that moves tasks must agree on."""
+    """Settings on which all processes that advance tasks must agree."""
 
     environment: Literal["test", "development", "production"] = choice(
         ENVIRONMENT, "The environment. When it is set, templates apply their overrides for it.", variable="TASKER_ENV"
@@ -61,7 +61,7 @@ class Execution(Table):
 
 
 class Log(Table):
-    """What processes write to standard error."""
+    """Log lines that processes write to standard error."""
 
     format: Literal["text", "json"] = choice(
         "text", "Lines of text, or each a JSON object.", variable="TASKER_LOG_FORMAT"
@@ -69,7 +69,7 @@ class Log(Table):
 
 
 class Sweep(Table):
-    """When something counts as forgotten, so that the sweep repairs it. A healthy system never needs it."""
+    """Ages at which the sweep repairs lost work. A healthy system never needs it."""
 
     slice: int = whole(SWEEP_SLICE, 1, 10_000, "Open tasks read per query.")
     hint_grace_ms: int = whole(
@@ -95,7 +95,7 @@ class Sweep(Table):
 
 
 class TaskTemplates(Table):
-    """Where templates are found."""
+    """Locations of templates."""
 
     search_paths: Annotated[tuple[Pattern, ...], Field(min_length=1)] = several(
         SEARCH_PATHS,

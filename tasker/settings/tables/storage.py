@@ -20,7 +20,9 @@ from tasker.settings.tables.formats import DatabaseUrl, RedisUrl, RetentionLine
 
 
 class PoolTable(Table):
-    """Connections of a program that submits and reads (`App`, commands); workers and orchestrators have a fixed few."""
+    """Connections of a program that submits and reads (`App`, commands); workers and orchestrators use a small fixed
+    number.
+    """
 
     max_connections: int = whole(
         MAX_CONNECTIONS,
@@ -45,7 +47,7 @@ class PoolTable(Table):
 
 
 class Database(Table):
-    """The PostgreSQL database that holds tasks, steps and history."""
+    """PostgreSQL database that stores tasks, steps and history."""
 
     url: DatabaseUrl = text(
         "postgresql://localhost/tasker",
@@ -77,7 +79,7 @@ class Database(Table):
 
 
 class Retention(Table):
-    """Which finished tasks are deleted, with all that is theirs. Failed: not `complete`. Without a limit nothing is."""
+    """Deletion of finished tasks with all their data. Failed: not `complete`. Without a limit, nothing is deleted."""
 
     completed_days: int = whole(0, 0, 36_500, "Delete tasks that completed so many days ago; 0: never for their age.")
     failed_days: int = whole(0, 0, 36_500, "Delete tasks that failed so many days ago; 0: never for their age.")
@@ -111,13 +113,13 @@ class Retention(Table):
 
 
 class LocalCache(Table):
-    """The cache inside a process."""
+    """Cache inside a process."""
 
     max_capacity: int = whole(10_000, 1, 1_000_000, "Maximum number of entries (least recently used is evicted).")
 
 
 class RedisCache(Table):
-    """The cache that processes share. When it fails, reads go to the database."""
+    """Cache shared by processes. If it fails, reads go to the database."""
 
     url: RedisUrl = text("redis://localhost:6379", "The Redis server.", variable="REDIS_URL")
     database: int = whole(0, 0, 15, "Number of the Redis database.")

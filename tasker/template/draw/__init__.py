@@ -1,4 +1,4 @@
-"""Drawings of a plan: Mermaid, Graphviz, a tree for the terminal; and its graph as data."""
+"""Drawings of a plan (Mermaid, Graphviz, a tree for the terminal) and its graph as data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from tasker.template.draw.mermaid import draw_mermaid
 from tasker.template.draw.tree import draw_text
 
 FORMATS: dict[str, Callable[[Plan], str]] = {"mermaid": draw_mermaid, "dot": draw_dot, "text": draw_text}
-"""Every format by name."""
+"""Drawing functions by format name."""
 
 __all__ = ["FORMATS", "draw_dot", "draw_mermaid", "draw_text", "graph_data"]

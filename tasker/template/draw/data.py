@@ -1,4 +1,4 @@
-"""The graph of a plan as plain data."""
+"""Graph of a plan as plain data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from tasker.contracts.plan import Plan
 
 
 def graph_data(plan: Plan) -> dict[str, Any]:
-    """`nodes` with `name`, `type`, `level` (the longest distance from a root) and `static`; `edges` between them."""
+    """Return `nodes` with `name`, `type`, `level` (the longest distance from a root) and `static`, and their
+    `edges`.
+    """
     nodes = [
         {"name": step.name, "type": str(step.type), "level": step.level, "static": step.static} for step in plan.steps
     ]

@@ -1,4 +1,4 @@
-"""A plan in the language of Graphviz. Steps that are created while the task runs are dashed."""
+"""Drawing of a plan in Graphviz format. Steps created at run time are dashed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tasker.contracts.plan import Plan, StepPlan
 
 
 def draw_dot(plan: Plan) -> str:
-    """The directed graph."""
+    """Return the directed graph in Graphviz format."""
     nodes = [f'  "{s.name}" [shape={s.type.traits.dot}, style={_style(s)}];' for s in plan.steps]
     edges = [f'  "{parent}" -> "{s.name}" [style={_style(s)}];' for s in plan.steps for parent in s.depends_on]
     return "\n".join([f'digraph "{plan.name}" {{', "  rankdir=TB;", *nodes, *edges, "}"])

@@ -1,4 +1,4 @@
-"""A plan as a Mermaid flowchart. Steps that are created while the task runs are dashed."""
+"""Drawing of a plan as a Mermaid flowchart. Steps created at run time are dashed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tasker.contracts.plan import Plan, StepPlan
 
 
 def draw_mermaid(plan: Plan) -> str:
-    """The flowchart, ready for a Markdown fence."""
+    """Return the flowchart, ready for a Markdown fence."""
     lines = ["flowchart TD", *(_node(step) for step in plan.steps)]
     lines += [_edge(plan.by_name[parent], step) for step in plan.steps for parent in step.depends_on]
     if not all(step.static for step in plan.steps):

@@ -1,7 +1,7 @@
-"""A plan as a tree for the terminal.
+"""Drawing of a plan as a tree for the terminal.
 
-A step with several dependencies stands once, below the last of them, with all of them named; the others point to it
-with an arrow. Steps that are created while the task runs hang on a dashed line.
+A step with several dependencies appears once, below the last of them, with all of them listed; the others point to it
+with an arrow. Steps created at run time have a dashed line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tasker.contracts.step_types import DEFAULT
 
 @dataclass(frozen=True, slots=True)
 class TreeRow:
-    """One line: the lines drawn left of the step, the step, what it joins, and which joins it leads to."""
+    """Line of the tree: the drawn prefix, the step, the steps it joins, and the joins it leads to."""
 
     prefix: str
     step: StepPlan
@@ -24,7 +24,7 @@ class TreeRow:
 
 
 def tree_rows(plan: Plan) -> Iterator[TreeRow]:
-    """The steps in the order of the tree, each once."""
+    """Yield the steps in the order of the tree, each once."""
     below = _children(plan)
     stack = [(step, "", "") for step in reversed(plan.steps) if not step.depends_on]
     while stack:
@@ -39,14 +39,14 @@ def tree_rows(plan: Plan) -> Iterator[TreeRow]:
 
 
 def draw_text(plan: Plan) -> str:
-    """The tree with a heading, and a legend when part of it is dynamic."""
+    """Return the tree with a heading, and with a legend if some steps are dynamic."""
     heading = f"{plan.namespace}/{plan.name} {plan.version}"
     legend = [] if all(s.static for s in plan.steps) else ["", "┄ created while the task runs"]
     return "\n".join([heading, "", *(_line(row) for row in tree_rows(plan)), *legend])
 
 
 def _children(plan: Plan) -> dict[str, list[StepPlan]]:
-    """For each step the steps drawn below it: those of which it is the last dependency."""
+    """Return for each step the steps drawn below it: those that have it as their last dependency."""
     found: dict[str, list[StepPlan]] = {}
     for step in plan.steps:
         if step.depends_on:

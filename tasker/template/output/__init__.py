@@ -1,1 +1,1 @@
-"""What is written of templates: diagnostics for people and tools, the schema for editors, plans as templates again."""
+"""Output formats: diagnostics for people and tools, the schema for editors, plans as templates."""

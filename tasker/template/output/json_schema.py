@@ -1,4 +1,4 @@
-"""The JSON Schema of templates for editors, made from the model that reads them."""
+"""JSON Schema of templates for editors, generated from the model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tasker.template.model import TEMPLATE
 
 
 def template_schema() -> dict[str, Any]:
-    """The schema of one template, in draft 2020-12. It cannot say what the graph rules say."""
+    """Return the schema of a template, in draft 2020-12. It cannot express the rules of the graph."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Tasker workflow template",

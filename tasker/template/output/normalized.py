@@ -1,4 +1,4 @@
-"""A plan written as a template again: canonical keys, defaults filled in, overrides applied."""
+"""Conversion of a plan back to a template: canonical keys, defaults filled in, overrides applied."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tasker.template.yaml import scalars
 
 
 def normalized_yaml(plan: Plan) -> str:
-    """YAML that compiles to the same plan, the environment's name aside."""
+    """Return YAML that compiles to the same plan except for the environment's name."""
     return yaml.dump(
         normalized(plan), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False
     )
 
 
 def normalized(plan: Plan) -> dict[str, Any]:
-    """The plan as the mapping that a template is."""
+    """Return the plan as the mapping of a template."""
     return _without_empty(
         {
             "name": plan.name,
@@ -67,30 +67,30 @@ def _step(step: StepPlan) -> dict[str, Any]:
 
 def _retry(step: StepPlan) -> dict[str, Any]:
     if step.inherits == INHERITED:
-        return {}  # the step says nothing about retries: what counts is said by a fleet's settings
+        return {}  # the step has no retry settings of its own; a fleet's settings apply
     keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms", "jitter", "profile")
     values = asdict(step.retry)
     return {key: values[key] for key in keys if values[key] is not None}
 
 
 def _multiplier(step: StepPlan) -> dict[str, float]:
-    """The factor when neither the profile nor the default gives it: only `lifecycle` has a key for it."""
+    """Return the multiplier if neither profile nor default provides it; only `lifecycle` has a key for it."""
     written, base = step.retry.multiplier, RETRY_PROFILES.get(step.retry.profile or "", RetryPolicy())
     inherited = "multiplier" in step.inherits or (step.retry.profile and written == base.multiplier)
     return {} if inherited else {"backoff_multiplier": written}
 
 
 def _without_empty(values: Mapping[str, Any], keep: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Leave out what is not set; an empty schema in `keep` is set."""
+    """Return the values without unset ones; an empty schema in `keep` counts as set."""
     empty: tuple[Any, ...] = (None, {}, [])
     return {k: v for k, v in values.items() if v not in empty or (k in keep and v is not None)}
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes text that YAML 1.2 would take for something else, besides what PyYAML quotes for YAML 1.1."""
+    """YAML dumper that also quotes text which YAML 1.2 would read as another type; PyYAML only does so for YAML 1.1."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write shared values out: a reader should not have to follow anchors."""
+        """Return True: repeat shared values, so that readers need not follow anchors."""
         return True
 
 

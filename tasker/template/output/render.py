@@ -1,4 +1,4 @@
-"""Diagnostics for people, `file:line:col` first and an excerpt below, and as JSON for programs."""
+"""Diagnostics as text, `file:line:col` first with an excerpt below, and as JSON."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tasker.template.yaml.lines import line_of
 
 
 def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> str:
-    """One paragraph for each diagnostic. `sources` holds the texts by file name; a file without one has no excerpt."""
+    """Return one paragraph per diagnostic. `sources` maps file names to texts; without a text there is no excerpt."""
     return "\n\n".join(_paragraph(diagnostic, sources.get(diagnostic.file)) for diagnostic in diagnostics)
 
 
 def to_json(diagnostics: Iterable[Diagnostic]) -> str:
-    """One JSON array of objects with the fields of `Diagnostic`."""
+    """Return a JSON array of objects with the fields of `Diagnostic`."""
     return json.dumps([diagnostic.to_dict() for diagnostic in diagnostics], indent=2, ensure_ascii=False)
 
 

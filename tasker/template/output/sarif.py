@@ -1,4 +1,4 @@
-"""Diagnostics in SARIF 2.1.0, which code hosts and editors show beside the lines."""
+"""Diagnostics in SARIF 2.1.0, which code hosts and editors display beside the lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def to_sarif(diagnostics: Iterable[Diagnostic]) -> str:
-    """One SARIF log with one run; the rules are the codes that occur."""
+    """Return a SARIF log with one run; its rules are the codes that occur."""
     found = list(diagnostics)
     codes = sorted({d.code for d in found})
     rules = [{"id": code, "shortDescription": {"text": _meaning(code)}} for code in codes]

@@ -1,4 +1,4 @@
-"""What a graph must fulfil beyond its shape; each rule reports on its own, so that all problems appear at once."""
+"""Rules of the graph. Each rule reports on its own, so that all problems appear at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
     convergence.lists_its_decision,
     convergence.waits_for_every_branch,
 )
-"""Rules that look at ancestors, which a cyclic graph does not have."""
+"""Rules that use ancestors, which are undefined in a cyclic graph."""
 
 
 def check_rules(graph: DependencyGraph, document: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Batches: a batchable step, its batch workers, and who may wait for them."""
+"""Rules of batches: a batchable step, its batch workers, and the steps that may wait for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INSTANCE = re.compile(r"(.+)_\d{3,}", re.DOTALL)
 
 
 def instance_names(graph: DependencyGraph) -> None:
-    """No step is named like an instance of a batch worker, `<name>_001`."""
+    """Check that no step is named like an instance of a batch worker, `<name>_001`."""
     for name, step in graph.steps.items():
         instance = INSTANCE.fullmatch(name)
         if instance and instance[1] in graph.steps and graph.is_from(instance[1], Origin.BATCH):
@@ -21,7 +21,7 @@ def instance_names(graph: DependencyGraph) -> None:
 
 
 def worker_has_one_batchable(graph: DependencyGraph) -> None:
-    """A batch_worker depends on exactly one batchable step."""
+    """Check that a batch_worker depends on exactly one batchable step."""
     for name in (name for name in graph.steps if graph.is_from(name, Origin.BATCH)):
         batchables = [p for p in graph.parents[name] if graph.makes(p, Creates.BATCHES)]
         unsure = name in graph.tainted or any(p in graph.tainted for p in graph.parents[name])
@@ -33,7 +33,7 @@ def worker_has_one_batchable(graph: DependencyGraph) -> None:
 
 
 def batchable_has_worker(graph: DependencyGraph) -> None:
-    """A batchable step has a batch_worker; with several of them no-batches cannot tell which is meant."""
+    """Check that a batchable step has a batch_worker; with several, an outcome without batches is ambiguous."""
     for name in (name for name in graph.steps if graph.makes(name, Creates.BATCHES)):
         workers = workers_of(name, graph)
         step = graph.steps[name]
@@ -48,7 +48,7 @@ def batchable_has_worker(graph: DependencyGraph) -> None:
 
 
 def only_convergences_wait_for_workers(graph: DependencyGraph) -> None:
-    """Only a convergence can wait for the instances of a batch_worker."""
+    """Check that only convergences wait for a batch_worker."""
     for name, parents in graph.parents.items():
         workers = [parent for parent in parents if graph.is_from(parent, Origin.BATCH)]
         if graph.steps[name].type is None or graph.is_from(name, Origin.CONVERGENCE):
@@ -60,7 +60,7 @@ def only_convergences_wait_for_workers(graph: DependencyGraph) -> None:
 
 
 def batch_config_belongs_to_batches(graph: DependencyGraph) -> None:
-    """`batch_config` stands on a batch_worker, or on the batchable step above it."""
+    """Check that `batch_config` is set on a batch_worker or on the batchable step above it."""
     for step in graph.steps.values():
         if "batch_config" in step.values and step.type is not None and not step.type.has_batches:
             message = f"`{step.name}` is a {step.type} step and has no batches"
@@ -69,7 +69,7 @@ def batch_config_belongs_to_batches(graph: DependencyGraph) -> None:
 
 
 def worker_template_fits(graph: DependencyGraph) -> None:
-    """`worker_template` names a batch_worker: one below the batchable step, or the batch_worker itself."""
+    """Check that `worker_template` names a batch_worker: one below the batchable step, or the batch_worker itself."""
     for step in graph.steps.values():
         named = step.values.get("batch_config", {}).get("worker_template")
         fitting = _fitting_templates(step.name, graph)
@@ -80,7 +80,7 @@ def worker_template_fits(graph: DependencyGraph) -> None:
 
 
 def workers_of(batchable: str, graph: DependencyGraph) -> list[str]:
-    """The batch_workers that depend on the batchable step."""
+    """Return the batch_workers that depend on the batchable step."""
     return [child for child in graph.children[batchable] if graph.is_from(child, Origin.BATCH)]
 
 

@@ -1,4 +1,4 @@
-"""Branches of decisions: what a decision can create, and what can never be created."""
+"""Rules of branches: the steps that a decision can create, and unreachable ones."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tasker.template.graph import DependencyGraph
 
 
 def conditional_steps_are_reachable(graph: DependencyGraph) -> None:
-    """A plain step that may lack a dependency is created by a decision, or it is a convergence.
+    """Check that a plain step with a dependency that may not exist is created by a decision.
 
-    Steps behind a convergence are exempt, since the convergence always exists; so are batch workers.
+    Exempt are steps behind a convergence, since the convergence always exists, and batch workers.
     """
     deciding = _deciding(graph)
     for name in graph.order:
@@ -28,7 +28,7 @@ def conditional_steps_are_reachable(graph: DependencyGraph) -> None:
 
 
 def decisions_have_branches(graph: DependencyGraph) -> None:
-    """A decision has at least one step that it can create."""
+    """Check that a decision can create at least one step."""
     for name, step in graph.steps.items():
         decides = graph.makes(name, Creates.BRANCHES)
         if decides and not branches_of(name, graph) and graph.complete and not graph.tainted:
@@ -37,7 +37,9 @@ def decisions_have_branches(graph: DependencyGraph) -> None:
 
 
 def convergences_are_declared(graph: DependencyGraph) -> None:
-    """A plain step that waits for a decision and several of its branches was probably meant to converge."""
+    """Warn about a plain step that waits for a decision and several of its branches: a convergence was probably
+    meant.
+    """
     for name, step in graph.steps.items():
         for decision in decisions_above(name, graph) if graph.is_plain(name) and not graph.expands(name) else []:
             siblings = [p for p in graph.parents[name] if decision in graph.parents[p] and is_branch(p, graph)]
@@ -48,22 +50,22 @@ def convergences_are_declared(graph: DependencyGraph) -> None:
 
 
 def decisions_above(name: str, graph: DependencyGraph) -> list[str]:
-    """The decisions that the step depends on directly."""
+    """Return the decisions that the step depends on directly."""
     return [parent for parent in graph.parents[name] if graph.makes(parent, Creates.BRANCHES)]
 
 
 def branches_of(decision: str, graph: DependencyGraph) -> list[str]:
-    """The steps that the decision can create."""
+    """Return the steps that the decision can create."""
     return [child for child in graph.children[decision] if is_branch(child, graph)]
 
 
 def is_branch(name: str, graph: DependencyGraph) -> bool:
-    """True when a decision that the step depends on can create it."""
+    """Return whether a decision that the step depends on can create the step."""
     return graph.is_plain(name)
 
 
 def _deciding(graph: DependencyGraph) -> dict[str, str]:
-    """For each step that may never be created the decision that decides it."""
+    """Return for each step that may never be created the decision about it."""
     found: dict[str, str] = {}
     for name in graph.order:
         decisions = decisions_above(name, graph)
@@ -74,7 +76,7 @@ def _deciding(graph: DependencyGraph) -> dict[str, str]:
 
 
 def _is_pattern(name: str, graph: DependencyGraph) -> bool:
-    return graph.is_from(name, Origin.BATCH)  # waiting for one is reported by the rules of batches
+    return graph.is_from(name, Origin.BATCH)  # the rules of batches report steps that wait for one
 
 
 def _is_unsure(name: str, graph: DependencyGraph) -> bool:

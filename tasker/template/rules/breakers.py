@@ -1,4 +1,4 @@
-"""The circuit breakers that steps share by name."""
+"""Rule of circuit breakers that steps share by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tasker.template.graph import DependencyGraph
 
 
 def settings_agree(graph: DependencyGraph) -> None:
-    """Steps that name one circuit breaker give it the same settings."""
+    """Check that steps with the same circuit breaker give it the same settings."""
     first: dict[str, StepDraft] = {}
     for step in graph.steps.values():
         if (name := step.values.get("circuit_breaker", {}).get("name")) is None:

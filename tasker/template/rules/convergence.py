@@ -1,4 +1,4 @@
-"""Convergences: what they wait for."""
+"""Rules of convergences and their dependencies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tasker.template.rules.branches import branches_of, decisions_above
 
 
 def has_something_to_converge(graph: DependencyGraph) -> None:
-    """A convergence names a batch_worker or a step that exists only on some runs."""
+    """Check that a convergence depends on a batch_worker or on a conditional step."""
     for step in _convergences(graph):
         conditional = [parent for parent in graph.parents[step.name] if not graph.is_static(parent)]
         if conditional or step.name in graph.tainted or step.name in graph.below_tainted:
@@ -26,7 +26,7 @@ def _what_to_list(step: StepDraft, graph: DependencyGraph) -> str:
 
 
 def lists_its_decision(graph: DependencyGraph) -> None:
-    """A convergence lists the decision whose branches it waits for; when none is taken it waits for that."""
+    """Check that a convergence lists the decision of its branches; if no branch is taken, it waits for the decision."""
     for step in _convergences(graph):
         parents = graph.parents[step.name]
         branches = [parent for parent in reversed(parents) if not graph.is_from(parent, Origin.CONVERGENCE)]
@@ -37,7 +37,7 @@ def lists_its_decision(graph: DependencyGraph) -> None:
 
 
 def waits_for_every_branch(graph: DependencyGraph) -> None:
-    """A convergence that lists a decision lists all its branches, unless they converge elsewhere."""
+    """Check that a convergence that lists a decision lists all its branches, unless they converge elsewhere."""
     for step in _convergences(graph):
         for decision in decisions_above(step.name, graph):
             for branch in branches_of(decision, graph):

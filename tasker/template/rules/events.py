@@ -1,4 +1,4 @@
-"""The events that steps publish, and those that the template lists."""
+"""Rules of the events that steps publish and that the template lists."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tasker.template.graph import DependencyGraph
 
 FAILURES = frozenset(("retryable_failure", "permanent_failure"))
 OUTCOMES = {"failure": FAILURES, "always": FAILURES | {"success"}}
-"""The outcomes of those conditions that hold for more than the one they are named after."""
+"""Outcomes matched by conditions that match more than the outcome of their own name."""
 
 
 def names_differ(graph: DependencyGraph) -> None:
-    """One outcome of a step publishes an event once."""
+    """Check that one outcome of a step publishes an event only once."""
     for step in graph.steps.values():
         seen: list[tuple[str, frozenset[str], int]] = []
         for event, place in _published(step):
@@ -28,9 +28,9 @@ def names_differ(graph: DependencyGraph) -> None:
 
 
 def every_event_is_published(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
-    """What the template lists is listed once, and is no other spelling of what a step publishes.
+    """Check that an event is listed once, and is not a misspelling of an event that a step publishes.
 
-    What no step declares may be what a handler publishes itself: its schema counts for that.
+    A listed event that no step declares is allowed: a handler may publish it itself with the listed schema.
     """
     published = {event["name"] for step in graph.steps.values() for event, _ in _published(step)}
     first: set[str] = set()

@@ -1,4 +1,4 @@
-"""Where handlers run."""
+"""Rules of where handlers run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from tasker.template.graph import DependencyGraph
 
 
 def memory_belongs_to_processes(graph: DependencyGraph) -> None:
-    """Threads and the loop share the memory of their worker: only a process can be ended for what it holds."""
+    """Check that only steps in a process set `memory_mb`: threads and the event loop share the memory of their
+    worker.
+    """
     for step in graph.steps.values():
         execution = step.values.get("execution", {})
         if "memory_mb" in execution and execution.get("mode") != "process":

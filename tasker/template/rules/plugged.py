@@ -1,4 +1,4 @@
-"""The rules of plugins, asked about a template in which ours find no error."""
+"""Rules of plugins, applied to a template without errors of the built-in rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from tasker.template.reading import DocumentReading
 
 
 def check_plugged(rules: TemplateRules, plan: Plan, drafts: Iterable[StepDraft], reading: DocumentReading) -> None:
-    """Report what they find. One that fails is reported, too, as a warning: it says nothing about the template."""
+    """Report the findings of plugins. A failing plugin is reported as a warning, since it does not concern the
+    template.
+    """
     steps = {draft.name: draft.path for draft in drafts}
     for rule in rules:
         try:
@@ -35,5 +37,5 @@ def _report(
 
 
 def _place(finding: RuleFinding, steps: dict[str, tuple[str | int, ...]], reading: DocumentReading) -> Position:
-    """Of what it names, or of what is nearest to it."""
+    """Return the position of the finding, or of the nearest value around it."""
     return reading.value(*steps.get(finding.step or "", ()), *(finding.keys or ("name",)))

@@ -1,4 +1,4 @@
-"""The outside systems that steps name."""
+"""Rule of the external systems that steps name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.template.graph import DependencyGraph
 
 
 def declared(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
-    """A step's `system_dependency` is one of the declared systems."""
+    """Check that a step's `system_dependency` is one of the declared systems."""
     systems = document.get("system_dependencies", {})
     names = [systems.get("primary", "default"), *(s for s in systems.get("secondary", ()) if isinstance(s, str))]
     for step in graph.steps.values():

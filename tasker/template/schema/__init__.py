@@ -1,1 +1,1 @@
-"""JSON Schemas in templates: are they valid, and does a value fit."""
+"""JSON Schemas in templates: validation of schemas, and of values against them."""

@@ -1,4 +1,4 @@
-"""JSON Schema: is a schema valid, and does a value fit it. `jsonschema` is imported only when there is a schema."""
+"""Validation of JSON Schemas and of values against them. `jsonschema` is imported only if there is a schema."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from tasker.contracts.plan import Plan
 
 DATA_KEYWORDS = ("enum", "const", "default", "examples")
-"""Keywords whose values are data, where `$ref` means nothing."""
+"""Keywords whose values are data, in which `$ref` has no meaning."""
 
 NAMES_OF_PROPERTIES = (("properties",), ("patternProperties",), ("$defs",), ("definitions",), ("dependentSchemas",))
-"""Keywords whose value is a mapping from names, which are no keywords."""
+"""Keywords whose value maps names to schemas; the names are not keywords."""
 MOST_PREPARED = 256
-"""Validators that are kept for the next value."""
+"""Number of cached validators."""
 
 MOST_PROBLEMS = 100
-"""More than so many are not told."""
+"""Maximum number of reported problems."""
 
 __all__ = ["SchemaMismatch", "check_input", "check_result", "schema_problems"]
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaMismatch:
-    """Where a value does not fit its schema (`$.items[0].sku`), and why."""
+    """Location in a value that does not match its schema (`$.items[0].sku`), and the reason."""
 
     path: str
     message: str
@@ -43,19 +43,20 @@ class SchemaMismatch:
         return f"{self.path}: {self.message}"
 
     def to_dict(self) -> dict[str, str]:
-        """The problem as plain data."""
+        """Return the problem as plain data."""
         return {"path": self.path, "message": self.message}
 
 
 def check_input(plan: Plan, value: Any) -> list[SchemaMismatch]:
-    """Every place where a task's context does not fit the template's `input_schema`; empty when it fits."""
+    """Return every mismatch of a task's context with the template's `input_schema`; empty if it matches."""
     return [] if plan.input_schema is None else check_result(plan.input_schema, value)
 
 
 def check_result(schema: Mapping[str, Any], value: Any, most_work: int = MOST_WORK) -> list[SchemaMismatch]:
-    """The places where a value, such as a handler's result, does not fit the schema; empty when it fits.
+    """Return the mismatches of a value, such as a handler's result, with the schema; empty if it matches.
 
-    They are all up to `MOST_PROBLEMS`. A check that takes more than `most_work` steps is given up: a problem, too.
+    At most `MOST_PROBLEMS` are returned. A check that takes more than `most_work` steps is aborted, which is a problem,
+    too.
     """
     begin(most_work)
     try:
@@ -82,7 +83,7 @@ def _why_unusable(error: Exception) -> str:
 
 
 def schema_problems(schema: Mapping[str, Any]) -> list[SchemaProblem]:
-    """Every place inside a schema that makes it invalid."""
+    """Return every problem that makes a schema invalid."""
     from jsonschema.validators import validator_for
 
     unknown: Any = None
@@ -102,7 +103,7 @@ def _default_dialect() -> Any:
 
 
 class _Itself:
-    """A schema as a key: it is equal to itself alone, and not looked at for that."""
+    """Hash key of a schema by identity, so that the schema's content is not compared."""
 
     __slots__ = ("schema",)
 
@@ -118,20 +119,20 @@ class _Itself:
 
 @lru_cache(maxsize=MOST_PREPARED)
 def prepared(key: _Itself) -> Validator:
-    """The validator of a schema, which takes longer to make than to use. Plans, and so schemas, never change."""
+    """Return the validator of a schema, cached because it takes longer to create than to use. Schemas never change."""
     from jsonschema.validators import validator_for
 
     schema = key.schema
     # An explicit registry: without one, jsonschema would fetch remote references over the network.
     dialect = validator_for(schema, default=_default_dialect())
-    # Without `$schema`: a reference to the top would go on in the dialect that it names, which has no bounds.
+    # Without `$schema`: a reference to the top would switch to the dialect that it names, which is unbounded.
     plain = {key: value for key, value in schema.items() if key != "$schema"}
     made: Validator = bounded(dialect)(plain, registry=_registry(), format_checker=value_formats(dialect))
     return made
 
 
 def _registry() -> Any:
-    """The schemas of JSON Schema itself, and nothing else."""
+    """Return a registry that contains only the meta-schemas of JSON Schema."""
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
     return REGISTRY
@@ -143,7 +144,7 @@ def _problems(error: ValidationError) -> Iterator[SchemaMismatch]:
 
 
 def _best(error: ValidationError) -> ValidationError:
-    """Inside an `anyOf` or `oneOf`, the error of the alternative that the value is nearest to."""
+    """Return the error of the nearest alternative inside an `anyOf` or `oneOf`."""
     from jsonschema.exceptions import best_match
 
     best = best_match([error]) or error
@@ -164,7 +165,7 @@ def _broken_references(part: Any, schema: Mapping[str, Any], path: tuple[str | i
 
 
 def _unusable(schema: Mapping[str, Any]) -> Iterator[SchemaProblem]:
-    """What is valid and cannot be checked here within bounds."""
+    """Yield parts of a valid schema that cannot be checked here within bounds."""
     found = {path[-1]: path for path in reversed(list(_keywords(schema, ())))}
     if "patternProperties" in found and (path := found.get("unevaluatedProperties")):
         reason = (

@@ -1,7 +1,7 @@
-"""The dialects of JSON Schema as they are used here: patterns in linear time, and a bound on the work of one check.
+"""Dialects of JSON Schema with patterns in linear time and a bound on the work of one check.
 
-What `jsonschema` does in quadratic time is done in linear time or counts by the square. Schemas that refer to
-themselves in several alternatives would take exponential time in the depth of a value.
+Operations that are quadratic in `jsonschema` are linear here or are charged quadratically. Schemas that refer to
+themselves in several alternatives would take time exponential in the depth of a value.
 """
 
 from __future__ import annotations
@@ -14,31 +14,30 @@ from typing import Any
 from tasker.template.schema.patterns import PatternRefused, compiled, search, size_of
 
 MOST_WORK = 10_000_000
-"""Keywords that one check applies, each about a microsecond."""
+"""Maximum number of keywords that one check applies, each about a microsecond."""
 
 ERROR_WORK = 20
-"""What one error counts, found in an alternative or not: it holds the value as text."""
+"""Cost of an error, reported or inside an alternative: its message contains the value as text."""
 
 REGEX_WORK = 250
-"""What making a pattern ready counts, for each of its states: a class of Unicode's letters in the worst case."""
+"""Cost of compiling a pattern per state: a class of Unicode's letters in the worst case."""
 
 FORMATS = ("date", "email", "idn-email", "ip-address", "ipv4", "ipv6", "time", "uuid")
-"""What `jsonschema` checks by itself, in linear time. Others are checked where a package happens to be installed, with
-patterns of its own: one process would take what another refuses."""
+"""Formats that `jsonschema` checks in linear time on its own. Other formats are checked only if some package is
+installed, with that package's patterns, so processes would disagree.
+"""
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[Any] | None]
 
 
 class TooMuchWork(Exception):
-    """A check was given up."""
+    """Check that was aborted because it took too many steps."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"checking this value takes more than {most} steps")
 
 
 class _Work:
-    """The steps of one check."""
-
     def __init__(self, most: int) -> None:
         self.most = self.left = most
 
@@ -47,12 +46,12 @@ _work: ContextVar[_Work] = ContextVar("work")
 
 
 def begin(most: int) -> None:
-    """The check that begins here may take so many steps."""
+    """Start a check that may take at most this many steps."""
     _work.set(_Work(most))
 
 
 def spend(steps: int) -> None:
-    """Count steps of the check. Raises `TooMuchWork`."""
+    """Charge steps to the check. Raises `TooMuchWork` if none are left."""
     work = _work.get()
     work.left -= steps
     if work.left < 0:
@@ -61,7 +60,7 @@ def spend(steps: int) -> None:
 
 @cache
 def bounded(dialect: Any) -> Any:
-    """The dialect with these keywords in place of its own. Checks with it raise `PatternRefused` and `TooMuchWork`."""
+    """Return the dialect with bounded keywords. Its checks raise `PatternRefused` and `TooMuchWork`."""
     from jsonschema.validators import extend
 
     keywords = {name: OWN.get(name, keyword) for name, keyword in dialect.VALIDATORS.items()}
@@ -71,13 +70,13 @@ def bounded(dialect: Any) -> Any:
 
 @cache
 def schema_formats(dialect: Any) -> Any:
-    """The formats of the dialect for checking a schema: a `regex` is one that can be used."""
+    """Return the dialect's formats for checking a schema: a `regex` must be usable."""
     return _formats(dialect, _usable)
 
 
 @cache
 def value_formats(dialect: Any) -> Any:
-    """The formats of the dialect for checking a value. Checks with them raise `TooMuchWork`."""
+    """Return the dialect's formats for checking a value. Its checks raise `TooMuchWork`."""
     return _formats(dialect, _is_regex)
 
 
@@ -91,7 +90,7 @@ def _formats(dialect: Any, is_regex: Callable[[Any], bool]) -> Any:
 
 
 def is_known(name: str, schema: Mapping[str, Any]) -> bool:
-    """True when `properties` or `patternProperties` of the schema speak of this key."""
+    """Return whether `properties` or `patternProperties` of the schema match this key."""
     return name in schema.get("properties", {}) or any(search(p, name) for p in schema.get("patternProperties", {}))
 
 
@@ -100,7 +99,7 @@ def _usable(pattern: Any) -> bool:
 
 
 def _is_regex(value: Any) -> bool:
-    """Not kept: it is data."""
+    """Check a pattern without caching it, since it is data."""
     if isinstance(value, str):
         spend(REGEX_WORK * size_of(value))
         compiled.__wrapped__(value)
@@ -162,7 +161,10 @@ OWN: dict[str, Keyword] = {
 
 
 def _identity(value: Any) -> Any:
-    """The same for what JSON Schema calls equal: 1 and 1.0, but not 1 and true. Numbers as text, which hashes well."""
+    """Return a key that is equal for values that JSON Schema calls equal: 1 and 1.0, but not 1 and true.
+
+    Numbers become text, which hashes well.
+    """
     if isinstance(value, (bool, int, float)):
         whole = isinstance(value, float) and value.is_integer()
         return (type(value) is bool, str(int(value) if whole else value))
@@ -177,7 +179,7 @@ _enums: dict[int, tuple[list[Any], frozenset[Any]]] = {}
 
 
 def _identities(allowed: list[Any]) -> frozenset[Any]:
-    """Kept with the list itself, so that no other one gets its `id`."""
+    """Return the cached identities of an `enum`. The cache holds the list itself, so that its `id` is not reused."""
     known = _enums.get(id(allowed))
     if known is None:
         if len(_enums) >= 256:

@@ -1,4 +1,4 @@
-"""Which names a JSON Schema of an object lists."""
+"""Property names that a JSON Schema of an object lists."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ BRANCHES = ("if", "then", "else")
 
 
 def listed_properties(schema: Any) -> frozenset[str] | None:
-    """The names under `properties`, here and in what the schema is put together from; None where others are welcome.
+    """Return the names under `properties` in the schema and its parts, or None if other names are allowed.
 
-    Welcome they are with `additionalProperties: true` or a schema in its place, with patterns of names, with a
-    reference (which is not followed), and where nothing is listed at all. A list without a word about others is taken
-    for whole: JSON Schema lets more pass, but a name that is not on it is more often a slip than meant.
+    Other names are allowed with `additionalProperties: true` or a schema, with patterns of names, with a reference
+    (which is not followed), and if nothing is listed. A list without a statement about other names is taken as
+    complete: JSON Schema would allow more, but an unlisted name is usually a mistake.
     """
     parts = list(_parts(schema))
     if any(_is_open(part) for part in parts):

@@ -1,4 +1,4 @@
-"""Errors of `jsonschema` in words that a person can act on."""
+"""Actionable messages for errors of `jsonschema`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SchemaProblem(NamedTuple):
-    """A place inside a schema and what is wrong there."""
+    """Location inside a schema and its problem."""
 
     path: tuple[str | int, ...]
     message: str
@@ -32,7 +32,7 @@ NAMES = {
 
 
 def found(value: Any) -> str:
-    """The value for a message, shortened."""
+    """Describe a value for a message, shortened."""
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "a list"
     if value is None or isinstance(value, bool):
@@ -42,7 +42,7 @@ def found(value: Any) -> str:
 
 
 def places_of(error: ValidationError) -> Iterator[tuple[str, str]]:
-    """The path and message of an error; one that is about several keys yields one pair for each."""
+    """Yield path and message of an error; an error about several keys yields a pair for each."""
     path, instance = error.json_path, cast("dict[str, Any]", error.instance)
     if error.validator == "required":
         required = cast("list[str]", error.validator_value)
@@ -56,7 +56,7 @@ def places_of(error: ValidationError) -> Iterator[tuple[str, str]]:
 
 
 def message_of(error: ValidationError) -> str:
-    """What was expected and what was found."""
+    """Return what was expected and what was found."""
     if isinstance(error.cause, PatternRefused):
         return str(error.cause)
     describe = MESSAGES.get(str(error.validator))

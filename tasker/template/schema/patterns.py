@@ -1,7 +1,7 @@
-"""Patterns of JSON Schemas, in an engine whose time grows with the length of the text and never explodes.
+"""Patterns of JSON Schemas, matched in time linear in the length of the text.
 
-They are written in the dialect of JSON Schema (ECMA-262) or of Python; both are put into the engine's. `pydantic_core`,
-which brings the engine, is imported only when there is a pattern.
+Patterns are written in the dialect of JSON Schema (ECMA-262) or of Python and are translated to that of the engine.
+`pydantic_core`, which contains the engine, is imported only if there is a pattern.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from functools import lru_cache
 from typing import NamedTuple
 
 MOST_REPETITIONS = 1000
-"""What the counts of nested repetitions may come to: `([a-z]{1,10}-){1,50}` comes to 500."""
+"""Maximum product of nested repetition counts: for `([a-z]{1,10}-){1,50}` it is 500."""
 
 LONGEST = 10_000
-"""Characters of a pattern."""
+"""Maximum length of a pattern."""
 
 MOST_WORK = 50_000_000
-"""Characters of a text times the size of its pattern: a few seconds in the worst case."""
+"""Maximum product of a text's length and its pattern's size: a few seconds in the worst case."""
 
 TOKEN = re.compile(r"\\[pPux]\{[^{}]*\}|\\u[0-9A-Fa-f]{4}|\\.|\{(\d+)(?:,(\d*))?\}|.", re.DOTALL)
 LITERAL = {r"\<": "<", r"\>": ">", r"\Z": r"\z", "{": r"\{"}
-"""What means something else to the engine."""
+"""Tokens that mean something else to the engine, with their translation."""
 LITERAL_IN_CLASS = {r"\<": "<", r"\>": ">", r"\b": r"\x08", "[": r"\[", "&": r"\&", "~": r"\~"}
 
 
 class PatternRefused(ValueError):
-    """A pattern that cannot be used, or not for this text; the message says why."""
+    """Refusal of a pattern, in general or for a text; the message is the reason."""
 
 
 class Pattern(NamedTuple):
-    """A pattern that is ready for use. `size` is about how many states it has."""
+    """Compiled pattern. `size` is its approximate number of states."""
 
     matches: Callable[[str], bool]
     size: int
 
 
 def search(pattern: str, text: str) -> bool:
-    """True when the pattern is found anywhere in the text. Raises `PatternRefused`."""
+    """Return whether the pattern matches anywhere in the text. Raises `PatternRefused`."""
     found = compiled(pattern)
     if found.size * len(text) > MOST_WORK:
         most = MOST_WORK // found.size
@@ -48,7 +48,7 @@ def search(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=512)
 def compiled(pattern: str) -> Pattern:
-    """The pattern, ready for use. Raises `PatternRefused` with the reason when it is none, or needs more than time."""
+    """Compile the pattern. Raises `PatternRefused` if it is invalid or not supported in linear time."""
     from pydantic_core import SchemaError, SchemaValidator
 
     text, size = _read(pattern)
@@ -61,12 +61,12 @@ def compiled(pattern: str) -> Pattern:
 
 
 def size_of(pattern: str) -> int:
-    """The `size` that the pattern will have, without making it ready. Raises `PatternRefused`."""
+    """Return the `size` of a pattern without compiling it. Raises `PatternRefused`."""
     return _read(pattern)[1]
 
 
 def _read(pattern: str) -> tuple[str, int]:
-    """The pattern as the engine writes it, and its size."""
+    """Return the pattern in the engine's dialect, and its size."""
     if len(pattern) > LONGEST:
         raise _refused(pattern, f"it has {len(pattern)} characters, and {LONGEST} is the most")
     counts = _Counts(pattern)
@@ -86,7 +86,7 @@ def _advice(reason: str) -> str:
 
 
 class _Counts:
-    """What nested counted repetitions come to: `(a{1,10}){1,50}` to 500."""
+    """Product of nested counted repetitions: 500 for `(a{1,10}){1,50}`."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -94,7 +94,7 @@ class _Counts:
         self._atom = self.most = 1
 
     def see(self, token: str) -> None:
-        """A token outside of character classes that is no counted repetition."""
+        """Process a token outside of character classes that is not a counted repetition."""
         if token == "(":
             self._groups.append(1)
         elif token == ")" and len(self._groups) > 1:
@@ -104,7 +104,7 @@ class _Counts:
             self._atom = 1
 
     def repeat(self, times: int) -> None:
-        """A counted repetition of the last atom. Raises `PatternRefused`."""
+        """Process a counted repetition of the last atom. Raises `PatternRefused`."""
         self._atom *= max(1, times)
         self._keep()
         if self._atom > MOST_REPETITIONS:
@@ -138,7 +138,7 @@ def _character_class(pattern: str, opening: str, tokens: Iterator[re.Match[str]]
         token = match[0]
         if token == "-" == before:
             raise _refused(pattern, r"write \- for a dash beside another one in [...]")
-        if match[1]:  # `{3}` are four characters here
+        if match[1]:  # `{3}` is four literal characters here
             yield token
         else:
             yield LITERAL_IN_CLASS.get(token, _plain(token))
@@ -148,5 +148,5 @@ def _character_class(pattern: str, opening: str, tokens: Iterator[re.Match[str]]
 
 
 def _plain(token: str) -> str:
-    """A backslash before a letter that is not ASCII means nothing."""
+    """Return the token without a backslash before a non-ASCII letter, which has no meaning."""
     return token[1] if token[0] == "\\" and len(token) == 2 and not token[1].isascii() else token

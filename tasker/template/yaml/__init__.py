@@ -1,1 +1,1 @@
-"""YAML text to plain values that know their place in the file."""
+"""Conversion of YAML text to plain values with their positions in the file."""

@@ -1,4 +1,4 @@
-"""YAML nodes to `Node`: values by YAML 1.2, duplicate keys, odd keys, aliases and braces checked."""
+"""Conversion of YAML nodes to `Node`: YAML 1.2 values; checks duplicate keys, odd keys, aliases and braces."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ UNQUOTED_BRACES = "an unquoted `{{` starts a YAML mapping"
 QUOTE_BRACES = 'put the value in quotes: "{{ ... }}"'
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 MAX_VALUES = 200_000
-"""Values in one document, aliases counted as often as they are used."""
+"""Maximum number of values in one document, where each use of an alias counts."""
 
 
 class Converter:
-    """Converts one document. A value that cannot be used becomes `BROKEN` and is reported once.
+    """Converter of one document. A value that cannot be used becomes `BROKEN` and is reported once.
 
     `placeholders` are line and column of values that could not be read and have been reported.
     """
@@ -37,7 +37,7 @@ class Converter:
         self._deepest = 0
 
     def convert(self, node: YamlNode) -> Node:
-        """The node with everything below it."""
+        """Convert a node and everything below it."""
         if isinstance(node, ScalarNode):
             return self._counted(node)
         known = self._done.get(id(node))
@@ -51,13 +51,13 @@ class Converter:
         return result
 
     def _counted(self, node: ScalarNode) -> Node:
-        """A scalar holds nothing, so an alias of one is converted like any other."""
+        """Convert a scalar; it contains no other values, so an alias of one needs no special treatment."""
         self._count += 1
         self._deepest = max(self._deepest, self._level + 1)
         return self._scalar(node)
 
     def _measured(self, node: YamlNode) -> Node:
-        """Convert a node and remember how many values it holds and how many levels, for its aliases."""
+        """Convert a node and record its number of values and levels for its aliases."""
         count, deepest = self._count, self._deepest
         self._count += 1
         self._level += 1
@@ -145,7 +145,7 @@ class Converter:
 
 
 def place_of(node: YamlNode) -> Position:
-    """Where the node starts, and its length on that line; block collections have length 1."""
+    """Return the start of the node and its length on that line; block collections have length 1."""
     start, end = node.start_mark, node.end_mark
     same_line = start.line == end.line and end.column > start.column
     return Position(start.line + 1, start.column + 1, end.column - start.column if same_line else 1)

@@ -1,4 +1,4 @@
-"""PyYAML up to its composer, with places kept, implicit tags left alone and depth bounded."""
+"""PyYAML up to its composer, with positions, without resolution of implicit tags, and with limited depth."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ COLLECTION = "collection"
 
 
 class TooDeep(MarkedYAMLError):
-    """Collections are nested deeper than `MAX_DEPTH`."""
+    """Nesting deeper than `MAX_DEPTH`."""
 
 
 class Markers:
-    """What a node without an explicit tag is marked as, for a composer."""
+    """Composer mixin that marks nodes without an explicit tag."""
 
     def resolve(self, kind: type[YamlNode], value: Any, implicit: Any) -> str:
-        """The marker; what it means is decided by `scalars`."""
+        """Return the marker; `scalars` resolves its meaning."""
         if kind is not ScalarNode:
             return COLLECTION
         return PLAIN if implicit[0] else QUOTED
 
     def descend_resolver(self, parent: Any, index: Any) -> None:
-        """Nothing depends on the path of a node."""
+        """Do nothing: no marker depends on the path of a node."""
 
     def ascend_resolver(self) -> None:
-        """Nothing depends on the path of a node."""
+        """Do nothing: no marker depends on the path of a node."""
 
 
 class Loader(Markers, Reader, Scanner, Parser, Composer):
-    """Composes documents; the tag of a node is explicit, or one of `PLAIN`, `QUOTED` and `COLLECTION`."""
+    """Composer of documents; the tag of a node is explicit, or one of `PLAIN`, `QUOTED` and `COLLECTION`."""
 
     def __init__(self, text: str) -> None:
         Reader.__init__(self, text)
@@ -49,7 +49,7 @@ class Loader(Markers, Reader, Scanner, Parser, Composer):
         self._depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> YamlNode | None:
-        """Compose one node, refusing one that lies too deep."""
+        """Compose one node. Raises `TooDeep` beyond `MAX_DEPTH`."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
@@ -60,9 +60,9 @@ class Loader(Markers, Reader, Scanner, Parser, Composer):
 
 
 def compose_quickly(text: str) -> list[YamlNode] | None:
-    """The documents, composed by libyaml in a tenth of the time; None where it is absent or the text has a problem.
+    """Compose the documents with libyaml, in a tenth of the time; None if it is missing or the text has a problem.
 
-    What a problem is and where is then said by `Loader`.
+    `Loader` then reports the problem and its position.
     """
     try:
         from yaml._yaml import CParser

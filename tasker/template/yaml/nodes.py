@@ -1,4 +1,4 @@
-"""A YAML document as Tasker reads it: plain values that know their place in the file."""
+"""YAML document as plain values with their positions in the file."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.template.diagnostics import Position
 
 BROKEN = object()
-"""The value of a node that could not be read; the reason has been reported."""
+"""Value of a node that could not be read; the reason has been reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and its place.
+    """Value and its position.
 
     `value` is a dict of `Entry`, a list of `Node`, a scalar, or `BROKEN`; `text` is a scalar as written.
     """
@@ -25,11 +25,11 @@ class Node:
 
     @property
     def broken(self) -> bool:
-        """True when the value could not be read."""
+        """True if the value could not be read."""
         return self.value is BROKEN
 
     def plain(self) -> Any:
-        """The value without places: dicts, lists and scalars."""
+        """Return the value without positions: dicts, lists and scalars."""
         if isinstance(self.value, dict):
             return {key: entry.node.plain() for key, entry in self.value.items()}
         if isinstance(self.value, list):
@@ -37,7 +37,7 @@ class Node:
         return None if self.broken else self.value
 
     def texts(self) -> Iterator[Node]:
-        """Every text in the value, in its order."""
+        """Yield every text in the value, in order."""
         if isinstance(self.value, dict):
             below = [entry.node for entry in self.value.values()]
         else:
@@ -49,14 +49,14 @@ class Node:
 
 
 class Entry(NamedTuple):
-    """A value of a mapping with the place of its key."""
+    """Value of a mapping with the position of its key."""
 
     key: Position
     node: Node
 
 
 def describe(node: Node) -> str:
-    """What was found, for a message: `the text 'abc'`, `the number 5`, `a list`."""
+    """Describe a value for a message: `the text 'abc'`, `the number 5`, `a list`."""
     value = node.value
     if value is None:
         return "nothing"

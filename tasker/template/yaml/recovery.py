@@ -1,7 +1,7 @@
-"""Reading on behind a syntax error, so that one message does not hide the next.
+"""Recovery from syntax errors, so that one error does not hide the next.
 
-Some mistakes can be taken out of the text without moving anything: a tab becomes a space, a colon too much becomes a
-space, `{{ ... }}` becomes a placeholder. What is read then is checked like any other document, and never compiled.
+Some mistakes can be replaced without moving other text: a tab and a superfluous colon become a space, `{{ ... }}`
+becomes a placeholder. The repaired text is checked like any other document, but never compiled.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ MAX_PATCHES = 100
 
 
 class Recovery:
-    """The text as far as it has been repaired."""
+    """Text with the repairs made so far."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.lines: set[int] = set()
-        """The lines that were changed."""
+        """Changed lines."""
         self.placeholders: set[tuple[int, int]] = set()
-        """Line and column of values that stand for something unreadable."""
+        """Line and column of placeholders for unreadable values."""
         self.reliable = True
-        """False when the structure may not be what was meant: then nothing more should be said about it."""
+        """False if the structure may not be what was meant: then no further problems are reported."""
         self._patches = 0
 
     def remove_tab(self, place: Position, offset: int) -> bool:
-        """Replace the tab by a space; in front of a line's text this may change what belongs to what."""
+        """Replace the tab by a space; at the start of a line this may change the structure."""
         self.reliable = self.reliable and bool(self._before(place, offset).strip())
         return self._patch(place, offset, " ")
 
     def remove_colon(self, place: Position, offset: int) -> bool:
-        """Replace a colon by a space if it stands inside a value; any other is a matter of indentation."""
+        """Replace a colon by a space if it is inside a value; any other colon is a matter of indentation."""
         inside_value = ": " in self._before(place, offset) and self.text[offset : offset + 1] == ":"
         return inside_value and self._patch(place, offset, " ")
 

@@ -1,4 +1,4 @@
-"""What an unquoted scalar means, by the core schema of YAML 1.2: `no` and `on` are text, `017` is 17, `0o17` is 15."""
+"""Values of unquoted scalars by the core schema of YAML 1.2: `no` and `on` are text, `017` is 17, `0o17` is 15."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CORE_TAGS = {f"tag:yaml.org,2002:{name}": name for name in ("str", "int", "float
 
 
 class BadScalar(ValueError):
-    """The scalar has no value that a template can hold; the message says why, the hint what to do."""
+    """Scalar without a value that a template can contain; the message is the reason, the hint the fix."""
 
     def __init__(self, message: str, hint: str = "put it in quotes if it is meant as text") -> None:
         super().__init__(message)
@@ -27,9 +27,9 @@ class BadScalar(ValueError):
 
 
 def resolve_untagged(text: str) -> Any:
-    """The value of an unquoted scalar.
+    """Return the value of an unquoted scalar.
 
-    Raises `BadScalar` for a number that JSON cannot hold.
+    Raises `BadScalar` for a number that JSON cannot represent.
     """
     if text in NULLS:
         return None
@@ -39,9 +39,9 @@ def resolve_untagged(text: str) -> Any:
 
 
 def resolve_tagged(text: str, tag: str) -> Any:
-    """The value of a scalar with an explicit core tag such as `!!str`.
+    """Return the value of a scalar with an explicit core tag such as `!!str`.
 
-    Raises `BadScalar` when the text does not fit the tag.
+    Raises `BadScalar` if the text does not match the tag.
     """
     kind = CORE_TAGS[tag]
     if kind == "str":

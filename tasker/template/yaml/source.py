@@ -1,4 +1,4 @@
-"""Text to YAML documents: syntax problems become diagnostics with their place."""
+"""Reader of YAML documents that turns syntax problems into diagnostics with positions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ALWAYS_BROKEN = -1
 
 
 class Document(NamedTuple):
-    """One document, and how many errors the report held before this document was read."""
+    """Document, with the number of errors in the report before it was read."""
 
     errors_before: int
     node: Node
 
 
 def read_documents(text: str, report: Report) -> Iterator[Document]:
-    """The documents of the text that are mappings, each converted when it is asked for; the rest is reported."""
+    """Yield the documents of the text that are mappings, converted lazily; all other documents are reported."""
     recovery = Recovery(text)
     roots = [root for root in _compose(recovery, report) if not _is_empty(root)]
     if not roots and not report.errors:
@@ -45,7 +45,7 @@ def _document(root: YamlNode, errors_before: int, recovery: Recovery, report: Re
 
 
 def _compose(recovery: Recovery, report: Report) -> list[YamlNode]:
-    """Every document up to the first syntax error that cannot be repaired."""
+    """Compose every document up to the first syntax error that cannot be repaired."""
     roots, error = _compose_once(recovery.text, report)
     while error is not None and report_syntax(error, recovery, report):
         roots, error = _compose_once(recovery.text, report)

@@ -1,4 +1,4 @@
-"""What PyYAML calls an error, in words that say what to do; and, where it is possible, a repair to read on."""
+"""Actionable messages for PyYAML's syntax errors and, if possible, a repair so that reading can continue."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HINTS = {
 
 
 def report_syntax(error: YAMLError, recovery: Recovery, report: Report) -> bool:
-    """Report the error; True when the text was repaired and can be read again."""
+    """Report the error; return True if the text was repaired and can be read again."""
     if isinstance(error, ReaderError):
         code = ord(error.character) if isinstance(error.character, str) else error.character
         message = f"not valid YAML: the character U+{code:04X} is not allowed"
