@@ -1,4 +1,4 @@
-"""Composition roots: the only place where concrete objects are made and joined."""
+"""Composition roots: the only package that creates concrete objects and connects them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """What programs use, imported when it is first asked for."""
+    """Import a public name lazily."""
     if name not in _HOMES:
         raise AttributeError(f"module 'tasker.app' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""From nothing to a database that is ready: the embedded server when no URL is given, the schema, the backend."""
+"""Preparation of a database: the embedded server if no URL is given, the schema, the messaging backend."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ DEFAULT_DATABASE = DatabaseSettings()
 
 
 def not_empty(database_url: str | None) -> str | None:
-    """The URL. Raises `UsageError` for an empty one, which is no wish for the embedded server."""
+    """Return the URL. Raises `UsageError` for an empty one, which does not select the embedded server."""
     if database_url is not None and not database_url.strip():
         raise UsageError("database_url is empty", hint="give a URL, or leave it out for the embedded server")
     return database_url
 
 
 def require_shared(backend: Backend, loss: str, hint: str = "") -> None:
-    """Raises `UsageError` for a backend that other processes cannot reach; `loss` says what does not work with it.
+    """Raise `UsageError` for a backend that other processes cannot reach; `loss` describes the consequence.
 
-    Without a `hint` the other backends that are installed are named.
+    Without a `hint`, the other installed backends are suggested.
     """
     if not backend.capabilities.shared:
         name = backend.provider_name()
@@ -53,10 +53,10 @@ def prepare(
     database: DatabaseSettings = DEFAULT_DATABASE,
     waits: bool = False,
 ) -> Resources:
-    """Start or join the embedded server unless a URL is given, and bring the schema up to date.
+    """Start or join the embedded server unless a URL is given, and upgrade the schema.
 
-    `backend_settings` are those of the messaging backend, `breakers` and `database` those of the process. With `waits`
-    a database that cannot be reached is waited for, as `database` says.
+    `backend_settings` are those of the messaging backend, `breakers` and `database` those of the process. With `waits`,
+    an unreachable database is awaited for the time in `database`.
 
     Raises `DatabaseUnavailable`, `SchemaOutdated`, `BackendUnavailable`.
     """
@@ -79,7 +79,7 @@ def _upgrade(url: str, scripts: Sequence[tuple[str, str]], wait_seconds: float) 
 
 
 def _guarded(backend: Backend, breakers: Breakers | None) -> Backend:
-    """The backend with a circuit breaker, unless its messages are part of the engine's transactions."""
+    """Return the backend with a circuit breaker, unless its messages are part of the engine's transactions."""
     if isinstance(backend, TransactionalBackend):
         return backend
     from tasker.messaging.guarded import GuardedBackend

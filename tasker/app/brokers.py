@@ -1,4 +1,4 @@
-"""What the commands on messaging providers stand on: the database, and one provider or two."""
+"""Resources of the commands for messaging providers: the database, and one or two providers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tasker.services.fleet.broker_migration import BrokerMigration
 async def provider(
     configuration: Configured, backend: str, data_dir: Path | None = None
 ) -> AsyncGenerator[tuple[Resources, Connection]]:
-    """An open provider with the configuration's settings for it, and a connection to the database.
+    """Open a provider with its configured settings, and a connection to the database.
 
-    Raises `UsageError` for one that lives inside one process, and what `prepare` and opening the provider raise.
+    Raises `UsageError` for a provider that lives inside one process, and the errors of `prepare` and of opening.
     """
     settings = configuration.backend_settings.get(backend)
     require_shared(load_backend(backend, settings or {}), "nothing of it can be reached from here")
@@ -47,6 +47,6 @@ async def provider(
 async def migration(
     configuration: Configured, to: str, data_dir: Path | None = None
 ) -> AsyncGenerator[BrokerMigration]:
-    """A migration to that provider. Raises like `provider`."""
+    """Open a migration to a provider. Raises the errors of `provider`."""
     async with provider(configuration, to, data_dir) as (resources, connection):
         yield BrokerMigration(Engine(connection, resources.messaging))

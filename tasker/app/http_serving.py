@@ -1,4 +1,4 @@
-"""A process that answers HTTP: the services of an app behind a socket, until it is told to stop."""
+"""HTTP server process: the services of an app behind a socket, until it is stopped."""
 
 from __future__ import annotations
 
@@ -43,32 +43,33 @@ from tasker.services.authentication.tokens import ALGORITHM
 from tasker.services.server.metrics import CATALOGUE
 
 SOON_SECONDS = 1.0
-"""A server that is ready within this time lets requests wait for so long: another one of the same address may answer
-them meanwhile. Later it answers that it is not ready."""
+"""If the app starts within this time, requests wait in the socket, where another server of the same address may answer
+them. After it, the server answers that it is not ready.
+"""
 _log = logging.getLogger("tasker.process")
 LIVE = ("common.circuit_breakers", "orchestration.web.auth")
-"""What a running server takes over."""
+"""Settings that a running server applies at a reload."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpService:
-    """What is served, and where. `listening` belongs to the server from its start on."""
+    """Service and socket of a server. The server owns `listening` from its start on."""
 
     service: Service
     listening: socket.socket
     authenticator: Authenticator | None = None
-    """Who tells callers apart; None: everybody may do everything."""
+    """Authenticator of callers; None: every caller may do everything."""
     tls: TlsFiles | None = None
 
 
 class _ServedApp(App):
-    """An app whose process answers while the app starts."""
+    """App whose process answers requests while the app starts."""
 
     async def _prepared(self) -> Resources:
         preparing = asyncio.ensure_future(asyncio.to_thread(self.prepare))
         try:
             return await asyncio.shield(preparing)
-        except asyncio.CancelledError:  # a thread cannot be cancelled: what it opens must be let go of
+        except asyncio.CancelledError:  # a thread cannot be cancelled, so what it opens must be closed
             with suppress(TaskerError):
                 (await preparing).close()
             raise
@@ -77,8 +78,8 @@ class _ServedApp(App):
 async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
     """Answer requests until SIGTERM or SIGINT; a second signal ends the process at once.
 
-    A database that is away is waited for, as it is for workers; until it is there the process answers that it lives
-    and is not ready. `ready` gets a line that says where it listens.
+    The server waits for an unreachable database like a worker; until then it answers that it is alive but not ready.
+    `ready` gets a line with the listening address.
     """
     service = given.service
     stop = Stop(service.stop_limit)
@@ -126,9 +127,9 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
 
 
 def change_access(gate: Gate, server: HttpServer, auth: AuthSettings) -> None:
-    """Let those in whom the settings name, and use a renewed certificate. Whether anybody is asked stays as it was.
+    """Apply new authentication settings and a renewed certificate. Authentication itself is not switched on or off.
 
-    Raises `UsageError` for what cannot work, and then nothing has changed.
+    Raises `UsageError` for unusable settings, and then nothing has changed.
     """
     authenticator = Authenticator(auth) if isinstance(gate, ClosedGate) else None
     server.renew()
@@ -137,17 +138,17 @@ def change_access(gate: Gate, server: HttpServer, auth: AuthSettings) -> None:
 
 
 def authenticator_of(auth: AuthSettings) -> Authenticator | None:
-    """Who tells callers apart; None where nobody is asked. Raises `UsageError` for what cannot work."""
+    """Return the authenticator, or None without authentication. Raises `UsageError` for unusable settings."""
     return Authenticator(auth) if auth.enabled else None
 
 
 def tls_of(http: HttpSettings | PortSettings) -> TlsFiles | None:
-    """What a process encrypts with; None where it does not. Raises `UsageError` for files that do not fit."""
+    """Return the TLS files, or None without TLS. Raises `UsageError` if certificate and key do not match."""
     return tls_files(http.tls_certificate_path, http.tls_key_path)
 
 
 def _status(server: HttpServer, app: App) -> dict[str, object]:
-    """What it does now, for one line of the log."""
+    """Return the server's status for one line of the log."""
     health = app.breakers.health()
     status = health.status if health.status == "healthy" else health.message
     return {"process": "server", "pid": os.getpid(), "address": server.address, "health": status}
@@ -158,14 +159,15 @@ def _who(authenticator: Authenticator | None) -> str:
 
 
 def _where(options: Options, server: HttpServer) -> str:
-    """The address of the page."""
+    """Return the address of the web UI for the start message."""
     return f"; the page: {server.address}/ui" if options.pages else ""
 
 
 def listening_socket(http: HttpSettings, host: str | None, port: int | None, inherited: int | None) -> socket.socket:
-    """The socket of a server: the one of its parent, else a new one where options and settings say.
+    """Return the server's socket: that of its parent process, else a new one at the address of options and settings.
 
-    Raises `UsageError` for an address that other machines reach, that is taken, and where HTTP is turned off.
+    Raises `UsageError` if the address is in use, if other machines can reach it without authentication, and if HTTP is
+    disabled.
     """
     if inherited is not None:
         return socket.socket(fileno=inherited)
@@ -179,7 +181,7 @@ def listening_socket(http: HttpSettings, host: str | None, port: int | None, inh
 
 
 def with_own_pool(configuration: Configured) -> Configured:
-    """With the connections of a server in place of a program's."""
+    """Return the configuration with the server's connection pool in place of a program's."""
     pool, former = configuration.http.pool, configuration.database.pool
     own = replace(
         former,
@@ -192,7 +194,7 @@ def with_own_pool(configuration: Configured) -> Configured:
 
 
 def options_of(configuration: Configured) -> Options:
-    """How the interface is offered."""
+    """Return the options of the HTTP interface."""
     http, plugins = configuration.http, plugins_of(configuration.plugins)
     return Options(
         limits=RequestLimits(body_bytes=http.body_bytes, seconds=http.request_seconds),
@@ -213,7 +215,7 @@ def options_of(configuration: Configured) -> Options:
 
 
 def _set_up(configuration: Configured) -> DescribedRoute:
-    """The configuration with where each value is from, and the plugins."""
+    """Return the configuration with the origin of each value, and the plugins."""
     from tasker.services.configuration.effective import effective_settings
     from tasker.services.configuration.plugins import plugin_reports_of
 
@@ -233,7 +235,7 @@ def _pages(root_path: str) -> dict[str, Any]:
 
 
 def _shown(configuration: Configured) -> dict[str, Any]:
-    """What `/config` tells: nothing that is secret is among it."""
+    """Return the answer of `/config`, which contains no secrets."""
     pool, breaker = configuration.http.pool, configuration.breakers.database
     names = configuration.queue_names
     return {
@@ -254,7 +256,7 @@ def _shown(configuration: Configured) -> dict[str, Any]:
 
 
 def auth_shown(auth: AuthSettings) -> dict[str, Any]:
-    """In the published shape."""
+    """Return the authentication settings in their published form."""
     tokens = auth.enabled and bool(auth.public_key or auth.public_key_path or auth.jwks_url)
     keys = (len(auth.api_keys) if auth.api_keys_enabled else 0) + bool(auth.api_key)
     return {

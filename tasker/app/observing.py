@@ -1,4 +1,4 @@
-"""What a worker shows of itself, from the parts that it is made of."""
+"""Observable state of a worker, from its parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasker.services.authoring.handlers import missing_callables
 
 
 def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence[Plan]) -> ProcessSnapshot:
-    """A worker with these handlers, which found these templates."""
+    """Return the snapshot of a worker with these handlers and discovered templates."""
     worker = runtime.worker
 
     def load() -> WorkerLoad:
@@ -43,7 +43,7 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
 
 
 def status_of(observed: ProcessSnapshot) -> dict[str, object]:
-    """What a worker or an orchestrator does now, for one line of the log."""
+    """Return the status of a worker or orchestrator for one line of the log."""
     load = observed.load()
     areas = {name: area for name, area in observed.areas().items() if area.status is not HealthStatus.HEALTHY}
     steps = {"busy": f"{load.busy}/{load.slots}", "waiting": load.waiting, "given_back": load.given_back}
@@ -68,7 +68,7 @@ def _events(runtime: Runtime) -> EventCounts:
 
 
 def _buffers(runtime: Runtime) -> tuple[Buffer, ...]:
-    """What a worker keeps in its memory until somebody takes it."""
+    """Return the fill levels of a worker's buffers."""
     execution, slots = runtime.execution, runtime.worker.slots
     buffer, events = execution.buffer, execution.bus.channel
     return (

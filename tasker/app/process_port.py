@@ -1,4 +1,4 @@
-"""A worker or an orchestrator that also answers HTTP on a port of its own. Only imported where there is one."""
+"""HTTP port of a worker or an orchestrator. Imported only if the process has a port."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from tasker.services.authentication.settings import AuthSettings
 
 BODY_BYTES = 65_536
 CONNECTIONS = 100
-"""Of probes and scrapers at the same time."""
+"""Maximum number of concurrent connections of probes and scrapers."""
 STOP_SECONDS = 1.0
-"""What requests under way get when the process has stopped."""
+"""Time for open requests after the process has stopped."""
 
 
 class WithPort:
-    """A server that answers on a port, too, from before its start to after its stop."""
+    """Server process with an HTTP port that is open from before its start until after its stop."""
 
     def __init__(self, server: ServedProcess, port: HttpServer, gate: Gate) -> None:
         self._server, self._port, self._gate = server, port, gate
         self._open = False
 
     def change(self, auth: AuthSettings) -> None:
-        """As `change_access`."""
+        """Apply new authentication settings and a renewed certificate; see `change_access`."""
         change_access(self._gate, self._port, auth)
 
     async def start(self) -> None:
-        """Answer, and start; may be called again when the start failed."""
+        """Open the port and start the process; may be called again if the start failed."""
         if not self._open:
             await self._port.start()
             self._open = True
         await self._server.start()
 
     async def stop(self) -> None:
-        """Stop, and then answer no more."""
+        """Stop the process, then close the port."""
         try:
             await self._server.stop()
         finally:
@@ -66,9 +66,9 @@ def with_port(
     configuration: Configured,
     connections: Sequence[str],
 ) -> tuple[WithPort, str]:
-    """The server with its port, and where that is.
+    """Return the server with its port, and the port's address.
 
-    Raises `UsageError` for an address that cannot be had, and for files of a certificate that do not fit.
+    Raises `UsageError` for an unavailable address and for certificate files that do not match.
     """
     tls = tls_of(port)
     listening = _listening(port, observed.kind)
@@ -88,7 +88,7 @@ def with_port(
 
 
 def _listening(port: PortSettings, kind: str) -> socket.socket:
-    """Processes that are started together take one port after the other, from the configured one on."""
+    """Return a socket on the configured port, or on the next free one for processes started together."""
     assert port.bind_address is not None
     host, first = host_and_port(port.bind_address)
     if not port.auth.enabled:
@@ -98,7 +98,7 @@ def _listening(port: PortSettings, kind: str) -> socket.socket:
         try:
             return listen(host, number)
         except UsageError:
-            continue  # a sibling has it
+            continue  # a sibling process has the port
     return listen(host, first + together - 1)
 
 

@@ -1,4 +1,4 @@
-"""Asking for tasks through the broker alone: for programs that reach it and not the database."""
+"""Task requests through the broker alone, for programs that cannot reach the database."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tasker.services.submitting.requesting import TaskRequestSender
 
 
 class TaskRequester(TaskRequestSender):
-    """Sends requests that an orchestrator turns into tasks. Use it as `async with TaskRequester(backend) as ask:`.
+    """Sender of requests that an orchestrator turns into tasks. Use it as `async with TaskRequester(backend) as ask:`.
 
-    Parameters: `backend` and `backend_settings` say how to reach the broker, `database_url` is only for a backend whose
-    queues live in the database; `configuration` gives what is not given here.
+    Parameters: `backend` and `backend_settings` select the broker; `database_url` is only for a backend whose queues
+    live in the database; `configuration` supplies what is not given here.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What programs ask of the engine, over connections of their own that fail at once while the database is down."""
+"""Services of programs, over their own connections, which fail at once while the database is down."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tasker.services.tasks import Tasks
 
 
 class Services:
-    """The use cases, joined. `engine` is over `connection`, which has the breaker around the database."""
+    """Services connected to each other. `engine` uses `connection`, which has the circuit breaker of the database."""
 
     def __init__(
         self,
@@ -69,17 +69,17 @@ class Services:
 
     @cached_property
     def search(self) -> TaskSearch:
-        """Finding tasks."""
+        """Search for tasks."""
         return TaskSearch(self.connection)
 
     @cached_property
     def domain_events(self) -> DomainEventLog:
-        """What steps have published."""
+        """Log of domain events."""
         return DomainEventLog(self.connection)
 
 
 def guarded_connection(resources: Resources, configuration: Configured, breaker: GuardedCircuit) -> GuardedConnection:
-    """The connections of a program, with this breaker around the database."""
+    """Return the connections of a program, with this breaker around the database."""
     pool = Pool(lambda: Connection(resources.url, name="tasker app"), configuration.database.pool)
     return GuardedConnection(pool, breaker)
 

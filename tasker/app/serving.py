@@ -1,4 +1,4 @@
-"""Processes that serve until they are told to stop: worker, orchestrator, or both in one."""
+"""Processes that serve until they are stopped: worker, orchestrator, or both in one."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ from tasker.services.engine.plans import PlanStore
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a process serves, and on what."""
+    """Work and configuration of a serving process."""
 
     configuration: Configured = UNCONFIGURED
     data_dir: Path | None = None
-    """Of the embedded server, where the configuration names no database."""
+    """Data folder of the embedded server, if the configuration names no database."""
     workflows: Sequence[Path] = ()
-    """Template files or folders: registered, their handlers loaded, their namespaces served."""
+    """Template files or folders to register, with handlers to load and namespaces to serve."""
     handlers: Sequence[str] = ()
     namespaces: Sequence[str] = ()
     shutdown_seconds: float | None = None
-    """How long an orderly stop may take, where it is not as the configuration says."""
+    """Time limit of an orderly stop; None: as configured."""
     force: bool = False
-    """Take the newest content of a template whose version is registered already."""
+    """Accept changed content of a template whose version is already registered."""
     port: int | None = None
-    """Of the process itself; None: as configured, which is none by default."""
+    """HTTP port of the process; None: as configured, by default no port."""
     reread: Callable[[], Configured] = lambda: UNCONFIGURED
     """Reads the configuration again."""
     hangups: ReloadSignals = field(default_factory=ReloadSignals)
@@ -60,7 +60,7 @@ class Service:
 
     @property
     def stop_limit(self) -> float:
-        """Seconds that an orderly stop may take."""
+        """Time limit of an orderly stop in seconds."""
         given = self.shutdown_seconds
         return self.configuration.shutdown_seconds if given is None else given
 
@@ -68,7 +68,7 @@ class Service:
 async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     """Run a worker until SIGTERM or SIGINT; a second signal ends the process at once.
 
-    `ready` gets a line that says what is served. Raises `UsageError` for a worker without a namespace, and for the
+    `ready` gets a line with the served namespaces. Raises `UsageError` for a worker without a namespace, and for a
     messaging backend that other processes cannot reach.
     """
     _require_shared(service)
@@ -92,7 +92,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
 
 async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> None:
     """Run an orchestrator until SIGTERM or SIGINT; a second signal ends the process at once."""
-    from tasker.app.assembly.orchestrator import orchestrator_process  # a worker has no use for it
+    from tasker.app.assembly.orchestrator import orchestrator_process  # lazy import: a worker does not need it
 
     _require_shared(service)
     breakers = breakers_of(service.configuration.breakers, service.configuration.plugins)
@@ -140,16 +140,16 @@ def _with_port(
     port: PortSettings,
     connections: Sequence[str],
 ) -> tuple[ServedProcess, Title, Callable[[AuthSettings], None]]:
-    """The server, and what it is called; with a port of its own where one is asked for or configured.
+    """Return the server, its title, and a function that applies new authentication settings.
 
-    What takes over who is let in there is the third.
+    The server has an HTTP port if one is requested or configured.
     """
     if service.port is not None:
         host = (port.bind_address or DEFAULT_ADDRESS).rpartition(":")[0]
         port = replace(port, enabled=True, bind_address=f"{host}:{service.port}")
     if not port.enabled or port.bind_address is None:
         return server, title, lambda auth: None
-    from tasker.app.process_port import with_port  # FastAPI: nothing for a process without a port
+    from tasker.app.process_port import with_port  # lazy import: FastAPI is not needed without a port
 
     ported, where = with_port(server, observed, port, service.configuration, connections)
     return ported, title._replace(address=where), ported.change
@@ -197,7 +197,7 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
     )
     registry.load_installed()
     runtime.namespaces.extend(found.namespaces)
-    if service.shutdown_seconds is None:  # who gives it by hand knows what it cuts off
+    if service.shutdown_seconds is None:  # an explicit limit is intentional and needs no warning
         warn_short_grace(found.plans, service.stop_limit)
     return runtime, observed_worker(runtime, registry, found.plans)
 
@@ -228,7 +228,7 @@ Serve = Callable[[Service, Callable[[str], None]], Coroutine[Any, Any, None]]
 
 
 def run(serve: Serve, service: Service, ready: Callable[[str], None]) -> None:
-    """Serve in an event loop of its own."""
+    """Serve in a new event loop."""
     service.hangups.listen()
     service.status.listen()
     run_guarded(serve(service, ready))

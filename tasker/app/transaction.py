@@ -1,4 +1,4 @@
-"""Submitting from a program that runs no worker: a transaction on Tasker's database is all that is needed."""
+"""Submission from a program without a worker, in a transaction on Tasker's database."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def submit_in(
     """Create a task in the caller's own transaction: it exists if, and only if, the caller commits (rule 23).
 
     `connection` is a SQLAlchemy Connection or Session, or a psycopg Connection; nothing is committed here. `target` is
-    a template file or folder, a compiled plan, or `namespace/name[:version]` of a registered template; a template that
-    the database lacks is registered in the same transaction. `lock_timeout` is in seconds, `options` are those of
-    `Submission`. After any error the transaction can go on.
+    a template file or folder, a compiled plan, or `namespace/name[:version]` of a registered template; an unregistered
+    template is registered in the same transaction. `lock_timeout` is in seconds, `options` are those of `Submission`.
+    After any error the transaction remains usable.
 
-    Raises `TemplateError`, `InputInvalid`, `DuplicateTask`; `UsageError` for what is no transaction, and for a backend
-    that sends after the commit (use `App.submit_in`); `DatabaseError` when a lock was not to be had in time.
+    Raises `TemplateError`, `InputInvalid`, `DuplicateTask`; `UsageError` if `connection` is not a transaction, and for
+    a backend that sends after the commit (use `App.submit_in`); `DatabaseError` if a lock is not available in time.
     """
     request = Submission({} if context is None else context, **options)
     submit = _submission(target, request, template, environment, backend, lock_timeout)
@@ -52,7 +52,7 @@ async def submit_in_async(
     lock_timeout: float = LOCK_TIMEOUT_SECONDS,
     **options: Unpack[SubmissionOptions],
 ) -> SubmissionResult:
-    """As `submit_in`, for an AsyncConnection or AsyncSession of SQLAlchemy."""
+    """Create a task in the transaction of a SQLAlchemy AsyncConnection or AsyncSession; see `submit_in`."""
     request = Submission({} if context is None else context, **options)
     submit = _submission(target, request, template, environment, backend, lock_timeout)
     return await in_caller_transaction(connection, submit)

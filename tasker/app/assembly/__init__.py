@@ -1,1 +1,1 @@
-"""How processes are put together of their objects."""
+"""Assembly of processes from their objects."""

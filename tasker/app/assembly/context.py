@@ -1,4 +1,4 @@
-"""How what the objects of one process share is made."""
+"""Construction of the objects that the parts of one process share."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ BREAKER_CHANGED = "tasker_breaker_changed"
 
 
 def listeners_of(plugins: PluginHost) -> WriteListeners:
-    """The plugins that hear of the engine's writes."""
+    """Return the listeners of plugins that are notified of the engine's writes."""
     hooks = ("tasker_transitions", "tasker_write_committed", "tasker_tasks_submitted", "tasker_tasks_closed")
     return WriteListeners(*map(plugins.listener, hooks))
 
 
 def breakers_of(policies: BreakerPolicies, choice: PluginChoice) -> Breakers:
-    """The breakers of a process with these plugins, which are made when there is something to tell them."""
+    """Return the breakers of a process with these plugins; the plugins are loaded at the first state change."""
     return Breakers(SystemClock(), policies, lambda changed: plugins_of(choice).tell(BREAKER_CHANGED, changed))
 
 
 def end_listener_of(plugins: PluginHost, then: OnFinished) -> OnFinished:
-    """What tells the plugins that listen of a task that ended, and then calls `then`."""
+    """Return a callback that notifies plugins of an ended task and then calls `then`."""
     tell = plugins.listener("tasker_task_finished")
     if tell is None:
         return then
@@ -58,10 +58,11 @@ def process_context(
     waiter: str | None = None,
     plugins: PluginHost | None = None,
 ) -> ProcessContext:
-    """The context of a process; what is not given is as without a configuration, `events` as for a worker.
+    """Return the context of a process. Omitted arguments have the values of an unconfigured process, `events` a
+    worker's.
 
-    `breakers` come with who hears of them (`breakers_of`). `waiter` is the program in this process that waits for
-    tasks. Without `plugins` there are those that are on by themselves.
+    `breakers` already contain their listeners (`breakers_of`). `waiter` is the id of the program in this process that
+    waits for tasks. Without `plugins`, those that are enabled by default are used.
     """
     settings, clock = settings or WorkerSettings(), SystemClock()
     plugins = plugins or plugins_of(PluginChoice())

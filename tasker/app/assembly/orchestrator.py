@@ -1,4 +1,4 @@
-"""How an orchestrator is put together."""
+"""Assembly of an orchestrator."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def orchestrator_process(
     retry: RetryPolicy | None = None,
     plugins: PluginHost | None = None,
 ) -> Orchestrator:
-    """An orchestrator that is not started yet. `retry` is what steps inherit whose template names no retries.
+    """Return an orchestrator that is not started yet.
 
-    Requests for a namespace with more ready steps than `depth_limits` wait; None: none does. `plugins` as of
-    `process_context`.
+    `retry` is inherited by steps whose template has no retry settings. Requests for a namespace with more ready steps
+    than `depth_limits` wait; None: no limit. `plugins` is as in `process_context`.
     """
     context = process_context(url, messaging, settings, sweeps, breakers, events, plugins=plugins)
     made = OrchestratorAssembly(context, context_limit_bytes, depth_limits, retry)
@@ -59,7 +59,7 @@ def orchestrator_process(
 
 
 class OrchestratorAssembly(Assembly):
-    """The objects of an orchestrator's process. Parameters as of `orchestrator_process`."""
+    """Objects of an orchestrator's process. Parameters as in `orchestrator_process`."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class OrchestratorAssembly(Assembly):
 
     @cached_property
     def executor(self) -> NoStepExecutor:
-        """Nobody runs steps here."""
+        """Executor of a process that runs no steps."""
         limits = self.context.settings
         return NoStepExecutor(
             CompletingWorker(
@@ -84,18 +84,18 @@ class OrchestratorAssembly(Assembly):
 
     @cached_property
     def heartbeat(self) -> ProcessHeartbeat:
-        """The orchestrator's entry in the registry."""
+        """Orchestrator's entry in the registry, with its lease."""
         backend, lease_ms = self.context.messaging.provider_name(), self.context.settings.lease_ms
         return ProcessHeartbeat(self.registry, Registration(self.identity, lease_ms, "orchestrator", backend=backend))
 
     @cached_property
     def result_engine(self) -> Engine:
-        """The engine for what the queues ask for."""
+        """Engine for messages of the orchestration queues."""
         return self.context.engines.make("results")
 
     @cached_property
     def inboxes(self) -> Mapping[str, MessageInbox]:
-        """All three orchestration queues."""
+        """Consumers of all three orchestration queues."""
         names, engine, told = self.context.messaging.names, self.result_engine, self.follow_up.advanced
         plans = PlanStore(engine.connection, self._retry)
         return {
@@ -108,12 +108,12 @@ class OrchestratorAssembly(Assembly):
 
     @cached_property
     def drafts(self) -> DraftFactory:
-        """How requests become tasks."""
+        """Factory that turns requests into tasks."""
         window = self.context.settings.window
         return DraftFactory(new_task_uuid, window=window, context_limit_bytes=self._context_limit_bytes)
 
     @cached_property
     def admission(self) -> SubmissionAdmission | None:
-        """Which requests have to wait; None: none."""
+        """Admission control of requests; None: no limit."""
         limits = self._depth_limits
         return SubmissionAdmission(self.result_engine, self.context.clock, limits) if limits else None

@@ -1,7 +1,7 @@
-"""How a process is put together: what workers and orchestrators have in common.
+"""Common assembly of workers and orchestrators.
 
-Every object is a cached property, made of the others when it is first asked for: nothing is joined afterwards, and
-objects that needed each other would never be made.
+Every object is a cached property, created from the others at its first use. Nothing is connected afterwards, so objects
+with circular dependencies cannot be created.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tasker.services.engine.process_registry import ProcessRegistry
 
 
 class Assembly(ABC):
-    """The objects of one process."""
+    """Objects of one process."""
 
     def __init__(self, context: ProcessContext) -> None:
         self.context = context
@@ -35,41 +35,41 @@ class Assembly(ABC):
     @property
     @abstractmethod
     def executor(self) -> StepExecutor:
-        """Who runs the steps of this process, if anybody."""
+        """Executor of steps, or its stand-in in a process that runs no steps."""
 
     @property
     @abstractmethod
     def inboxes(self) -> Mapping[str, MessageInbox]:
-        """What is done with the messages of the orchestration queues that this process consumes, by their names."""
+        """Consumers of the orchestration queues that this process reads, by queue name."""
 
     @cached_property
     def follow_up(self) -> FollowUp:
-        """What becomes of the answers to writes."""
+        """Handling of the answers to writes."""
         return FollowUp(self.context.schedule, on_finished=self.on_finished())
 
     def on_finished(self, then: OnFinished = lambda task, state: None) -> OnFinished:
-        """What is called for each task that ended by a write of this process: the plugins that listen, and `then`."""
+        """Return the callback for each task ended by a write of this process: notifies plugins, then calls `then`."""
         return end_listener_of(self.context.plugins, then)
 
     @cached_property
     def registry(self) -> ProcessRegistry:
-        """Where the process enters itself."""
+        """Registry in which the process registers itself."""
         return ProcessRegistry(self.context.engine.connection)
 
     @cached_property
     def plans(self) -> PlanStore:
-        """The templates that tasks are pinned to."""
+        """Store of the plans that tasks are pinned to."""
         return PlanStore(self.context.engine.connection)
 
     @cached_property
     def actors(self) -> QueueActors:
-        """The consumers of orchestration queues."""
+        """Consumers of orchestration queues."""
         context = self.context
         return QueueActors(self.inboxes, context.engine, self.executor.caller, context.events, random)
 
     @cached_property
     def turns(self) -> ExclusiveTurns:
-        """Whose turn it is to sweep; the answers say which queues are paused."""
+        """Coordination of sweeps between processes; its answers also report paused queues."""
         seconds = self.context.sweeps.interval_ms / 1000
         return ExclusiveTurns(
             self.context.engine, "sweep", self.context.clock, random, seconds, self.actors.pauses.told
@@ -77,13 +77,13 @@ class Assembly(ABC):
 
     @cached_property
     def sweeper(self) -> Sweeper:
-        """What finds and repairs."""
+        """Sweeper that finds and repairs lost work."""
         engine, settings = self.context.engine, self.context.sweeps
         return Sweeper(engine, ResultProcessor(engine, random), self.plans, random, settings, self.follow_up.advanced)
 
     @cached_property
     def upkeep(self) -> Upkeep:
-        """What promotes, sweeps, and wakes sleeping workers."""
+        """Periodic promotion, sweeping and waking of sleeping workers."""
         return Upkeep(
             self.context.engine,
             self.sweeper,

@@ -1,4 +1,4 @@
-"""How a program's waiting is put together."""
+"""Assembly of a program's waiting for tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def program_waiters(
     identity: str, connection: GuardedConnection, url: str, events: EventSettings, runtime: Runtime | None
 ) -> Waiters:
-    """Who waits in this program, which is told of ends under `identity`; by the worker in it, if there is one."""
+    """Return the waiters of this program, notified of ended tasks under `identity`, by its worker's listener if it has
+    one.
+    """
     if runtime is not None:
         return Waiters(connection.watch, identity, lambda _: WorkerListener(lambda: runtime.is_listening), watches=True)
     return Waiters(

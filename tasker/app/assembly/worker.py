@@ -1,4 +1,4 @@
-"""How a worker with the engine in its process is put together."""
+"""Assembly of a worker with the engine in its process."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def worker_process(
     waiter: str | None = None,
     plugins: PluginHost | None = None,
 ) -> Runtime:
-    """A worker that is not started yet.
+    """Return a worker that is not started yet.
 
-    `on_finished(task_uuid, state)` is called for every task that ends by what this process does, and `on_elsewhere` as
-    of `Runtime`. With the result path `queued`, `consume` says
-    whether this process ends parked results as well. `runner` makes what runs the handlers. `waiter` is the program in
-    this process that waits for tasks: what others end for it is heard of, too. `plugins` as of `process_context`.
+    `on_finished(task_uuid, state)` is called for every task that this process ends, `on_elsewhere` is as in `Runtime`.
+    With the result path `queued`, `consume` decides whether this process also settles parked results. `runner` creates
+    the attempt runner. `waiter` is the id of the program in this process that waits for tasks: it is also notified of
+    tasks that other processes end. `plugins` is as in `process_context`.
     """
     context = process_context(url, messaging, settings, sweeps, breakers, waiter=waiter, plugins=plugins)
     made = WorkerAssembly(context, registry, namespaces, runner, on_finished, consume=consume)
@@ -73,7 +73,7 @@ def worker_process(
 
 
 class WorkerAssembly(Assembly):
-    """The objects of a worker's process. Parameters as of `worker_process`."""
+    """Objects of a worker's process. Parameters as in `worker_process`."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class WorkerAssembly(Assembly):
 
     @cached_property
     def execution(self) -> StepExecution:
-        """All that runs steps."""
+        """Execution of steps with all its parts."""
         writer = ReportWriter(self.reports, self.context.engine)
         return StepExecution(
             self.executor, self.claimer, self.buffer, self.collector, self.runner, self.context.clock, self.bus, writer
@@ -101,7 +101,7 @@ class WorkerAssembly(Assembly):
 
     @cached_property
     def membership(self) -> WorkerRegistration:
-        """The worker's entry in the registry, and its lease."""
+        """Worker's entry in the registry, with its lease."""
         context = self.context
         return WorkerRegistration(
             self.executor,
@@ -115,7 +115,6 @@ class WorkerAssembly(Assembly):
 
     @cached_property
     def executor(self) -> Worker:
-        """The worker."""
         return Worker(
             new_uuid(),
             self.slots,
@@ -132,12 +131,12 @@ class WorkerAssembly(Assembly):
 
     @cached_property
     def custom_publishers(self) -> CustomPublishers:
-        """What calls publishers of the author's own."""
+        """Caller of custom event publishers."""
         return CustomPublishers(self.context.settings.publisher_timeout_ms / 1000)
 
     @cached_property
     def bus(self) -> AcceptedEventBus:
-        """What tells this process of events."""
+        """Bus that delivers accepted events in this process."""
         register_plugins(self.context.plugins)
         settings = self.context.settings
         return AcceptedEventBus(
@@ -152,24 +151,24 @@ class WorkerAssembly(Assembly):
 
     @cached_property
     def on_published(self) -> OnPublished | None:
-        """What tells plugins of domain events; None where nobody listens."""
+        """Callback that notifies plugins of domain events; None if no plugin listens."""
         return self.context.plugins.listener("tasker_event_published")
 
     @cached_property
     def reports(self) -> ReportBuffer:
-        """What handlers say, until it is stored."""
+        """Buffer of handlers' logs and progress until they are stored."""
         return ReportBuffer(self.context.settings.kept_log_level, self.context.settings.kept_log_lines)
 
     @cached_property
     def teller(self) -> AttemptListener | None:
-        """What tells plugins of attempts; None where nobody listens."""
+        """Listener that notifies plugins of attempts; None if no plugin listens."""
         hooks = ("tasker_attempt_started", "tasker_attempt_ended")
         started, ended = map(self.context.plugins.listener, hooks)
         return AttemptListener(started, ended, self.context.clock.now) if started or ended else None
 
     @cached_property
     def inboxes(self) -> Mapping[str, MessageInbox]:
-        """Parked results, where this process ends them."""
+        """Consumer of parked results, if this process settles them."""
         if not self._consumes:
             return {}
         engine = self.context.engine
@@ -178,42 +177,40 @@ class WorkerAssembly(Assembly):
 
     @cached_property
     def follow_up(self) -> FollowUp:
-        """Steps that became ready are claimed here, too."""
+        """Handling of answers that also wakes the claimer for steps that became ready."""
         return FollowUp(self.context.schedule, wake=self.poller.wake, on_finished=self.on_finished(self._on_finished))
 
     @cached_property
     def claim_engine(self) -> Engine:
-        """The engine for claims."""
         return self.context.engines.make("claim")
 
     @cached_property
     def result_engine(self) -> Engine:
-        """The engine for results."""
         return self.context.engines.make("result")
 
     @cached_property
     def processor(self) -> ResultProcessor:
-        """What moves tasks on by the results of their steps."""
+        """Processor that advances tasks by the results of their steps."""
         return ResultProcessor(self.result_engine, random)
 
     @cached_property
     def poller(self) -> QueuePoller:
-        """When the worker looks for steps."""
+        """Schedule of the worker's polls for steps."""
         return QueuePoller(self.context.events, random)
 
     @cached_property
     def slots(self) -> Slots:
-        """How many steps may run."""
+        """Slots that limit the number of running steps."""
         return Slots(self.context.settings.concurrency, self.context.plugins.listener("tasker_claims_throttled"))
 
     @cached_property
     def buffer(self) -> CompletionBuffer:
-        """What ended and is not stored yet."""
+        """Buffer of completed attempts that are not stored yet."""
         return CompletionBuffer(self.slots, self.context.settings.completion_buffer)
 
     @cached_property
     def runner(self) -> AttemptRunner:
-        """What runs the handlers."""
+        """Runner of handlers."""
         settings = self.context.settings
         return self._make_runner(
             registry=self._handlers,
@@ -226,14 +223,14 @@ class WorkerAssembly(Assembly):
 
     @cached_property
     def releases(self) -> ClaimReleaser:
-        """What gives claims back, and releases held steps."""
+        """Release of claims, and of steps that are pending because of the enqueue window or a pause."""
         return ClaimReleaser(
             self.processor, self.context.engine, self.executor.caller, self.context.schedule, self.follow_up
         )
 
     @cached_property
     def claimer(self) -> Claimer:
-        """What takes steps from the queue."""
+        """Claimer of steps from the queue."""
         return Claimer(
             self.claim_engine,
             self.executor,
@@ -246,12 +243,12 @@ class WorkerAssembly(Assembly):
 
     @cached_property
     def sink(self) -> ResultSink:
-        """Where results go: into their tasks, or to an orchestrator."""
+        """Destination of results: their tasks, or an orchestrator."""
         return ParkingProcessor(self.result_engine, random) if self._parks else self.processor
 
     @cached_property
     def collector(self) -> Completer:
-        """What brings results, and hears of its breaker."""
+        """Completer of attempts, subscribed to its breaker."""
         breaker = self.context.breakers.completion
         collector = Completer(
             self.buffer,

@@ -1,6 +1,6 @@
-"""The one seam between settings and the code: a function for each object that the code takes, by what it is about.
+"""Conversion of settings to the objects that the code uses, one function per object, in modules by topic.
 
-`UNCONFIGURED` is what counts without any file; it costs nothing, because the settings' models are not imported for it.
+`UNCONFIGURED` contains the values without any file; creating it does not import the settings' models.
 """
 
 from __future__ import annotations
@@ -54,15 +54,17 @@ VALUE_VARIABLES = (
     "TASKER_WORKER_WEB_BIND_ADDRESS",
     "WORKER_NAMESPACES",
 )
-"""Variables that give a value even where there is no file; messaging backends have more (`value_variables`).
+"""Variables that supply a value even without a file; messaging backends have further ones (`value_variables`).
 
-Those of plugins count only where the plugin is on.
+Those of plugins apply only if the plugin is enabled.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """What a process is made with. `database_url` None is the embedded server, `environment` None no overrides."""
+    """Configuration of a process. `database_url` None is the embedded server, `environment` None applies no
+    overrides.
+    """
 
     database_url: str | None = None
     database: DatabaseSettings = field(default_factory=DatabaseSettings)
@@ -74,46 +76,46 @@ class Configured:
     sweeps: SweepSettings = field(default_factory=SweepSettings)
     context_limit_bytes: int = VALUE_LIMIT_BYTES
     retry: RetryPolicy | None = None
-    """What steps inherit whose template says nothing about retries; None: what a registered template has."""
+    """Policy of steps whose template has no retry settings; None: that of the registered template."""
     breakers: BreakerPolicies = field(default_factory=BreakerPolicies)
     depth_limits: DepthLimits = SINGLE_PROCESS_DEPTH
-    """When new tasks are refused."""
+    """Depths at which new tasks are refused."""
     importable: tuple[str, ...] = ("*",)
-    """Paths that templates may import beside the handlers that are registered or found."""
+    """Paths that templates may import in addition to registered and discovered handlers."""
     namespaces: tuple[str, ...] = ()
-    """What a worker serves whose command line names no namespace; empty: those of its templates."""
+    """Namespaces of a worker whose command line names none; empty: those of its templates."""
     http: HttpSettings = field(default_factory=HttpSettings)
     worker_port: PortSettings = field(default_factory=PortSettings)
-    """How `tasker server` answers."""
+    """HTTP port of each worker."""
     search_paths: tuple[str, ...] = SEARCH_PATHS
-    """Where a worker finds templates whose command line names none."""
+    """Patterns of template files for a worker whose command line names none."""
     log_format: str = "text"
-    """How lines of the log are written: `text` or `json`."""
+    """Format of the log: `text` or `json`."""
     shutdown_seconds: float = 30.0
-    """How long an orderly stop of a worker or orchestrator may take."""
+    """Time limit of an orderly stop of a worker or orchestrator."""
     plugins: PluginChoice = field(default_factory=PluginChoice)
-    """Which plugins there are, and their settings."""
+    """Enabled plugins with their settings."""
     backend_settings: Mapping[str, BackendSettings] = field(default_factory=dict)
-    """What each messaging backend is made with, by its name."""
+    """Settings of each messaging backend by name."""
     settings: Settings | None = field(default=None, compare=False, repr=False)
-    """What all of it was made of; None without a configuration."""
+    """Settings that this configuration was created from; None without a configuration."""
     origin: Callable[[str], str] = field(default=lambda path: "default", compare=False, repr=False)
-    """Which file, line or variable has set a parameter."""
+    """Returns the file, line or variable that set a parameter."""
 
 
 UNCONFIGURED = Configured()
 
 
 def value_variables() -> tuple[str, ...]:
-    """`VALUE_VARIABLES`, and those that the installed messaging backends name."""
+    """Return `VALUE_VARIABLES` and the variables that the installed messaging backends name."""
     return (*VALUE_VARIABLES, *sorted(backend_variables()))
 
 
 def from_environment(context: str = "complete", environ: Mapping[str, str] = os.environ) -> Configured:
-    """What the file and the variables of the environment say; `UNCONFIGURED` for a single process without any.
+    """Return the configuration from files and environment variables; `UNCONFIGURED` for a single process without any.
 
-    `DATABASE_URL` alone does not count: the command line takes it by itself. Raises `ConfigurationError`,
-    and `ConfigurationInvalid` with every problem.
+    `DATABASE_URL` alone does not count: the command line reads it itself. Raises `ConfigurationError`, and
+    `ConfigurationInvalid` with all problems.
     """
     values = value_variables()
     names = (*FILE_VARIABLES, *values, *(f"{name}_FILE" for name in ("DATABASE_URL", *values)))
@@ -123,18 +125,18 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
 
     found = load(context, environ)
     made = replace(configured(found.settings, found.backends), origin=found.origin)
-    # without a file nobody has said what the fleet's defaults are: those of registered templates count
+    # without a file there are no fleet defaults, so those of registered templates apply
     return made if any(environ.get(name) for name in FILE_VARIABLES) else replace(made, retry=None)
 
 
 def _plugins_have_settings() -> bool:
-    """Of those that are on by themselves: a variable may give them values."""
+    """Return whether a plugin that is enabled by default has settings, which variables might supply."""
     exclude_plugins(())
     return any("tasker_settings" in load(each).hooks for each in installed() if not each.optional)
 
 
 def configured(settings: Settings, backends: Mapping[str, BackendSettings] = MappingProxyType({})) -> Configured:
-    """Everything that a process is made with. `backends` are tables of messaging backends that have no model."""
+    """Return the configuration of a process. `backends` are tables of messaging backends that have no model."""
     from tasker.settings.inherited import resolved
 
     settings = resolved(settings).settings

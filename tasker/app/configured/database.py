@@ -1,4 +1,4 @@
-"""How a process uses its database."""
+"""Database settings of a process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def database_settings(settings: Settings) -> DatabaseSettings:
-    """Time-outs and the size of the pool."""
+    """Return the timeouts and the pool size."""
     database = settings.common.database
     pool = database.pool
     return DatabaseSettings(

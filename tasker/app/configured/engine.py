@@ -1,4 +1,4 @@
-"""What every process that moves tasks is made with."""
+"""Settings of every process that advances tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def sweep_settings(settings: Settings) -> SweepSettings:
-    """When something counts as forgotten, and how often it is looked for."""
+    """Return the ages at which work counts as lost, and the interval of sweeps."""
     sweep = settings.common.sweep
     timing = settings.orchestration.event_systems.task_readiness.timing
     return SweepSettings(
@@ -36,7 +36,7 @@ def sweep_settings(settings: Settings) -> SweepSettings:
 
 
 def staleness_settings(settings: Settings) -> StalenessSettings:
-    """When tasks that nothing moves are stale, and what is done with them."""
+    """Return the limits at which tasks without progress are stale, and the actions for them."""
     dlq, stall = settings.orchestration.dlq, settings.orchestration.batch_processing.checkpoint_stall_minutes
     found, thresholds = dlq.staleness_detection, dlq.staleness_detection.thresholds
     return StalenessSettings(
@@ -58,7 +58,7 @@ def staleness_settings(settings: Settings) -> StalenessSettings:
 
 
 def retention_settings(settings: Settings) -> RetentionSettings:
-    """Which finished tasks and which events are deleted, how often, and how many at a time."""
+    """Return the rules for deleting finished tasks and events, with interval and batch size."""
     found = settings.common.retention
     general = RetentionRule(**{name: getattr(found, name) or None for name in LIMITS})
     rules = (*map(RetentionRule.parse, found.rules), *((general,) if general.limits else ()))
@@ -67,7 +67,7 @@ def retention_settings(settings: Settings) -> RetentionSettings:
 
 
 def rules(settings: Settings) -> FleetRules:
-    """What every process that moves tasks must agree on."""
+    """Return the settings on which all processes that advance tasks must agree."""
     return FleetRules(
         on_blocked=settings.common.execution.on_blocked,
         limits=growth_limits(settings),
@@ -78,7 +78,7 @@ def rules(settings: Settings) -> FleetRules:
 
 
 def growth_limits(settings: Settings) -> ExpansionLimits:
-    """How far decisions and batches may go."""
+    """Return the limits of decisions and batches."""
     decisions, batches = settings.orchestration.decision_points, settings.orchestration.batch_processing
     return ExpansionLimits(
         max_decision_depth=decisions.max_decision_depth,
@@ -92,7 +92,7 @@ def growth_limits(settings: Settings) -> ExpansionLimits:
 
 
 def retry_policy(settings: Settings) -> RetryPolicy:
-    """The policy of steps whose template says nothing about retries."""
+    """Return the policy of steps whose template has no retry settings."""
     backoff = settings.common.backoff
     return RetryPolicy(
         max_backoff_ms=backoff.max_backoff_seconds * 1000,

@@ -1,4 +1,4 @@
-"""How a process learns of work, by its settings."""
+"""Settings of how a process learns of work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def worker_events(settings: Settings) -> EventSettings:
-    """How a worker learns of steps."""
+    """Return how a worker learns of steps."""
     system = settings.worker.event_systems.worker
     listener, poller = system.metadata.listener, system.metadata.fallback_poller
     return EventSettings(
@@ -29,7 +29,7 @@ def worker_events(settings: Settings) -> EventSettings:
 
 
 def orchestrator_events(settings: Settings) -> EventSettings:
-    """How an orchestrator learns of results."""
+    """Return how an orchestrator learns of results."""
     system = settings.orchestration.event_systems.orchestration
     return EventSettings(
         system_id=system.system_id,

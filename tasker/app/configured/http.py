@@ -1,4 +1,4 @@
-"""How a server answers."""
+"""HTTP settings of a process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def http_settings(settings: Settings) -> HttpSettings:
-    """What `tasker server` is made with. The default of the address is not used: it is open to every machine."""
+    """Return the settings of `tasker server`. An address is used only if set: the default accepts remote
+    connections.
+    """
     web = settings.orchestration.web
     pools = web.database_pools
     return HttpSettings(
@@ -44,7 +46,7 @@ def http_settings(settings: Settings) -> HttpSettings:
 
 
 def worker_port(settings: Settings) -> PortSettings:
-    """The port of each worker; without an address there is none."""
+    """Return the port settings of each worker; without an address there is no port."""
     web = settings.worker.web
     return PortSettings(
         enabled=web.enabled,

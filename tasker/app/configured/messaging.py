@@ -1,4 +1,4 @@
-"""What messaging is made with."""
+"""Messaging settings of a process."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def queue_names(settings: Settings) -> QueueNames:
-    """The names of the orchestration's queues."""
     queues = settings.common.queues.orchestration_queues
     return QueueNames(queues.task_requests, queues.step_results, queues.task_finalizations)
 
 
 def backend_settings(settings: Settings, others: Mapping[str, BackendSettings]) -> dict[str, BackendSettings]:
-    """By backend what is set about it: the rest is the backend's own default. `others` are those without a model.
+    """Return the settings that are set for each backend; others are the backend's own defaults.
 
-    What a table overrules is read by the engine, and no business of the backend.
+    `others` are backends without a model. The engine reads settings that override common ones; they are not passed to
+    the backend.
     """
     tables = settings.common.queues.tables()
     known = {name: given for name, table in tables.items() if (given := _told(table))}

@@ -1,4 +1,4 @@
-"""Which plugins a process has, and what they are made with."""
+"""Plugin settings of a process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def plugin_choice(settings: Settings) -> PluginChoice:
-    """Those that are on, those that are off, and the tables in which something is set."""
+    """Return the enabled and disabled plugins, and the plugin tables that contain settings."""
     plugins = settings.plugins
     given = {name: table for name, table in plugins.tables().items() if table.model_fields_set}
     return PluginChoice(plugins.enabled, plugins.disabled, given)

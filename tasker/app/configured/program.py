@@ -1,4 +1,4 @@
-"""What `App` is made with: arguments count above the variables of the environment, those above files."""
+"""Configuration of `App`: arguments override environment variables, which override files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def configured_program(
     *,
     environ: Mapping[str, str] = os.environ,
 ) -> Configured:
-    """What was given, else what the environment says, with the database that was named above all.
+    """Return the given configuration or that of the environment, with the database of the arguments.
 
-    `data_dir` names the embedded database, `max_connections` is the size of the pool. Raises `UsageError` for two
-    databases, `ConfigurationError`, and `ConfigurationInvalid` with every problem.
+    `data_dir` selects the embedded database, `max_connections` is the size of the pool. Raises `UsageError` for two
+    databases, `ConfigurationError`, and `ConfigurationInvalid` with all problems.
     """
     named = not_empty(database_url)
     if named and data_dir:

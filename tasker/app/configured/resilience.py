@@ -1,4 +1,4 @@
-"""What protects a process: circuit breakers, bounds, failure storms."""
+"""Protection of a process: circuit breakers, limits, failure bursts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from tasker.settings.tables.breakers import BreakerThresholds, ReadinessThresholds
 
 SINGLE_PROCESS_DEPTH = DepthLimits(SINGLE_PROCESS_CRITICAL_DEPTH, SINGLE_PROCESS_OVERFLOW_DEPTH)
-"""One process that submits and works: the database holds what waits, and nobody else is kept from working."""
+"""Limits of a single process that submits and works: waiting tasks are in the database and block no other process."""
 
 
 def breaker_policies(settings: Settings) -> BreakerPolicies:
-    """When the breakers of a process open and close."""
+    """Return the policies of a process's breakers."""
     breakers, storing = settings.common.circuit_breakers, settings.worker.circuit_breakers.ffi_completion_send
     components = breakers.component_configs
     return BreakerPolicies(
@@ -40,18 +40,18 @@ def _policy(own: BreakerThresholds | ReadinessThresholds) -> BreakerPolicy:
 
 
 def depth_limits(settings: Settings) -> DepthLimits:
-    """When a namespace has too many ready steps, whichever backend carries their messages."""
+    """Return the depths at which a namespace has too many ready steps, with any messaging backend."""
     thresholds = settings.common.queues.queue_depth_thresholds
     return DepthLimits(thresholds.critical_threshold, thresholds.overflow_threshold)
 
 
 def completion_buffer(settings: Settings) -> BufferLimits:
-    """How many results may wait to be stored."""
+    """Return the limits of the buffer of results that wait to be stored."""
     size = settings.worker.mpsc_channels.handler_dispatch.completion_buffer_size
     return BufferLimits(size, settings.common.mpsc_channels.overflow_policy.log_warning_threshold)
 
 
 def storm_settings(settings: Settings) -> FailureBurstSettings:
-    """When failures are too many, and what is done then."""
+    """Return the thresholds of failure bursts, and the reaction to them."""
     storm = settings.common.failure_storm
     return FailureBurstSettings(storm.failures, storm.window_seconds, storm.pauses, storm.resume_seconds)

@@ -1,4 +1,4 @@
-"""What templates are read with."""
+"""Template settings of a process."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 
 def template_environment(settings: Settings) -> str | None:
-    """The environment whose overrides templates apply; None while it is not set, whatever its default."""
+    """Return the environment whose overrides apply to templates, or None if it is not set, whatever its default."""
     execution = settings.common.execution
     return execution.environment if is_set(execution, "environment") else None

@@ -1,4 +1,4 @@
-"""Unset is not the same as set to the default."""
+"""Check whether a setting was set, even to its default."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def is_set(table: Any, name: str) -> bool:
-    """True when somebody set it, be it to its default."""
+    """Return whether the setting was set explicitly."""
     return name in table.model_fields_set

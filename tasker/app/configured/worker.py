@@ -1,4 +1,4 @@
-"""What a worker is made with."""
+"""Settings of a worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def worker_settings(settings: Settings) -> WorkerSettings:
-    """Limits and times of a worker."""
+    """Return the limits and times of a worker."""
     common, worker = settings.common.execution, settings.worker
     dispatch, published = worker.mpsc_channels.handler_dispatch, worker.mpsc_channels.domain_events
     return WorkerSettings(

@@ -1,1 +1,1 @@
-"""Tasker inside a program: `App`, and `SyncApp` for programs that are not asynchronous."""
+"""Tasker inside a program: `App`, and `SyncApp` for synchronous programs."""

@@ -1,4 +1,4 @@
-"""Tasker inside a program or a notebook: submit, run, wait, all in one process."""
+"""Tasker inside a program or a notebook: submit, run and wait in one process."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class App(AppLifecycle):
-    """Submits tasks and works on them. Use it as `async with tasker.App() as app:`.
+    """Client and worker inside a program. Use it as `async with tasker.App() as app:`.
 
-    Parameters: `database_url` of a PostgreSQL server (else `DATABASE_URL`, else that of the configuration, else the
-    embedded one, data under `data_dir`); `handlers` are modules, files or folders with handlers, `registry` is one that
-    is loaded already; `environment` chooses the templates' overrides; `backend` is the messaging backend; `work` False
-    submits and waits only. `configuration` gives everything that is not given here, by default what the variables of
-    the environment name; `runner` makes what runs the handlers; submitting raises `Overloaded` while a namespace has
-    more ready steps than `depth_limits`; `max_connections` is the size of its pool of connections, else
+    Parameters: `database_url` of a PostgreSQL server (default: `DATABASE_URL`, then the configuration, then the
+    embedded server with its data under `data_dir`). `handlers` are modules, files or folders with handlers; `registry`
+    is an already loaded registry. `environment` selects the templates' overrides. `backend` is the messaging backend.
+    `work` False only submits and waits. `configuration` supplies everything not given here, by default that of the
+    environment variables. `runner` creates the attempt runner. Submitting raises `Overloaded` while a namespace has
+    more ready steps than `depth_limits`. `max_connections` is the size of the connection pool, by default
     `common.database.pool.max_connections`.
     """
 
@@ -54,10 +54,10 @@ class App(AppLifecycle):
         """Create a task and return at once.
 
         `target` is a template file, a folder with `workflow.yaml`, a compiled plan, or `namespace/name[:version]` of a
-        registered template; `options` are those of `Submission` (priority, tags ...). Handlers beside a template
-        file are loaded. A task of the same identity is refused, or the answer (`on_duplicate="return"`). `awaited`:
-        this program is going to wait for it, and whoever ends it notifies it. Raises `TemplateError`,
-        `HandlerNotFound`, `InputInvalid`, `DuplicateTask` with the `task_uuid` of the existing one.
+        registered template; `options` are those of `Submission` (priority, tags ...). Handlers beside a template file
+        are loaded. A task of the same identity raises an error, or is returned with `on_duplicate="return"`. `awaited`:
+        this program will wait for the task, so the process that ends it notifies this program. Raises `TemplateError`,
+        `HandlerNotFound`, `InputInvalid`, `DuplicateTask` with the `task_uuid` of the existing task.
         """
         starter = None if self._runtime is None else self._runtime.starter
         which: PlanOptions = {"template": template, "environment": environment}
@@ -77,7 +77,7 @@ class App(AppLifecycle):
     ) -> SubmissionResult:
         require_loop(self._loop)
         if self._runtime is not None:
-            self._runtime.worker.slots.reserve_for_submission()  # before the namespace of a first task is looked into
+            self._runtime.worker.slots.reserve_for_submission()  # before the namespace of a first task is polled
         plan = await self.plan(target, template=template, environment=environment)
         request, telling = Submission({} if context is None else context, **options), self._waiters.register(awaited)
         submitted = await self._submitter.submit(
@@ -89,9 +89,9 @@ class App(AppLifecycle):
     async def submit_request(
         self, plan: Plan, request: Submission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
     ) -> SubmissionResult:
-        """Create a task of a registered template, whoever will run it: nothing is loaded or served for it here.
+        """Create a task of a registered template for any worker; this app loads and serves nothing for it.
 
-        `awaited` as of `submit`.
+        `awaited` is as in `submit`.
         """
         telling = self._waiters.register(awaited)
         submitted = await self._submitter.submit(plan, request, on_duplicate=on_duplicate, waiter=telling.waiter)
@@ -102,16 +102,17 @@ class App(AppLifecycle):
     async def submit_order(
         self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
     ) -> SubmissionResult:
-        """As `submit_request`, of the template that the order names. Raises `TemplateNotFound` as well."""
+        """Create a task of the template that the order names; see `submit_request`. Also raises `TemplateNotFound`."""
         plan = (await self.plans.find(order.namespace, order.template, order.version)).plan
         return await self.submit_request(plan, order.request, on_duplicate=on_duplicate, awaited=awaited)
 
     async def submit_orders(
         self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
     ) -> list[SubmissionResult | TaskerError]:
-        """Create tasks of any registered templates, with an answer for each; those of one template in one transaction.
+        """Create tasks of any registered templates, with an answer for each; one transaction per template.
 
-        Whoever serves them runs them. What is wrong with one task is its answer, and holds up none.
+        The workers that serve the templates run them. An error of one task is its answer and does not affect the
+        others.
         """
         answers = await self._bulk.submit(orders, on_duplicate=on_duplicate)
         self._wake()
@@ -127,10 +128,9 @@ class App(AppLifecycle):
     ) -> list[SubmissionResult | DuplicateTask]:
         """Create many tasks of one template in one transaction; the answers are in the order of the requests.
 
-        Each request is an input, or a `Submission` where more than the input is to be said. A duplicate is answered
-        with
-        `DuplicateTask` and holds up nothing else. `awaited` as of `submit`. Raises `InputInvalid`, which names the
-        request, before anything is created.
+        Each request is an input, or a `Submission` with further options. A duplicate is answered with `DuplicateTask`
+        and does not affect the others. `awaited` is as in `submit`. Raises `InputInvalid`, which names the request,
+        before anything is created.
         """
         plan = await self.plan(target, **options)
         telling = self._waiters.register(awaited)
@@ -153,8 +153,9 @@ class App(AppLifecycle):
 
         `connection` is a SQLAlchemy AsyncConnection, AsyncSession, Connection or Session on this app's database, or a
         psycopg Connection; nothing is committed here. `lock_timeout` is in seconds, `options` are those of `submit`
-        without `on_duplicate`. After any error the transaction can go on. Raises as `submit`, `UsageError` for what is
-        no transaction of this database, and `DatabaseError` when a lock was not to be had in time.
+        without `on_duplicate`. After any error the transaction remains usable. Raises the errors of `submit`,
+        `UsageError` if `connection` is not a transaction of this database, and `DatabaseError` if a lock is not
+        available in time.
         """
         submit = await self.prepare_submission(target, context, **options)
         return await in_caller_transaction(connection, lambda transaction: submit(transaction, lock_timeout))
@@ -168,12 +169,14 @@ class App(AppLifecycle):
         environment: str | None = None,
         **options: Unpack[SubmissionOptions],
     ) -> Callable[[CallerTransaction, float], SubmissionResult]:
-        """All of `submit_in` but the writing: the template is registered, in a transaction of its own."""
+        """Prepare `submit_in` up to the write; the template is registered in a transaction of its own."""
         plan = await self.plan(target, template=template, environment=environment)
         request = Submission({} if context is None else context, **options)
         await self.admission.require(plan, priority=check_priority(request.priority))
         plan = (await self.plans.pinned(plan, force=True)).plan
-        if self._engine.transactional:  # made in the caller's transaction, others would wait for the queue
+        if (
+            self._engine.transactional
+        ):  # created in the caller's transaction, the queue would stay locked until the commit
             await self.messaging.ensure_namespace(plan.namespace)
         send = None if self._engine.transactional else self._after_commit.send
         backend, forget = self._resources.messaging.backend, self.plans.forget
@@ -190,10 +193,11 @@ class App(AppLifecycle):
         timeout: float | None = None,
         **options: Unpack[RunOptions],
     ) -> TaskReport:
-        """Create a task and wait for its end; the report with all results. Raises as `submit` and `wait`.
+        """Create a task, wait for its end and return the report with all results.
 
-        `timeout` is in seconds, for both together: a `TimeoutError` says whether the task goes on, or may not have been
-        created. Without an `idempotency_key` every run is a new task, whatever the template's identity strategy.
+        `timeout` is in seconds, for both together: a `TimeoutError` says whether the task continues, or may not have
+        been created. Without an `idempotency_key` every run is a new task, whatever the template's identity strategy.
+        Raises the errors of `submit` and `wait`.
         """
         key = options.get("idempotency_key")
         options["idempotency_key"] = key = new_task_uuid() if key is None else key
@@ -203,7 +207,10 @@ class App(AppLifecycle):
             return await self._wait(submitted.task_uuid, remaining_seconds(limit), seen)
 
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
-        """The report once the task has ended. Raises `TaskNotFound`, `UsageError`; after `timeout` s `TimeoutError`."""
+        """Wait for the task's end and return its report.
+
+        Raises `TaskNotFound`, `UsageError`, and `TimeoutError` after `timeout` seconds.
+        """
         return await self._wait(checked(task_uuid), timeout)
 
     async def _wait(self, task_uuid: str, timeout: float | None, seen: LocalTask | None = None) -> TaskReport:
@@ -215,31 +222,33 @@ class App(AppLifecycle):
         return await self._waiters.read(task_uuid, report, timeout, shows_end=lambda found: found.finished)
 
     async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:
-        """Return once the task has ended, without reading its report. `timeout` as in `wait`."""
+        """Wait for the task's end without reading its report. `timeout` is as in `wait`."""
         require_loop(self._loop)
         await self._waiters.wait(checked(task_uuid), timeout)
 
     async def pause(
         self, namespace: str | None = None, *, reason: str = "", actor: str = "", **which: Unpack[PauseOptions]
     ) -> bool:
-        """Let nothing more start: in a namespace, or `template="NS/NAME"`, `step="NS/NAME/STEP"`, `task=uuid`.
+        """Stop starting steps in a namespace, or of `template="NS/NAME"`, `step="NS/NAME/STEP"`, `task=uuid`.
 
-        What runs goes on; what is ready is held, without an attempt. With `queue=name` nobody takes anything from a
-        queue of the orchestration. False when it is paused already. Raises `UsageError`, `TaskNotFound`, and
-        `StateMachineError` for a task that has ended. `pauses` has the list.
+        Running steps continue; ready steps wait without using an attempt. With `queue=name`, no messages are taken from
+        an orchestration queue. Returns False if the target is already paused. Raises `UsageError`, `TaskNotFound`, and
+        `StateMachineError` for a task that has ended. `pauses` lists all pauses.
         """
         return await self.pauses.pause(PauseTarget.of(namespace, **which), actor=actor, reason=reason)
 
     async def resume(
         self, namespace: str | None = None, *, reason: str = "", actor: str = "", **which: Unpack[PauseOptions]
     ) -> int | None:
-        """End a pause, named as in `pause`; how many ready steps, or messages, go on; None when it was not paused."""
+        """End a pause, named as in `pause`. Return the number of ready steps or messages that continue, or None if not
+        paused.
+        """
         return await self.pauses.resume(PauseTarget.of(namespace, **which), actor=actor, reason=reason)
 
     async def plan(
         self, target: str | Path | Plan, *, template: str | None = None, environment: str | None = None
     ) -> Plan:
-        """The compiled plan of a target, ready to run: its handlers are loaded and its namespace is served."""
+        """Return the compiled plan of a target, ready to run: its handlers are loaded and its namespace is served."""
         plan = await self._targets.find(target, template, environment, self._environment)
         if self._runtime is not None:
             from tasker.services.authoring.handlers import require_handlers
@@ -249,11 +258,11 @@ class App(AppLifecycle):
         return plan
 
     async def plan_of(self, task_uuid: str) -> Plan:
-        """The plan that a task is pinned to, ready to run like that of `plan`. Raises `TaskNotFound`."""
+        """Return the plan that a task is pinned to, ready to run like that of `plan`. Raises `TaskNotFound`."""
         plan = await self.plan(await self.pinned_plan(task_uuid))
         self._wake()
         return plan
 
     async def pinned_plan(self, task_uuid: str) -> Plan:
-        """The plan that a task is pinned to, to look at it. Raises `TaskNotFound`, `PlanUnreadable`."""
+        """Return the plan that a task is pinned to, for reading only. Raises `TaskNotFound`, `PlanUnreadable`."""
         return await self.plans.get(await self.tasks.template_id(task_uuid))

@@ -1,4 +1,4 @@
-"""The parts of an app, from its options: made when it starts, let go of when it stops."""
+"""Parts of an app, created from its options at start and closed at stop."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 
 
 class AppLifecycle:
-    """What an `App` is made of, and how it starts and stops. Parameters as `App`."""
+    """Start, stop and services of an `App`. Parameters as in `App`."""
 
     opened_by = "async with tasker.App() as app:"
 
@@ -147,19 +147,21 @@ class AppLifecycle:
         self.breakers = breakers_of(configuration.breakers, configuration.plugins)
 
     async def __aenter__(self) -> Self:
-        """Connect, bring the schema up to date and start working."""
+        """Connect, upgrade the schema and start working."""
         await self.start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop; steps that run are given `stop`'s grace."""
+        """Stop; running steps get the default grace of `stop`."""
         await self.stop()
 
     async def start(self) -> None:
-        """Connect, bring the schema up to date and start working. Raises `UsageError` when it is started already; after
-        any error nothing is left open."""
+        """Connect, upgrade the schema and start working.
+
+        Raises `UsageError` if the app is already started. After an error, nothing stays open.
+        """
         if is_started(self):
             raise already_started(type(self).__name__)
         self._changing, self._loop = asyncio.Lock(), asyncio.get_running_loop()
@@ -167,7 +169,7 @@ class AppLifecycle:
             self._opened = await opened_whole(self._open, lambda: forget(self))
 
     async def _open(self, opened: AsyncExitStack) -> None:
-        """Make the parts; `opened` learns how each is let go of, for which the latest is the first."""
+        """Create the parts and register how each is closed with `opened`, which closes them in reverse order."""
         self._resources = await self._prepared()
         opened.callback(self._resources.close)
         opened.push_async_callback(self._resources.messaging.close)
@@ -201,7 +203,9 @@ class AppLifecycle:
             await self._runtime.start()
 
     def _load(self) -> None:
-        """What submissions need: the first one does not wait for it, and what is wrong with handlers is said now."""
+        """Load handlers and targets, so that the first submission is fast and errors in handlers are reported at
+        start.
+        """
         self.registry = self._loaded()
         self._targets = self._targeted()
 
@@ -250,7 +254,7 @@ class AppLifecycle:
         self.registry.load_installed()
 
     def prepare(self) -> Resources:
-        """The database with its schema, and the provider; blocks for as long as it takes."""
+        """Prepare the database with its schema, and the messaging provider. Blocks."""
         return prepare(
             self._configuration.database_url,
             backend=self._backend,
@@ -265,10 +269,10 @@ class AppLifecycle:
         return self.prepare()
 
     async def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
-        """Stop working (see `stop_working`) and let go of the database. May be called twice."""
+        """Stop working (see `stop_working`) and close the database. May be called twice."""
         if not is_started(self):
             return
-        async with self._changing:  # a second call waits for what the first one does, or for a start
+        async with self._changing:  # a second call waits for the first one, or for a start
             if is_started(self):
                 try:
                     await self.stop_working(grace_seconds)
@@ -276,27 +280,30 @@ class AppLifecycle:
                     await to_its_end(self._opened.aclose())
 
     async def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
-        """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""
+        """Wait up to `grace_seconds` for running steps, then release them. Tasks can still be read."""
         if self._runtime is not None:
             await self._runtime.stop(grace_seconds)
 
     @property
     def database_url(self) -> str:
-        """The database in use."""
+        """URL of the database in use."""
         return self._resources.url
 
     @property
     def messaging(self) -> MessagingService:
-        """The messaging service in use."""
+        """Messaging service in use."""
         return self._resources.messaging
 
     @property
     def runtime(self) -> Runtime | None:
-        """The worker of this app; None with `work=False`."""
+        """Worker of this app; None with `work=False`."""
         return self._runtime
 
     def _ended(self, task_uuid: str, state: str) -> None:
-        """A write of this process was answered: callers need not wait until their breaker tries by itself."""
+        """Handle the end of a task by a write of this process.
+
+        The write proves that the database answers, so the breaker allows a trial at once.
+        """
         self._connection.breaker.encouraged()
         self._waiters.ended(task_uuid)
 

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for programs that are not asynchronous and for notebooks."""
+"""Event loop in its own thread, for synchronous programs and for notebooks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tasker.errors import UsageError
 T = TypeVar("T")
 
 END_SECONDS = 60.0
-"""How long what is to be completed may take for its end when who waits is interrupted; its own waits are shorter."""
+"""Maximum wait for a cancelled coroutine of `complete` to end; its own waits are shorter."""
 JOIN_SECONDS = 10.0
 
 
 class LoopThread:
-    """Runs coroutines for other threads between `start` and `stop`. The thread does not keep the program alive.
+    """Event loop that runs coroutines for other threads between `start` and `stop`. Its thread is a daemon thread.
 
-    A process that was forked in between has no such thread: everything but `stop` is refused there.
+    A process forked in between does not have the thread: there, everything but `stop` raises an error.
     """
 
     def __init__(self, name: str) -> None:
@@ -31,16 +31,16 @@ class LoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._process = 0
-        self._changing = threading.RLock()  # a handler of a signal may stop it in the middle
-        """Held while something is given to the loop, so that nothing comes behind its end and is waited for in vain."""
+        self._changing = threading.RLock()  # reentrant, because a signal handler may stop the loop in the middle
+        """Held while a coroutine is scheduled, so that none is scheduled after the loop's end and awaited forever."""
 
     @property
     def running(self) -> bool:
-        """True between `start` and `stop`, in the process that started it."""
+        """True between `start` and `stop`, in the process that started the loop."""
         return self._loop is not None and self._process == os.getpid()
 
     def start(self) -> None:
-        """Begin. May be called again after `stop`; raises `UsageError` before."""
+        """Start the loop. May be called again after `stop`; raises `UsageError` before."""
         self._require_own_process()
         with self._changing:
             if self._loop is not None:
@@ -50,10 +50,10 @@ class LoopThread:
             self._thread.start()
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What the coroutine returns or raises. When waiting is interrupted (Ctrl-C), the coroutine is cancelled.
+        """Run the coroutine and return its result. If the wait is interrupted (Ctrl-C), the coroutine is cancelled.
 
-        Raises `UsageError` when the loop does not run or is stopped meanwhile, and in its own thread, which cannot wait
-        for itself.
+        Raises `UsageError` if the loop does not run or is stopped meanwhile, and in the loop's own thread, which would
+        wait for itself.
         """
         loop, future = self._loop, self._begin(coroutine)
         try:
@@ -67,8 +67,11 @@ class LoopThread:
             raise
 
     def complete(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """As `wait`, for what must come to its end: when waiting is interrupted, it is cancelled once, and its end is
-        waited for, unless that is interrupted, too."""
+        """Run a coroutine that must reach its end, and return its result.
+
+        If the wait is interrupted, the coroutine is cancelled once and its end is awaited, unless that wait is
+        interrupted, too.
+        """
         running: list[asyncio.Task[T] | None] = []
 
         async def work() -> T:
@@ -85,8 +88,8 @@ class LoopThread:
             return future.result()
         except BaseException:
             if not future.done():
-                with suppress(UsageError):  # somebody else ends the loop, and all on it
-                    self._begin(cancel())  # and not the future, which would have ended then
+                with suppress(UsageError):  # another thread ends the loop and everything on it
+                    self._begin(cancel())  # cancel the task, not the future, which would end at once
                 futures.wait([future], END_SECONDS)
             raise
 
@@ -107,12 +110,14 @@ class LoopThread:
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def _require_own_process(self) -> None:
-        """First, as a lock that was held when the process was forked is never released in the new one."""
+        """Raise `UsageError` in a forked process. Called first, since a lock held during the fork is never released
+        there.
+        """
         if self._loop is not None and self._process != os.getpid():
             raise _forked(self._name, self._process)
 
     def stop(self) -> None:
-        """End the loop; what still runs on it is cancelled. May be called twice."""
+        """Stop the loop and cancel what still runs on it. May be called twice."""
         if not self.running:
             return
         with self._changing:

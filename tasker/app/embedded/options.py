@@ -1,4 +1,4 @@
-"""Options that several methods of `App`, `SyncApp` and the functions beside them take alike."""
+"""Options shared by methods of `App`, `SyncApp` and related functions."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from tasker.services.submitting.submission import OnDuplicate, SubmissionOptions
 
 
 class PlanOptions(TypedDict, total=False):
-    """Which workflow of a target is meant: its name where a file has several, and the environment's overrides."""
+    """Selection of a target's workflow: its name if a file has several, and the environment of the overrides."""
 
     template: str | None
     environment: str | None
 
 
 class SubmitOptions(PlanOptions, SubmissionOptions, total=False):
-    """All that a submission in a caller's transaction may say beside target and context."""
+    """Options of a submission in a caller's transaction, in addition to target and context."""
 
 
 class RunOptions(SubmitOptions, total=False):
-    """All that `App.run` may be told beside target, context and `timeout`."""
+    """Options of `App.run`, in addition to target, context and `timeout`."""
 
     on_duplicate: OnDuplicate
 
 
 def listed(handlers: Sequence[str | Path] | str | Path) -> Sequence[str | Path]:
-    """The sources of handlers, of which one may be given alone."""
+    """Return the sources of handlers as a list; a single source may be given alone."""
     return [handlers] if isinstance(handlers, (str, Path)) else list(handlers)

@@ -1,4 +1,4 @@
-"""The apps of commands that do one thing and end."""
+"""Apps of commands that do one thing and end."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tasker.step_handler.installed_classifier import installed_classifier
 
 
 class CommandApp(App):
-    """Loads handlers, and what reads templates, when they are first asked for: most commands never ask.
+    """App that loads handlers and the template reader lazily, since most commands do not need them.
 
-    They are a quarter of what such a command takes.
+    Loading them would take a quarter of the time of such a command.
     """
 
     registry = lazy_value(App._loaded)
@@ -21,7 +21,7 @@ class CommandApp(App):
 
 
 class OneTaskApp(App):
-    """Works on one task: handlers of installed packages are imported when it needs them, not to list them."""
+    """App that works on one task: it imports handlers of installed packages when needed, not to list them."""
 
     def _load_installed(self) -> None:
-        installed_classifier()  # a classifier that cannot be used is said now
+        installed_classifier()  # reports an unusable classifier at start

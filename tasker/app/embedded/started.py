@@ -1,4 +1,4 @@
-"""What an app has between its start and its stop."""
+"""Attributes that an app has only between start and stop."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 class requires_start(Generic[T]):
-    """An attribute that an app sets in `start`. While it has no value, reading it is a `UsageError` that says why.
+    """Attribute that an app sets in `start`. Reading it without a value raises a `UsageError` with the reason.
 
-    The app's `opened_by` is the line of code that starts one.
+    The app's `opened_by` is the line of code that starts an app.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -33,7 +33,7 @@ class requires_start(Generic[T]):
 
 
 class lazy_value(requires_start[T]):
-    """One that a started app makes when it is first asked for, by `make`."""
+    """Attribute that a started app creates with `make` at its first use."""
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self._make = make
@@ -45,7 +45,7 @@ class lazy_value(requires_start[T]):
 
 
 class service(requires_start[T]):
-    """One of the services of an app, which has them in `_services` while it is started, under its name there."""
+    """Attribute for a service of an app, read under the same name from `_services` while the app is started."""
 
     def __get__(self, app: Any, owner: type) -> T:
         service: T = getattr(app._services, self._name)
@@ -59,12 +59,12 @@ def _names(app: object) -> list[str]:
 
 
 def is_started(app: object) -> bool:
-    """True when an attribute of the kind has a value."""
+    """Return whether the app is started: a `requires_start` attribute has a value."""
     return any(name in vars(app) for name in _names(app))
 
 
 def forget(app: object) -> None:
-    """From now on the attributes have no value."""
+    """Remove the values of the attributes."""
     for name in _names(app):
         vars(app).pop(name, None)
 
@@ -72,8 +72,10 @@ def forget(app: object) -> None:
 async def opened_whole(
     open_parts: Callable[[AsyncExitStack], Awaitable[None]], at_last: Callable[[], None]
 ) -> AsyncExitStack:
-    """What lets go of all the parts that were opened, and calls `at_last`. When one cannot be opened, or the opening is
-    cancelled, all is let go of at once."""
+    """Open all parts and return the stack that closes them and then calls `at_last`.
+
+    If opening fails or is cancelled, all parts are closed at once.
+    """
     opened = AsyncExitStack()
     opened.callback(at_last)
     try:
@@ -85,10 +87,10 @@ async def opened_whole(
 
 
 def not_started(name: str, opened_by: str) -> UsageError:
-    """The error for what can be done only while an app is started."""
+    """Return the error for an operation that requires a started app."""
     return UsageError(f"this {name} is not started", hint=f"use it as `{opened_by}`, or call its start() before")
 
 
 def already_started(name: str) -> UsageError:
-    """The error for a second start, after which nobody would stop what the first one has made."""
+    """Return the error for a second start, which would lose the resources of the first one."""
     return UsageError(f"this {name} is started already", hint="start it once in a process, before whatever uses it")

@@ -1,4 +1,4 @@
-"""`App` for programs that are not asynchronous: the same methods, each of which waits."""
+"""`App` for synchronous programs: the same methods, blocking."""
 
 from __future__ import annotations
 
@@ -45,15 +45,16 @@ SERVICES: dict[str, type[SyncWrapper[Any]]] = {
     "queues": sync.SyncQueues,
     "requests": sync.SyncRequesting,
 }
-"""What stands for each service of an `App`."""
+"""Sync wrapper for each service of an `App`."""
 
 
 class SyncApp(SyncWrapper[App]):
-    """Submits tasks and works on them. Use it as `with tasker.SyncApp() as app:`; parameters as `App`.
+    """Client and worker inside a synchronous program. Use it as `with tasker.SyncApp() as app:`; parameters as in
+    `App`.
 
-    The engine runs in a thread of its own, so this works in a notebook as well, where a loop runs already. Ctrl-C ends
-    the waiting; leaving the `with` block gives back what runs, and the task can be resumed. Ctrl-C then ends the
-    grace.
+    The engine runs in its own thread, so this also works in a notebook, in which a loop is already running. Ctrl-C
+    interrupts a wait; leaving the `with` block then releases running steps, and the task can be resumed. Another Ctrl-C
+    ends the grace period.
     """
 
     opened_by = "with tasker.SyncApp() as app:"
@@ -88,18 +89,18 @@ class SyncApp(SyncWrapper[App]):
         super().__init__(LoopThread("tasker app"), App(*args, **options))
 
     def __enter__(self) -> Self:
-        """Connect, bring the schema up to date and start working."""
+        """Connect, upgrade the schema and start working."""
         self.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop; steps that run are given `stop`'s grace."""
+        """Stop; running steps get the default grace of `stop`."""
         self.stop()
 
     def start(self) -> None:
-        """Connect, bring the schema up to date and start working."""
+        """Connect, upgrade the schema and start working."""
         self._loop.start()
         try:
             self._loop.complete(self._original.start)
@@ -115,7 +116,7 @@ class SyncApp(SyncWrapper[App]):
             setattr(self, name, twin(self._loop, getattr(self._original, name)))
 
     def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
-        """Stop working (see `stop_working`) and let go of the database. May be called twice."""
+        """Stop working (see `stop_working`) and close the database. May be called twice."""
         if not self._loop.running:
             return
         try:
@@ -133,21 +134,23 @@ class SyncApp(SyncWrapper[App]):
         lock_timeout: float = LOCK_TIMEOUT_SECONDS,
         **options: Unpack[SubmitOptions],
     ) -> SubmissionResult:
-        """As `App.submit_in`, for a synchronous connection or session; it is used in the caller's thread."""
+        """Create a task in the caller's synchronous connection or session, used in the caller's thread; see
+        `App.submit_in`.
+        """
         transaction = caller_transaction(connection)
         return self.prepare_submission(target, context, **options)(transaction, lock_timeout)
 
     def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
-        """Steps that run get `grace_seconds`, then they are given back; tasks can still be read."""
+        """Wait up to `grace_seconds` for running steps, then release them. Tasks can still be read."""
         self._loop.complete(lambda: self._original.stop_working(grace_seconds))
 
     @property
     def original(self) -> App:
-        """The asynchronous app; its coroutines run through `wait_for`."""
+        """The asynchronous app; run its coroutines with `wait_for`."""
         return self._original
 
     def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine of the asynchronous app returns."""
+        """Run a coroutine of the asynchronous app and return its result."""
         return self._loop.wait(coroutine)
 
     submit = sync_method(App.submit)

@@ -1,4 +1,4 @@
-"""The services of an app, each of whose methods waits."""
+"""Sync wrappers of an app's services."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class SyncTasks(SyncWrapper[Tasks]):
-    """`Tasks`, waiting."""
+    """Sync wrapper of `Tasks`."""
 
     report = sync_method(Tasks.report)
     explain = sync_method(Tasks.explain)
@@ -54,13 +54,13 @@ class SyncTasks(SyncWrapper[Tasks]):
 
 
 class SyncTaskSearch(SyncWrapper[TaskSearch]):
-    """`TaskSearch`, waiting."""
+    """Sync wrapper of `TaskSearch`."""
 
     find = sync_method(TaskSearch.find)
 
 
 class SyncSteps(SyncWrapper[Steps]):
-    """`Steps`, waiting."""
+    """Sync wrapper of `Steps`."""
 
     reset = sync_method(Steps.reset)
     retry = sync_method(Steps.retry)
@@ -69,7 +69,7 @@ class SyncSteps(SyncWrapper[Steps]):
 
 
 class SyncPlans(SyncWrapper[PlanStore]):
-    """`PlanStore`, waiting."""
+    """Sync wrapper of `PlanStore`."""
 
     register = sync_method(PlanStore.register)
     pinned = sync_method(PlanStore.pinned)
@@ -80,7 +80,7 @@ class SyncPlans(SyncWrapper[PlanStore]):
 
 
 class SyncPauses(SyncWrapper[Pauses]):
-    """`Pauses`, waiting."""
+    """Sync wrapper of `Pauses`."""
 
     pause = sync_method(Pauses.pause)
     resume = sync_method(Pauses.resume)
@@ -89,14 +89,14 @@ class SyncPauses(SyncWrapper[Pauses]):
 
 
 class SyncWorkers(SyncWrapper[Workers]):
-    """`Workers`, waiting."""
+    """Sync wrapper of `Workers`."""
 
     list = sync_method(Workers.list)
     serving = sync_method(Workers.serving)
 
 
 class SyncViews(SyncWrapper[ClientViews]):
-    """`ClientViews`, waiting."""
+    """Sync wrapper of `ClientViews`."""
 
     task = sync_method(ClientViews.task)
     namespace = sync_method(ClientViews.namespace)
@@ -112,7 +112,7 @@ class SyncViews(SyncWrapper[ClientViews]):
 
 
 class SyncDeadLetters(SyncWrapper[DeadLetters]):
-    """`DeadLetters`, waiting."""
+    """Sync wrapper of `DeadLetters`."""
 
     list = sync_method(DeadLetters.list)
     of_task = sync_method(DeadLetters.of_task)
@@ -128,13 +128,13 @@ class SyncDeadLetters(SyncWrapper[DeadLetters]):
 
 
 class SyncReruns(SyncWrapper[Reruns]):
-    """`Reruns`, waiting."""
+    """Sync wrapper of `Reruns`."""
 
     start = sync_method(Reruns.start)
 
 
 class SyncReplays(SyncWrapper[Replays]):
-    """`Replays`, waiting."""
+    """Sync wrapper of `Replays`."""
 
     plan = sync_method(Replays.plan)
     begin = sync_method(Replays.begin)
@@ -146,13 +146,13 @@ class SyncReplays(SyncWrapper[Replays]):
 
 
 class SyncChecks(SyncWrapper[Checks]):
-    """`Checks`, waiting."""
+    """Sync wrapper of `Checks`."""
 
     run = sync_method(Checks.run)
 
 
 class SyncFleet(SyncWrapper[FleetOverview]):
-    """`FleetOverview`, waiting."""
+    """Sync wrapper of `FleetOverview`."""
 
     overview = sync_method(FleetOverview.overview)
     activity = sync_method(FleetOverview.activity)
@@ -161,7 +161,7 @@ class SyncFleet(SyncWrapper[FleetOverview]):
 
 
 class SyncAnalytics(SyncWrapper[Analytics]):
-    """`Analytics`, waiting."""
+    """Sync wrapper of `Analytics`."""
 
     performance = sync_method(Analytics.performance)
     paces = sync_method(Analytics.paces)
@@ -171,7 +171,7 @@ class SyncAnalytics(SyncWrapper[Analytics]):
 
 
 class SyncRetention(SyncWrapper[RetentionService]):
-    """`RetentionService`, waiting."""
+    """Sync wrapper of `RetentionService`."""
 
     prunable = sync_method(RetentionService.prunable)
     prune = sync_method(RetentionService.prune)
@@ -181,32 +181,32 @@ class SyncRetention(SyncWrapper[RetentionService]):
 
 
 class SyncSizes(SyncWrapper[DatabaseSizes]):
-    """`DatabaseSizes`, waiting."""
+    """Sync wrapper of `DatabaseSizes`."""
 
     read = sync_method(DatabaseSizes.read)
     costly = sync_method(DatabaseSizes.costly)
 
 
 class SyncDoctor(SyncWrapper[Doctor]):
-    """`Doctor`, waiting."""
+    """Sync wrapper of `Doctor`."""
 
     findings = sync_method(Doctor.findings)
 
 
 class SyncRepairs(SyncWrapper[Repairs]):
-    """`Repairs`, waiting."""
+    """Sync wrapper of `Repairs`."""
 
     run = sync_method(Repairs.run)
 
 
 class SyncQueues(SyncWrapper[Queues]):
-    """`Queues`, waiting."""
+    """Sync wrapper of `Queues`."""
 
     report = sync_method(Queues.report)
 
 
 class SyncRequesting(SyncWrapper[TaskRequestSender]):
-    """`TaskRequestSender`, waiting."""
+    """Sync wrapper of `TaskRequestSender`."""
 
     request = sync_method(TaskRequestSender.request)
     ask = sync_method(TaskRequestSender.ask)
@@ -215,14 +215,14 @@ class SyncRequesting(SyncWrapper[TaskRequestSender]):
 
 
 class SyncTemplateTexts(SyncWrapper[TemplateTexts]):
-    """`TemplateTexts`, waiting."""
+    """Sync wrapper of `TemplateTexts`."""
 
     compiled = sync_method(TemplateTexts.compiled)
     register = sync_method(TemplateTexts.register)
 
 
 class SyncDomainEvents(SyncWrapper[DomainEventLog]):
-    """`DomainEventLog`, waiting."""
+    """Sync wrapper of `DomainEventLog`."""
 
     page = sync_method(DomainEventLog.page)
     withheld = sync_method(DomainEventLog.withheld)
@@ -237,7 +237,7 @@ class SyncDomainEvents(SyncWrapper[DomainEventLog]):
         quiet_seconds: float = 15.0,
         namespaces: Collection[str] | None = None,
     ) -> Generator[PublishedEvent | None]:
-        """As `DomainEventLog.follow`."""
+        """Yield events as they are written; see `DomainEventLog.follow`."""
         options: dict[str, Any] = {"after": after, "quiet_seconds": quiet_seconds, "namespaces": namespaces}
         return each(self._loop, self._original.follow(which, **options))
 
@@ -251,18 +251,18 @@ class SyncDomainEvents(SyncWrapper[DomainEventLog]):
         lease_seconds: float = 30.0,
         namespaces: Collection[str] | None = None,
     ) -> Generator[PublishedEvent]:
-        """As `DomainEventLog.subscribe`: the events themselves."""
+        """Yield the events of a subscription; see `DomainEventLog.subscribe`."""
         options: dict[str, Any] = {"holder": holder, "from_now": from_now, "lease_seconds": lease_seconds}
         return each(self._loop, self._original.subscribe(name, which, **options, namespaces=namespaces).events())
 
 
 class SyncEvents(SyncWrapper[TaskEvents]):
-    """`TaskEvents`, waiting."""
+    """Sync wrapper of `TaskEvents`."""
 
     def follow(
         self, task_uuid: str, place: str | None = None, *, quiet_seconds: float = 15.0
     ) -> Generator[TaskEvent | None] | None:
-        """As `TaskEvents.follow`."""
+        """Yield a task's events, or return None; see `TaskEvents.follow`."""
         found = self._loop.wait(self._original.follow(task_uuid, place, quiet_seconds=quiet_seconds))
         return None if found is None else each(self._loop, found)
 
@@ -270,7 +270,7 @@ class SyncEvents(SyncWrapper[TaskEvents]):
 
 
 def each(loop: LoopThread, found: AsyncGenerator[T]) -> Generator[T]:
-    """What an asynchronous generator yields, waited for; it is closed with this one."""
+    """Iterate over an asynchronous generator; it is closed together with this one."""
     try:
         while (item := loop.wait(_next(found))) is not None:
             yield item[0]
@@ -279,7 +279,7 @@ def each(loop: LoopThread, found: AsyncGenerator[T]) -> Generator[T]:
 
 
 async def _next(found: AsyncGenerator[T]) -> tuple[T] | None:
-    """The next item; None at the end."""
+    """Return the next item in a tuple, or None at the end."""
     try:
         return (await anext(found),)
     except StopAsyncIteration:

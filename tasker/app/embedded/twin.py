@@ -1,4 +1,4 @@
-"""Objects without asynchronous methods, for others that have them."""
+"""Base of sync wrappers: blocking facades over asynchronous objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class SyncWrapper(Generic[A_co]):
-    """An object whose methods wait for the asynchronous ones of `original`, which run in the loop's thread."""
+    """Blocking facade over `original`, whose coroutines run in the loop's thread."""
 
     def __init__(self, loop: LoopThread, original: A_co) -> None:
         self._loop, self._original = loop, original
@@ -25,7 +25,7 @@ class SyncWrapper(Generic[A_co]):
 def sync_method(
     method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[SyncWrapper[A], P], T]:
-    """The method of a twin for an asynchronous method: same name, parameters and documentation."""
+    """Return the blocking form of an asynchronous method: same name, parameters and documentation."""
 
     @wraps(method)
     def wait(twin: SyncWrapper[A], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -37,7 +37,9 @@ def sync_method(
 def with_parameters_of(
     made: Callable[P, object],
 ) -> Callable[[Callable[Concatenate[S, ...], None]], Callable[Concatenate[S, P], None]]:
-    """Of an `__init__` that hands all it gets to `made`: its parameters are shown and checked as those of `made`."""
+    """Decorate an `__init__` that passes all arguments to `made`, so that it shows and checks the parameters of
+    `made`.
+    """
 
     def decorate(init: Callable[Concatenate[S, ...], None]) -> Callable[Concatenate[S, P], None]:
         init.__wrapped__ = made.__init__  # type: ignore[attr-defined]
