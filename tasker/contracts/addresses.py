@@ -19,9 +19,7 @@ SPECIAL = tuple(
         ),
     )
 )
-"""Special-purpose networks that Python before 3.13 calls global, or that IANA calls global but that are no valid
-target.
-"""
+"""Special-purpose networks that Python before 3.13 calls global, or that are global to IANA but not a valid target."""
 COMPATIBLE = ip_network("::/96")
 TRANSLATED = ip_network("64:ff9b::/96")
 
@@ -42,9 +40,7 @@ def is_public(address: Address) -> bool:
 
 
 def embedded(address: Address) -> Address:
-    """Return the IPv4 address embedded in an address (mapped, compatible, NAT64, 6to4, Teredo), or the address
-    itself.
-    """
+    """Return the IPv4 address embedded in an address (mapped, compatible, NAT64, 6to4, Teredo), else the address."""
     if isinstance(address, IPv4Address):
         return address
     if address in TRANSLATED or (address in COMPATIBLE and int(address) > 1):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from tasker.contracts.dataclasses import dataclass
 
 MOST_DOUBLINGS = 64
-"""Largest exponent of the backoff, since the number of failures is unbounded; any practical limit is reached
-earlier.
-"""
+"""Largest exponent of the backoff, since the number of failures is unbounded; practical limits are reached earlier."""
 
 
 def between(low: float, high: float, chance: float) -> float:

@@ -19,9 +19,7 @@ applied), and the retry policy of a step, which `_policy` compares field by fiel
 USUAL = RetryPolicy()
 POLICY = tuple(each.name for each in fields(RetryPolicy) if each.name != "profile")
 TELLING = frozenset({"delays_ms", "multiplier"})
-"""Fields whose inheritance is hashed: it distinguishes a step without retry settings from one that writes the
-defaults.
-"""
+"""Fields whose inheritance is hashed: it distinguishes a step without retry settings from one with the defaults."""
 
 
 def content_hash(plan: Plan) -> str:

@@ -34,9 +34,7 @@ class Claim:
     inputs: Mapping[str, Any] | None = field(default=None, repr=False)
     checkpoint: Mapping[str, Any] | None = field(default=None, repr=False)
     worker: str = ""
-    """Incarnation that owns the claim. Results that it could not store before it was fenced are completed by its
-    successor.
-    """
+    """Incarnation that owns the claim. If it is fenced before it stored results, its successor reports them."""
     isolated: bool = False
     """True if the step has lost its worker twice: it then runs in a child process where possible."""
     trace: TraceContext | None = None
@@ -51,9 +49,7 @@ class Claim:
 
     @property
     def checkpoint_data(self) -> dict[str, Any] | None:
-        """Return the checkpoint without the events stored in it, as the handler sees it, or None if there is no
-        checkpoint.
-        """
+        """Return the checkpoint as the handler sees it, without stored events, or None if there is no checkpoint."""
         return {name: value for name, value in (self.checkpoint or {}).items() if name != KEPT_EVENTS} or None
 
     @property

@@ -9,9 +9,7 @@ from tasker.contracts.step_types import Creates, StepType
 
 
 class HandlerRole(Enum):
-    """Role that a handler's declaration states: its decorator, a description, and a predicate for the step types it
-    fits.
-    """
+    """Role that a handler's declaration states: its decorator, a description, and a predicate for step types."""
 
     STEP = ("@step_handler", "returns a plain result", lambda kind: not kind.expands)
     DECISION = ("@decision_handler", "decides which branches run", lambda kind: kind.creates is Creates.BRANCHES)

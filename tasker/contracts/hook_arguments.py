@@ -8,9 +8,7 @@ from typing import Literal, TypeAlias
 from tasker.contracts.dataclasses import dataclass
 
 End: TypeAlias = Literal["succeeded", "failed", "released", "deferred", "cancelled", "lost"]
-"""`released`: given back without using an attempt; `deferred`: its circuit breaker is open; `lost`: another worker has
-it.
-"""
+"""`released`: given back without an attempt; `deferred`: its circuit breaker is open; `lost`: another worker has it."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Placeholder time of values that tests create without one."""
 
@@ -194,9 +192,7 @@ class RequestAnswered:
 
 @dataclass(frozen=True, slots=True)
 class BatchDelivered:
-    """Delivery of all pending notifications to a plugin, in `calls` hook calls (at least one) since the last
-    delivery.
-    """
+    """Delivery of all pending notifications to a plugin, in `calls` hook calls (at least one) since the last one."""
 
     calls: int
 

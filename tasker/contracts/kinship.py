@@ -25,8 +25,9 @@ class Ancestry:
         return found
 
     def reached(self, names: Sequence[str], known: set[str] | frozenset[str] = frozenset()) -> set[str]:
-        """Return all steps reachable from `names`, not visiting steps in `known`; a growing set is so traversed only
-        once.
+        """Return all steps reachable from `names`, except those in `known` and those reached only through them.
+
+        A caller that extends a set passes it as `known`, so that its steps are not traversed again.
         """
         edges = self._edges
         found: set[str] = set()

@@ -26,9 +26,7 @@ from tasker.errors import InvalidQueueName, MessagingError
 DEFAULT_BACKEND = "pgmq"
 """Default backend: it needs nothing but the engine's database."""
 QUEUE_NAME_MAX = 47
-"""Maximum length of a queue name: the smallest limit of all backends, so that the backend can be changed by a
-setting.
-"""
+"""Maximum length of a queue name: the smallest limit of all backends, so that a setting can change the backend."""
 
 _QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -105,9 +103,7 @@ class QueueStats:
     depth: int
     """Number of waiting messages, visible or not."""
     oldest_seconds: float | None
-    """Age of the oldest message; None if the queue is empty or the provider cannot tell without receiving the
-    message.
-    """
+    """Age of the oldest message; None if the queue is empty or the provider cannot report it without a receive."""
     consumers: int | None = None
     """Number of current consumers; None if the provider does not know."""
     unseen: int = 0
@@ -242,8 +238,10 @@ class SqlChannel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TransactionalSql:
-    """SQL functions that join a transactional backend to the engine: one runs a core function and sends the messages in
-    its answer, one receives messages and claims. For `args.tell_enqueued` both add `tasker.enqueued_v1` of the answer.
+    """SQL functions that connect a transactional backend to the engine.
+
+    `call` runs a core function and sends the messages in its answer; `claim` receives messages and claims their steps.
+    If `args.tell_enqueued` is true, both add `tasker.enqueued_v1` of the answer.
     """
 
     call: str

@@ -78,9 +78,7 @@ class Gauge(_Single):
 
 
 class Histogram(Metric):
-    """Distribution of values: `bounds` are the upper ends of the buckets, ascending; the last bucket has no upper
-    end.
-    """
+    """Distribution of values: `bounds` are the upper ends of the buckets, ascending; the last bucket is unbounded."""
 
     kind = "histogram"
 
@@ -100,9 +98,7 @@ class Histogram(Metric):
         total[0] += value * times
 
     def counted(self, **labels: str) -> tuple[list[int], float]:
-        """Return the count of each bucket and the sum of the values. Raises `ValueError` for unknown or missing
-        labels.
-        """
+        """Return the counts of the buckets and the sum of values. Raises `ValueError` for unknown or missing labels."""
         counts, total = self._found.get(self._key(labels, self._found), ([0] * (len(self.bounds) + 1), [0.0]))
         return list(counts), total[0]
 

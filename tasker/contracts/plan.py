@@ -36,7 +36,7 @@ class TemplateId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how soon a step runs again. Times are milliseconds; `max_attempts` counts executions."""
+    """Number and delays of a step's attempts. Times are milliseconds; `max_attempts` counts executions."""
 
     retryable: bool = True
     max_attempts: int = MAX_ATTEMPTS
@@ -70,9 +70,7 @@ class StepBreaker(BreakerPolicy):
     """Circuit breaker around the handler of a step, in each worker."""
 
     name: str | None = None
-    """Dependency of the handler: in a worker, steps with the same name and policy share a breaker. None: its own
-    breaker.
-    """
+    """Dependency of the handler: in a worker, steps with equal name and policy share a breaker. None: its own one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +187,7 @@ class Plan:
 
     @cached_property
     def first_expanding(self) -> str | None:
-        """First step that creates steps, up to which the graph of a task is fully known; None if there are several such
-        steps or none.
-        """
+        """First step that creates steps; the graph is known up to it. None if there are several such steps or none."""
         expanding = [step.name for step in self.steps if step.static and step.type.expands]
         return expanding[0] if len(expanding) == 1 else None
 

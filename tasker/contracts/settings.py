@@ -24,9 +24,7 @@ class Substituted(str):
 
 
 class Table(BaseModel):
-    """One TOML table. Unknown keys and wrong types are errors; `model_fields_set` contains the keys that were
-    written.
-    """
+    """One TOML table. Unknown keys and wrong types are errors; `model_fields_set` contains the keys that were set."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=(), defer_build=True

@@ -22,7 +22,7 @@ class Creates(Enum):
 
 
 class Origin(Enum):
-    """How a step is created."""
+    """Way in which a step is created."""
 
     PLAIN = "plain"
     """With the task; below a step that creates branches, when it is chosen or all its dependencies exist."""
@@ -116,7 +116,7 @@ class StepType(StrEnum):
 
     @property
     def origin(self) -> Origin:
-        """How such a step is created."""
+        """Way in which such a step is created."""
         return self.traits.origin
 
     @property

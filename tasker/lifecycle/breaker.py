@@ -140,9 +140,7 @@ class CircuitBreaker:
             self.force_open(now)
 
     def abandoned(self, permit: Permit) -> None:
-        """Report that a call ended without a result (it was cancelled). If it was the trial, another trial is
-        allowed.
-        """
+        """Report that a call ended without a result (it was cancelled). After a trial, another trial is allowed."""
         if permit == self._trial:
             self._trial = None
 

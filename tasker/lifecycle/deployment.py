@@ -127,11 +127,11 @@ class EventSettings:
     health_check_interval_seconds: float = HEALTH_CHECK_INTERVAL_SECONDS
     """Interval of the process's health check."""
     health_enabled: bool = True
-    """Whether errors affect the process's health."""
+    """True if errors affect the process's health."""
     max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS
     error_rate_threshold_per_minute: int = ERROR_RATE_PER_MINUTE
     performance_monitoring_enabled: bool = True
-    """Whether latencies are measured."""
+    """True if latencies are measured."""
     listen_url: str | None = field(default=None, repr=False)
     """URL to listen on if it differs from the database's URL (because of a pooler)."""
 
@@ -180,9 +180,7 @@ class EventSystemStatistics:
     average_latency_ms: float | None
     """Average duration of a poll that found work; None if nothing was measured."""
     deployment_mode_score: float
-    """Share of the processed events that did not need the fallback polling of an event-driven mode; 1.0 before any
-    event.
-    """
+    """Share of the processed events that did not need the fallback polling of an event-driven mode; initially 1.0."""
     success_rate: float
     """Share of processed events in processed and failed ones; 1.0 before any event."""
     found_by_polling: int

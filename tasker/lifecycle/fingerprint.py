@@ -1,6 +1,4 @@
-"""Fingerprints of failures: the same error at the same location has the same fingerprint, whatever data it
-concerned.
-"""
+"""Fingerprints of failures: equal for the same error at the same location, whatever data it concerned."""
 
 from __future__ import annotations
 

@@ -51,9 +51,7 @@ def identity_hash(
 
 
 def key_identity(plan_key: str, idempotency_key: str) -> str:
-    """Return the identity of a template's submissions that have this key. Raises `IdentityError` if the key is
-    empty.
-    """
+    """Return the identity of a template's submissions that have this key. Raises `IdentityError` if it is empty."""
     return _digest("key", plan_key, _checked(idempotency_key))
 
 

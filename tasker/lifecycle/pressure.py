@@ -71,9 +71,7 @@ class BufferLimits:
     warning_share: float = BUFFER_WARNING_SHARE
 
     def fill(self, count: int, before: BufferLevel) -> BufferLevel:
-        """Return the fill level. A warning ends only at half of its threshold, so that it is not repeated for every
-        entry.
-        """
+        """Return the fill level. A warning ends only at half of its threshold, so that it is not repeated often."""
         if count >= self.size:
             return BufferLevel.FULL
         mark = self.warning_share * self.size

@@ -7,7 +7,7 @@ from math import ceil
 from tasker.contracts.dataclasses import dataclass
 
 FULL = 0.8
-"""Share of their busy slots at which workers count as fully loaded."""
+"""Share of busy slots at which workers count as fully loaded."""
 LEAST_SHARE = 0.25
 SHORTEST_SECONDS = 0.001
 """Minimum duration of a step: durations are whole milliseconds, so 0 means less than this."""
@@ -28,9 +28,7 @@ class ScalingSettings:
     clear_within_seconds: float = 60.0
     """More workers if the current ones need longer for the waiting steps."""
     cooldown_seconds: float = 300.0
-    """Minimum time since the last start or stop of a worker before fewer are recommended. More are recommended at
-    once.
-    """
+    """Minimum time since a worker started or stopped before fewer are recommended. More are recommended at once."""
 
 
 BY_DEFAULT = ScalingSettings()

@@ -70,9 +70,7 @@ class Redactor:
         covered(self._input, context, secrets)
         known = results or {}
         for name in known:
-            for schema in self._schemas(
-                name
-            ):  # results without marks are skipped: a step may be below thousands of them
+            for schema in self._schemas(name):  # skips results without marks: a step may be below thousands of them
                 covered(schema, known[name], secrets)
         self._mute = len(secrets) > most
         self._secrets = () if self._mute else tuple(each for each in secrets if len(each) >= SHORTEST_TEXT)
@@ -113,9 +111,7 @@ class Redactor:
         return _muted(value) if self._mute and key in MESSAGES else self.redact(value)
 
     def _schemas(self, name: str) -> Sequence[Schema | None]:
-        """Return the schemas that apply to a step; for an instance, whose name is unknown, those of all dynamic
-        steps.
-        """
+        """Return the schemas that apply to a step; for an instance, those of all dynamic steps."""
         if name in self._names:
             return [self._marked[name]] if name in self._marked else []
         return self._dynamic

@@ -71,9 +71,7 @@ _stored = json.JSONDecoder(parse_float=_number, object_pairs_hook=_mapping)
 
 
 def _is_regular(value: Any) -> bool:
-    """Return whether all keys are text and at most `MAX_DEPTH` levels are nested. Works level by level, not
-    recursively.
-    """
+    """Return whether all keys are text and at most `MAX_DEPTH` levels are nested. Iterates instead of recursing."""
     level = [value] if isinstance(value, (dict, list, tuple)) else []
     depth = 0
     while level:

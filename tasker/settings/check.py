@@ -121,9 +121,7 @@ def _dotted(location: tuple[int | str, ...]) -> str:
 
 
 def _deeper(path: str, value: Any) -> str:
-    """Return the path of the misspelled table below `path`, following single nested tables: `[comon.queue]` ->
-    queues.
-    """
+    """Return the path of a misspelled table below `path`, following single nested tables."""
     if not isinstance(value, Mapping) or len(value) != 1:
         return path
     ((name, inside),) = value.items()

@@ -21,9 +21,7 @@ T = TypeVar("T", bound=Table)
 
 
 def settings_model() -> type[Settings]:
-    """Return `Settings` with the tables of the installed backends in `common.queues` and of the plugins in
-    `plugins`.
-    """
+    """Return `Settings` with the tables of installed backends in `common.queues` and of plugins in `plugins`."""
     return _model(_tables(tuple(sys.path)), plugin_tables())
 
 
@@ -81,9 +79,7 @@ def _notes(kind: type[Table], prefix: str = "") -> Iterator[tuple[str, dict[str,
 
 @cache
 def _tables(path: tuple[str, ...]) -> tuple[tuple[str, type[Table]], ...]:
-    """Return (name, table) of the backends on a search path. An invalid table is reported when its backend is
-    chosen.
-    """
+    """Return (name, table) of the backends on a search path; an invalid table is reported when it is chosen."""
     found = ((name, _usable(name, module)) for name, module in backend_modules())
     return tuple((name, kind) for name, kind in found if kind is not None)
 

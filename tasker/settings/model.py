@@ -55,14 +55,14 @@ class Orchestration(Table):
 
 
 class Lease(Table):
-    """How other processes detect that a worker is gone."""
+    """Lease by which other processes detect that a worker is gone."""
 
     lease_ms: int = whole(LEASE_MS, 1000, 600_000, "A worker that went silent keeps its steps for so long.")
     grace_ms: int = whole(STEP_GRACE_MS, 0, 600_000, "Time after its timeout until a step is taken from a worker.")
 
 
 class WorkerExecution(Table):
-    """How a worker runs steps and reports their results."""
+    """Execution of steps in a worker, and the report of their results."""
 
     threads: int = whole(THREADS, 1, 1000, "Threads for blocking handlers.")
     loop_lag_warning_ms: int = whole(

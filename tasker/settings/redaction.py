@@ -13,9 +13,7 @@ PATTERNS = (
     "password", "secret", "token", "key", "api_key", "private_key", "jwt_private_key", "jwt_public_key", "auth_token",
     "credentials", "database_url", "dsn", "url", "headers",
 )  # fmt: skip
-"""Fragments that mark a key as secret, regardless of case: it is better to hide harmless values than to show a
-secret.
-"""
+"""Fragments that mark a key as secret, regardless of case: hiding harmless values is better than showing a secret."""
 
 
 def is_secret(key: str, value: Any) -> bool:

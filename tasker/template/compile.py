@@ -65,9 +65,7 @@ Origins = Mapping[str, CompiledStep]
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Disable the garbage collector: compiling creates many objects and no garbage, and collections took half of the
-    time.
-    """
+    """Disable the garbage collector: compiling creates many objects and no garbage; collections took half the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

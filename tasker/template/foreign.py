@@ -138,9 +138,7 @@ OF_RETRIES: Ways = (
 
 
 def instead(key: str, ways: Ways) -> str | None:
-    """Return the alternative for a foreign key, or None if it is unknown. `timeout-minutes` and `timeoutMinutes` are
-    equal.
-    """
+    """Return the alternative for a foreign key, or None. `timeout-minutes` and `timeoutMinutes` are the same key."""
     return _table(ways).get(_plain(key))
 
 

@@ -113,9 +113,7 @@ class DependencyGraph:
         return type_ is None or type_.is_plain
 
     def is_static(self, name: str) -> bool:
-        """Return whether the step exists from the start: no pattern or convergence, and not below a step that creates
-        steps.
-        """
+        """Return whether the step exists from the start: no pattern, no convergence, not below an expanding step."""
         return self.is_plain(name) and name not in self.below_expanding
 
 

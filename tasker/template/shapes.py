@@ -219,9 +219,7 @@ class Free:
 
 @dataclass(frozen=True)
 class Verbatim(Free):
-    """Mapping passed to a handler as written; text that looks like a variable gets a warning, since it is not
-    replaced.
-    """
+    """Mapping passed to a handler as written; text that looks like a variable gets a warning: it is not replaced."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         for text in node.texts():

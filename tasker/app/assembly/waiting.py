@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 def program_waiters(
     identity: str, connection: GuardedConnection, url: str, events: EventSettings, runtime: Runtime | None
 ) -> Waiters:
-    """Return the waiters of this program, notified of ended tasks under `identity`, by its worker's listener if it has
-    one.
-    """
+    """Return this program's waiters, notified of ended tasks under `identity`, by its worker's listener if any."""
     if runtime is not None:
         return Waiters(connection.watch, identity, lambda _: WorkerListener(lambda: runtime.is_listening), watches=True)
     return Waiters(

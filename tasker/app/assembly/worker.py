@@ -223,7 +223,7 @@ class WorkerAssembly(Assembly):
 
     @cached_property
     def releases(self) -> ClaimReleaser:
-        """Release of claims, and of steps that are pending because of the enqueue window or a pause."""
+        """Release of claims, and enqueuing of pending steps for which there is room."""
         return ClaimReleaser(
             self.processor, self.context.engine, self.executor.caller, self.context.schedule, self.follow_up
         )

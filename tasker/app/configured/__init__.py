@@ -62,9 +62,7 @@ Those of plugins apply only if the plugin is enabled.
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """Configuration of a process. `database_url` None is the embedded server, `environment` None applies no
-    overrides.
-    """
+    """Configuration of a process. `database_url` None: the embedded server; `environment` None: no overrides."""
 
     database_url: str | None = None
     database: DatabaseSettings = field(default_factory=DatabaseSettings)

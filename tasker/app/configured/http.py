@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 
 def http_settings(settings: Settings) -> HttpSettings:
-    """Return the settings of `tasker server`. An address is used only if set: the default accepts remote
-    connections.
-    """
+    """Return the settings of `tasker server`. The address counts only if set: the default accepts remote hosts."""
     web = settings.orchestration.web
     pools = web.database_pools
     return HttpSettings(

@@ -174,9 +174,7 @@ class App(AppLifecycle):
         request = Submission({} if context is None else context, **options)
         await self.admission.require(plan, priority=check_priority(request.priority))
         plan = (await self.plans.pinned(plan, force=True)).plan
-        if (
-            self._engine.transactional
-        ):  # created in the caller's transaction, the queue would stay locked until the commit
+        if self._engine.transactional:  # in the caller's transaction, the queue would stay locked until the commit
             await self.messaging.ensure_namespace(plan.namespace)
         send = None if self._engine.transactional else self._after_commit.send
         backend, forget = self._resources.messaging.backend, self.plans.forget
@@ -240,9 +238,7 @@ class App(AppLifecycle):
     async def resume(
         self, namespace: str | None = None, *, reason: str = "", actor: str = "", **which: Unpack[PauseOptions]
     ) -> int | None:
-        """End a pause, named as in `pause`. Return the number of ready steps or messages that continue, or None if not
-        paused.
-        """
+        """End a pause, named as in `pause`. Return the number of ready steps or messages, or None if not paused."""
         return await self.pauses.resume(PauseTarget.of(namespace, **which), actor=actor, reason=reason)
 
     async def plan(

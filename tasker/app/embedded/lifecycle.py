@@ -203,9 +203,7 @@ class AppLifecycle:
             await self._runtime.start()
 
     def _load(self) -> None:
-        """Load handlers and targets, so that the first submission is fast and errors in handlers are reported at
-        start.
-        """
+        """Load handlers and targets at start: the first submission is fast, and errors in handlers appear early."""
         self.registry = self._loaded()
         self._targets = self._targeted()
 

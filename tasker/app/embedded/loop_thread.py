@@ -110,9 +110,7 @@ class LoopThread:
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def _require_own_process(self) -> None:
-        """Raise `UsageError` in a forked process. Called first, since a lock held during the fork is never released
-        there.
-        """
+        """Raise `UsageError` in a forked process. Called first: a lock held during the fork is never released there."""
         if self._loop is not None and self._process != os.getpid():
             raise _forked(self._name, self._process)
 

@@ -134,9 +134,7 @@ class SyncApp(SyncWrapper[App]):
         lock_timeout: float = LOCK_TIMEOUT_SECONDS,
         **options: Unpack[SubmitOptions],
     ) -> SubmissionResult:
-        """Create a task in the caller's synchronous connection or session, used in the caller's thread; see
-        `App.submit_in`.
-        """
+        """Create a task in the caller's synchronous transaction, used in the caller's thread; see `App.submit_in`."""
         transaction = caller_transaction(connection)
         return self.prepare_submission(target, context, **options)(transaction, lock_timeout)
 

@@ -37,9 +37,7 @@ def sync_method(
 def with_parameters_of(
     made: Callable[P, object],
 ) -> Callable[[Callable[Concatenate[S, ...], None]], Callable[Concatenate[S, P], None]]:
-    """Decorate an `__init__` that passes all arguments to `made`, so that it shows and checks the parameters of
-    `made`.
-    """
+    """Decorate an `__init__` that passes all arguments to `made`, so that it has the parameters of `made`."""
 
     def decorate(init: Callable[Concatenate[S, ...], None]) -> Callable[Concatenate[S, P], None]:
         init.__wrapped__ = made.__init__  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ KEY_HEADER = "X-API-Key"
 """Header that carries an API key."""
 
 VERIFICATION_METHOD = "public_key"
-"""How tokens are verified: with a configured public key."""
+"""Method of verifying tokens: with a configured public key."""
 
 TOKEN_AUDIENCE = "tasker-api"
 """`aud` claim of a token for an orchestrator or a server."""

@@ -17,9 +17,7 @@ has the same values, so a fleet that uses it refuses the same tasks as a laptop.
 """
 
 SINGLE_PROCESS_SLOW_COMPLETION_MS = 10_000
-"""Single-process value of `SLOW_COMPLETION_MS`. A laptop's disk is sometimes slow to commit; to stop claiming for that
-would only make the user wait.
-"""
+"""Single-process value of `SLOW_COMPLETION_MS`: a laptop's disk is sometimes slow, no reason to stop claiming."""
 
 SINGLE_PROCESS_CRITICAL_DEPTH = 100_000
 """Single-process value of `CRITICAL_DEPTH`: a program that submits many tasks at once works them off itself."""

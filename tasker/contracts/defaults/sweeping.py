@@ -27,4 +27,4 @@ STORM_WINDOW_SECONDS = 600
 """Window in which the failures of one step are counted as a failure burst."""
 
 STORM_PAUSES = "namespace"
-"""What a failure burst pauses."""
+"""Target of the pause after a failure burst."""

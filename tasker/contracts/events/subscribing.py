@@ -13,9 +13,7 @@ class SubscriberLimits:
     buffer: int = SUBSCRIBER_BUFFER
     """Maximum number of events waiting for the subscriber; further events are dropped and counted."""
     timeout_ms: int = SUBSCRIBER_TIMEOUT_MS
-    """Time for one event after which the subscriber is logged by name. Its thread cannot be stopped; it delays only
-    itself.
-    """
+    """Time for one event after which the subscriber is logged by name. It is not stopped and delays no other."""
     log_errors: bool = True
 
 

@@ -92,9 +92,7 @@ class CircuitBreakers(Table):
 
 
 class CompletionSend(Table):
-    """Circuit breaker around storing results. When open, no steps are claimed; results are stored when the database
-    recovers.
-    """
+    """Circuit breaker around storing results. When open, nothing is claimed; results are stored after recovery."""
 
     failure_threshold: int = whole(BREAKER_FAILURES, 1, 100, _FAILURES)
     success_threshold: int = whole(BREAKER_SUCCESSES, 1, 100, _SUCCESSES)
@@ -115,9 +113,7 @@ class WorkerBreakers(Table):
 
 
 class FailureStorm(Table):
-    """Failure bursts: if a step of a template fails too often on all workers together, its queue, template or step is
-    paused.
-    """
+    """Failure bursts: if a step fails too often over all workers, its namespace, its template or it alone is paused."""
 
     failures: int = whole(
         0, 0, 1_000_000, "More failed attempts of one step than this within the window are a storm. 0: never."

@@ -71,7 +71,7 @@ class EventSystemSettings(Table):
 
 
 class OrchestratorEventSystem(EventSystemSettings):
-    """How an orchestrator learns of requests, results and finalizations."""
+    """Event system in which an orchestrator learns of requests, results and finalizations."""
 
     system_id: str = text(ORCHESTRATOR_SYSTEM_ID, _SYSTEM_ID)
     timing: Timing = table(Timing)

@@ -20,9 +20,7 @@ from tasker.settings.tables.formats import DatabaseUrl, RedisUrl, RetentionLine
 
 
 class PoolTable(Table):
-    """Connections of a program that submits and reads (`App`, commands); workers and orchestrators use a small fixed
-    number.
-    """
+    """Connections of a program that submits and reads (`App`, commands); workers and orchestrators use a fixed few."""
 
     max_connections: int = whole(
         MAX_CONNECTIONS,

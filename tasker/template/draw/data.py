@@ -8,9 +8,7 @@ from tasker.contracts.plan import Plan
 
 
 def graph_data(plan: Plan) -> dict[str, Any]:
-    """Return `nodes` with `name`, `type`, `level` (the longest distance from a root) and `static`, and their
-    `edges`.
-    """
+    """Return `nodes` with `name`, `type`, `level` (longest distance from a root) and `static`, and their `edges`."""
     nodes = [
         {"name": step.name, "type": str(step.type), "level": step.level, "static": step.static} for step in plan.steps
     ]

@@ -37,9 +37,7 @@ def decisions_have_branches(graph: DependencyGraph) -> None:
 
 
 def convergences_are_declared(graph: DependencyGraph) -> None:
-    """Warn about a plain step that waits for a decision and several of its branches: a convergence was probably
-    meant.
-    """
+    """Warn about a plain step that waits for a decision and several branches: a convergence was probably meant."""
     for name, step in graph.steps.items():
         for decision in decisions_above(name, graph) if graph.is_plain(name) and not graph.expands(name) else []:
             siblings = [p for p in graph.parents[name] if decision in graph.parents[p] and is_branch(p, graph)]

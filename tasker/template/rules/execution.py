@@ -6,9 +6,7 @@ from tasker.template.graph import DependencyGraph
 
 
 def memory_belongs_to_processes(graph: DependencyGraph) -> None:
-    """Check that only steps in a process set `memory_mb`: threads and the event loop share the memory of their
-    worker.
-    """
+    """Check that only steps in a process set `memory_mb`: threads and the event loop share their worker's memory."""
     for step in graph.steps.values():
         execution = step.values.get("execution", {})
         if "memory_mb" in execution and execution.get("mode") != "process":

@@ -13,9 +13,7 @@ from tasker.template.reading import DocumentReading
 
 
 def check_plugged(rules: TemplateRules, plan: Plan, drafts: Iterable[StepDraft], reading: DocumentReading) -> None:
-    """Report the findings of plugins. A failing plugin is reported as a warning, since it does not concern the
-    template.
-    """
+    """Report the findings of plugins. A failing plugin is a warning, since it does not concern the template."""
     steps = {draft.name: draft.path for draft in drafts}
     for rule in rules:
         try:
