@@ -1,6 +1,6 @@
--- What an upgrade needs before the first migration: the schema itself, and the record of every script applied to it.
--- Safe to run again.
--- A schema that is there needs no right to create schemas: `create schema if not exists` would ask for it all the same.
+-- Prerequisites of the first migration: the schema, and the record of every script applied to it. Safe to run again.
+-- The existence of the schema is checked first because `create schema if not exists` needs the right to create schemas
+-- even where the schema exists.
 do $$ begin
   if pg_catalog.current_setting('server_encoding') <> 'UTF8' then
     raise exception 'the encoding of this database is %, which cannot hold every character of a result',
@@ -16,11 +16,11 @@ end $$;
 create table if not exists tasker.schema_scripts (
   name        text primary key,
   sha256      text not null,
-  release     text,  -- of Tasker, that wrote it last: an older one replaces nothing
+  release     text,  -- of Tasker, that last wrote it: an older release replaces nothing
   applied_at  timestamptz not null default pg_catalog.now()
 );
 
--- Not `add column if not exists`, which would lock the table against every process that starts meanwhile.
+-- Not `add column if not exists`, which would lock the table against every process that starts at the same time.
 do $$ begin
   if not exists (select from pg_catalog.pg_attribute
                  where attrelid = 'tasker.schema_scripts'::pg_catalog.regclass and attname = 'release') then

@@ -1,14 +1,15 @@
--- What the processes of a fleet may do, each kind with a role of its own that other roles are members of; nobody logs in as
--- one of these. Run by `tasker db roles`, in one transaction, as the owner of the schema; running it again puts everything back
--- as it stands here. Rows of all tables may be read by the three that work, for the engine's functions run with the rights of
--- whoever calls them; what may be written is said table by table. A test holds that every table is decided about.
+-- Rights of the processes of a fleet. Each kind of process has a group role; no role here can log in. `tasker db roles`
+-- runs this script in one transaction as the owner of the schema; running it again restores exactly these rights.
+-- The worker, the orchestrator and the API may read the rows of all tables, because the engine's functions run with the
+-- rights of their caller; the right to write is granted table by table. A test checks that every table is covered.
 
 revoke all on all tables in schema tasker from {worker}, {orchestrator}, {api}, {exporter};
 revoke all on schema tasker from {worker}, {orchestrator}, {api}, {exporter};
 grant usage on schema tasker to {worker}, {orchestrator}, {api}, {exporter};
 grant select on all tables in schema tasker to {worker}, {orchestrator}, {api};
 
--- Moving steps and tasks, with their history: whoever brings a result, and an operator.
+-- State changes of steps and tasks with their history: written by processes that complete steps, and by operator
+-- actions.
 grant update on tasker.tasks to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.workflow_steps, tasker.enqueue_counters, tasker.repairs, tasker.tasks_dlq,
   tasker.dlq_counters, tasker.unserved_steps to {worker}, {orchestrator}, {api};
@@ -17,7 +18,8 @@ grant insert on tasker.dynamic_edges, tasker.step_inputs, tasker.step_failures, 
   tasker.refused_results, tasker.poison_messages to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.task_namespaces to {worker}, {orchestrator}, {api};
 
--- The events of what they accept, and their order, which whoever reads first gives them; a worker hands some to an orchestrator.
+-- The events of accepted results, and their positions, which the first reader assigns; a worker parks some events for
+-- an orchestrator.
 grant insert on tasker.domain_events, tasker.event_positions to {worker}, {orchestrator}, {api};
 grant insert, delete on tasker.unplaced_events to {worker}, {orchestrator}, {api};
 grant usage on sequence tasker.domain_event_positions to {worker}, {orchestrator}, {api};
@@ -25,7 +27,8 @@ grant insert, update, delete on tasker.parked_events to {worker}, {orchestrator}
 grant insert, update on tasker.event_subscribers to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.event_deliveries to {worker}, {orchestrator}, {api};
 
--- Presence, and what sweeps do for all; a storm of failures is paused and resumed by them.
+-- Registration, and the sweeps that run once for the whole fleet; a sweep also pauses and resumes after a failure
+-- burst.
 grant insert, update, delete on tasker.workers to {worker}, {orchestrator};
 grant insert, update on tasker.worker_callables, tasker.turns to {worker}, {orchestrator};
 grant delete on tasker.page_sessions to {worker}, {orchestrator};
@@ -38,31 +41,31 @@ grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orches
 grant insert, update on tasker.step_checkpoints, tasker.step_progress to {worker};
 grant insert on tasker.step_logs to {worker};
 
--- New tasks: over HTTP, and those that are asked for by message.
+-- New tasks: submitted over HTTP, or requested by message.
 grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
 
--- Templates: a worker registers what it finds at its start.
+-- Templates: a worker registers its templates when it starts.
 grant insert, update on tasker.named_tasks, tasker.templates to {worker}, {api};
 grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges, tasker.template_events
   to {worker}, {api};
 
--- Operators' actions, replays.
+-- Operator actions and replays.
 grant update on tasker.task_details, tasker.workers to {api};
 grant insert on tasker.dlq_replays, tasker.dlq_replay_items to {api};
 
--- Who did what by hand, whichever role a person's command comes with: added, never taken away.
+-- The audit log of operator actions, whichever role a command of a person uses: rows are added, never deleted.
 grant insert, update (status, refusal) on tasker.operator_actions to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.saved_views to {api};
 grant insert, delete on tasker.page_sessions to {api};
 
--- Retention, for which orchestrators are: a process that may not delete leaves it to the others.
+-- Retention, which orchestrators run: a process without the right to delete leaves it to the others.
 grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker.dynamic_edges, tasker.step_inputs,
   tasker.step_failures, tasker.step_checkpoints, tasker.step_moves, tasker.task_moves, tasker.refused_results,
   tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays, tasker.dlq_replay_items, tasker.domain_events,
   tasker.event_positions, tasker.step_logs, tasker.step_progress, tasker.domain_events_pruned to {orchestrator};
 grant insert on tasker.domain_events_pruned to {orchestrator};
 
--- Who exports numbers reads states, times and counts: no input, result, failure, snapshot, plan or message.
+-- An exporter of metrics reads states, times and counts: no input, result, failure, snapshot, plan or message.
 grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, tasker.template_steps, tasker.template_edges,
   tasker.tasks, tasker.workflow_steps, tasker.dynamic_edges, tasker.task_moves, tasker.step_moves, tasker.ready_backlog,
   tasker.enqueue_counters, tasker.workers, tasker.pauses, tasker.unserved_steps, tasker.repairs, tasker.turns,

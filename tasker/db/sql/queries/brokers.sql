@@ -1,4 +1,4 @@
--- What should be in the queues of a messaging provider, by the steps' rows, and who takes messages from it.
+-- The expected content of the queues of a messaging provider, by the steps' rows, and the processes that take messages.
 
 -- name: namespaces
 -- Every namespace with the number of its enqueued steps, by name.
@@ -12,21 +12,21 @@ select count(*) from tasker.tasks t join tasker.workflow_steps s using (task_uui
 where not t.complete and not t.waits and t.active > 0 and tasker.step_is_parked(s.state)
 
 -- name: processes
--- The processes whose lease stands: what they are, their provider, host, number, namespaces.
+-- The processes with a valid lease: kind, provider, host, process number, namespaces.
 select w.kind, coalesce(w.backend, ''), w.host, w.pid, w.namespaces from tasker.workers w
 where w.stopped_at is null and w.lease_until > tasker.now() order by w.started_at
 
 -- name: paused
--- The pauses of orchestration queues: the queue, since when, by whom, why.
+-- The pauses of orchestration queues: queue, start, actor, reason.
 select p.queue, p.paused_at, p.actor, p.reason from tasker.pauses p where p.queue is not null
 
 -- name: former
--- The provider other than %(backend)s that a process used last; no row when there is none.
+-- The provider other than %(backend)s that a process used last; no row if there is none.
 select w.backend from tasker.workers w where w.backend <> %(backend)s order by w.started_at desc limit 1
 
 -- name: waiting
--- A slice of the open tasks after %(after)s: its last task, and of its steps what a message should point to, in the
--- order of the identifiers. Enqueued steps by namespace; parked ones as messages.
+-- A slice of the open tasks after %(after)s: its last task, and the steps that should have a message, in the order of
+-- the identifiers. Enqueued steps by namespace; parked ones as messages.
 with open as materialized (
   select t.task_uuid from tasker.tasks t
   where not t.complete and t.task_uuid > %(after)s::uuid order by t.task_uuid limit %(limit)s

@@ -1,12 +1,12 @@
--- Tasks and steps as clients see them. Each query is named and takes its parameters as %(name)s.
+-- Tasks and steps as clients see them. Each query has a name and takes its parameters as %(name)s.
 
 -- name: namespace
--- That of a task.
+-- The namespace of a task.
 select ns.name from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 where t.task_uuid = %(task)s::uuid
 
 -- name: tasks
--- The tasks of these identifiers as documents, the newest first.
+-- The tasks with these identifiers as documents, the newest first.
 select to_jsonb(v) from (
   select t.task_uuid, t.named_task_uuid, nt.name, ns.name as namespace, nt.version, t.state as status, t.created_at, t.updated_at,
     t.completed_at, d.context, d.initiator, d.source_system, d.reason, t.priority, d.tags, d.correlation_id,
@@ -19,7 +19,7 @@ select to_jsonb(v) from (
 order by v.task_uuid desc
 
 -- name: task
--- One task and its steps, by the two queries beside this one; null when there is no such task.
+-- One task and its steps, by the queries `tasks` and `steps`; null if there is no such task.
 select (
 {task}
 ), to_jsonb(array(
@@ -56,7 +56,7 @@ select to_jsonb(v) from (
 order by v.ordinal, v.step_uuid
 
 -- name: audit
--- Who stored which result of a step, or (null) of every step of a task, as documents, the newest first.
+-- The audit of the stored results of a step, or (null) of every step of a task, as documents, the newest first.
 select to_jsonb(v) from (
   select a.workflow_step_result_audit_uuid as audit_uuid, a.workflow_step_uuid,
     a.workflow_step_transition_uuid as transition_uuid, a.task_uuid, a.recorded_at, a.worker_uuid, a.correlation_id,
@@ -65,7 +65,7 @@ select to_jsonb(v) from (
   from tasker.workflow_step_result_audit a
   join tasker.workflow_step_transitions h on h.workflow_step_uuid = a.workflow_step_uuid
     and h.workflow_step_transition_uuid = a.workflow_step_transition_uuid
-    and h.task_uuid = a.task_uuid   -- follows from the step, which the planner does not know: it would read all history
+    and h.task_uuid = a.task_uuid   -- implied by the step, but the planner does not know that: it would read all history
   join tasker.workflow_steps s on s.workflow_step_uuid = a.workflow_step_uuid
   left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
     and r.workflow_step_uuid = s.workflow_step_uuid
@@ -73,5 +73,5 @@ select to_jsonb(v) from (
 order by v.recorded_at desc, v.audit_uuid desc
 
 -- name: health
--- The database's clock, when it answers.
+-- The database's clock, as a test that it answers.
 select tasker.now()

@@ -1,10 +1,11 @@
--- Reading and updating dead letters. Each query is named and takes its parameters as %(name)s.
+-- Reading and updating dead letters. Each query has a name and takes its parameters as %(name)s.
 
 -- name: list
--- Entries, the newest first; those behind an entry.
+-- Entries, the newest first; those after a given entry.
 select e.dlq_entry_uuid::text, e.task_uuid::text, e.original_state, e.dlq_reason::text, e.dlq_timestamp, e.task_snapshot,
   e.fingerprints, e.resolution_status::text, e.resolution_notes, e.resolved_at, e.resolved_by, e.metadata, e.created_at,
-  e.updated_at, (select t.state from tasker.tasks t where t.task_uuid = e.task_uuid)   -- no join: the planner might begin with all tasks
+  -- no join: the planner might start with all tasks
+  e.updated_at, (select t.state from tasker.tasks t where t.task_uuid = e.task_uuid)
 from tasker.tasks_dlq e
 where (%(status)s::text is null or e.resolution_status = %(status)s::tasker.dlq_resolution_status)
   and (%(reason)s::text is null or e.dlq_reason = %(reason)s::tasker.dlq_reason)
@@ -27,8 +28,8 @@ select d.dlq_reason::text, d.total_entries, d.pending, d.manually_resolved, d.pe
 from tasker.v_dlq_dashboard d order by d.pending desc, d.dlq_reason
 
 -- name: queue
--- Pending entries, the most urgent first. Of one reason the older one is never less urgent, so that the oldest of each
--- are enough, which an index has in order.
+-- Pending entries, the most urgent first. Of one reason an older entry is never less urgent, so that the oldest of each
+-- reason are enough, which an index has in order.
 select q.dlq_entry_uuid::text, q.task_uuid::text, q.dlq_reason::text, q.original_state, q.current_state, q.namespace_name,
   q.task_name, q.dlq_timestamp, q.minutes_in_dlq, q.priority_score, q.time_in_state_minutes, q.fingerprints
 from unnest(enum_range(null::tasker.dlq_reason)) r (reason)
@@ -47,7 +48,7 @@ where %(namespaces)s::text[] is null or m.namespace_name = any (%(namespaces)s)
 order by m.share desc, m.task_uuid limit %(limit)s
 
 -- name: groups
--- Pending entries by what failed, the largest group first; an entry may be in several. Newest and oldest by their time.
+-- Pending entries by failure, the largest group first; an entry may be in several. Newest and oldest by their time.
 select g.fingerprint, g.entries, g.oldest, g.newest, g.namespaces, l.error->>'error_type', l.error->>'message', l.name
 from (
   select q.fingerprint, sum(q.entries)::bigint as entries, min(q.oldest) as oldest, max(q.newest) as newest,
@@ -69,7 +70,7 @@ left join lateral (select s->'last_error' as error, s->>'name' as name
 order by g.entries desc, g.newest desc
 
 -- name: trend
--- How many entries with each of these fingerprints came in each of so many slices of the last seconds; no row for none.
+-- The number of entries with each of these fingerprints in each slice of the last seconds; no row for zero.
 select f.fingerprint, f.slice, count(*)::int
 from (
   select unnest(e.fingerprints) as fingerprint, e.slice
@@ -84,7 +85,7 @@ where f.fingerprint = any (%(fingerprints)s::text[])
 group by 1, 2
 
 -- name: open
--- A person puts a task on the list. No row when there is no such task, or when it has a pending entry.
+-- Adds a task to the list as an operator action. No row if there is no such task, or if it has a pending entry.
 insert into tasker.tasks_dlq (task_uuid, original_state, dlq_reason, task_snapshot, fingerprints, resolution_notes, metadata)
 select t.task_uuid, t.state, %(reason)s::tasker.dlq_reason, tasker.dlq_snapshot(t.task_uuid),
   (tasker.dlq_fingerprints(t.task_uuid)).fingerprints, %(notes)s,
@@ -94,7 +95,8 @@ on conflict (task_uuid) where resolution_status = 'pending' do nothing
 returning dlq_entry_uuid::text
 
 -- name: update
--- What was found, and how it ended; what is null stays. Metadata are merged. No row when there is no such entry.
+-- Stores findings and the resolution; a null value changes nothing. Metadata are merged. No row if there is no such
+-- entry.
 update tasker.tasks_dlq e set
   resolution_status = coalesce(%(status)s::tasker.dlq_resolution_status, e.resolution_status),
   resolution_notes = coalesce(%(notes)s, e.resolution_notes), resolved_by = coalesce(%(by)s, e.resolved_by),
@@ -112,12 +114,13 @@ from tasker.dlq_replays r where %(replay)s::uuid is null or r.replay_uuid = %(re
 order by r.created_at desc, r.replay_uuid desc limit %(limit)s
 
 -- name: skipped
--- Tasks of a replay of which nothing was to be reset any more, in their order.
+-- Tasks of a replay with nothing left to reset, in their order.
 select i.task_uuid::text, i.detail from tasker.dlq_replay_items i
 where i.replay_uuid = %(replay)s::uuid and i.outcome = 'skipped' order by i.position limit %(limit)s
 
 -- name: steer_replay
--- Pauses, resumes or cancels a replay that has not ended. Time in which it was paused is not made up for.
+-- Pauses, resumes or cancels a replay that has not ended. After a pause the replay continues at its rate; it does not
+-- catch up.
 update tasker.dlq_replays r set state = %(state)s,
   finished_at = case when %(state)s = 'cancelled' then tasker.now() end,
   paced_at = case when %(state)s = 'running' then greatest(r.paced_at, tasker.now() - interval '1 second' / r.rate_per_second)

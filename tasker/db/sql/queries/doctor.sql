@@ -1,8 +1,8 @@
--- What `tasker doctor` reads. It changes nothing. Each query is named and takes its parameters as %(name)s.
+-- Queries of `tasker doctor`. They change nothing. Each query has a name and takes its parameters as %(name)s.
 
 -- name: processes
--- Processes that are at work: label, kind, host, release, provider, namespaces, slots, and by how many milliseconds the clock
--- with which a process made its identifier was ahead of the database's when it was entered.
+-- Live processes: label, kind, host, release, provider, namespaces, slots, and the milliseconds by which the clock with
+-- which a process made its identifier was ahead of the database's when it registered.
 select tasker.worker_label(w.worker_uuid, w.name), w.kind, w.host, w.version, coalesce(w.backend, ''), w.namespaces, w.concurrency,
   case when substr(w.worker_uuid::text, 15, 1) = '7' then (('x' || lpad(left(replace(w.worker_uuid::text, '-', ''), 12), 16, '0'))::bit(64)::bigint
     - round(extract(epoch from w.started_at) * 1000))::bigint else 0 end
@@ -12,7 +12,7 @@ from tasker.workers w where w.stopped_at is null and w.lease_until > tasker.now(
 select tasker.now()
 
 -- name: finished
--- A sample of the tasks that have ended: the newest, and as many from moments by chance.
+-- A sample of the tasks that have ended: the newest, and as many from random moments.
 with bounds as (
   select (select t.task_uuid from tasker.tasks t order by t.task_uuid limit 1) as first,
     (select t.task_uuid from tasker.tasks t order by t.task_uuid desc limit 1) as last
@@ -28,5 +28,5 @@ select distinct n.task::text from (
   where t.complete) n
 
 -- name: parked
--- Whether a result waits for an orchestrator in these tasks.
+-- True if a result waits for an orchestrator in these tasks.
 select exists (select from tasker.workflow_steps s where s.task_uuid = any (%(tasks)s::uuid[]) and tasker.step_is_parked(s.state))

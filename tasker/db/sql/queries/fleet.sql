@@ -1,9 +1,9 @@
--- Numbers of the fleet for who counts over time.
+-- Numbers of the fleet for metrics.
 
 -- name: counted
--- (name of the metric, label, its value, number): open tasks by state, of which at most 100,000 are counted, repairs, how long
--- steps are in the queues, and how long ago those that run have last stored a checkpoint: of the 200 tasks that have been open
--- longest, and of their first 20,000 steps; no more is read, whatever there is.
+-- (name of the metric, label, its value, number): open tasks by state, of which at most 100,000 are counted, repairs,
+-- the time of steps in the queues, and the age of the last checkpoint of running steps: of the 200 oldest open tasks,
+-- and of their first 20,000 steps; no more is read, whatever the size of the database.
 with looked as materialized (
   select s.*
   from (select x.task_uuid from tasker.tasks x where not x.complete order by x.task_uuid limit 200) t
@@ -25,8 +25,8 @@ from looked s join tasker.step_checkpoints c using (workflow_step_uuid) join tas
 where s.state = 'in_progress' group by ns.name
 
 -- name: dead_letters
--- (what, number, hours): how many dead letters there ever were ('created'), and how many waited for at most so many hours until
--- they were dealt with, with the sum of their hours.
+-- (what, number, hours): the number of all dead letters ever ('created'), and of those that were pending for at most so
+-- many hours, with the sum of their hours.
 select c.what, sum(c.number)::bigint as number, sum(c.hours) as hours from tasker.dlq_counters c group by c.what
 
 -- name: backlog
@@ -40,7 +40,7 @@ join tasker.tasks t on t.task_uuid = b.task_uuid join tasker.task_namespaces ns 
 group by ns.name, t.priority order by ns.name, t.priority desc
 
 -- name: in_hand
--- The steps that a process runs, those that began first before the others; of the newest 20,000 open tasks.
+-- The steps that a process runs, the earliest started first; of the newest 20,000 open tasks.
 select s.task_uuid::text, s.name, ns.name || '/' || nt.name, s.attempts, s.started_at, s.deadline_at
 from (select x.task_uuid, x.named_task_uuid from tasker.tasks x where not x.complete order by x.task_uuid desc limit 20000) t
 join tasker.workflow_steps s on s.task_uuid = t.task_uuid and s.state = 'in_progress' and s.worker_uuid = %(worker)s::uuid

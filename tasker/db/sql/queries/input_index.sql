@@ -1,12 +1,12 @@
--- The index of inputs (db/input_index.py), which an operator makes where tasks are looked for by fields of them.
+-- The index of inputs (db/input_index.py), which an operator creates to search for tasks by fields of their inputs.
 
 -- name: state
--- Whether it is complete; no row where there is none.
+-- True if the index is complete; no row without an index.
 select i.indisvalid from pg_index i where i.indexrelid = to_regclass('tasker.task_details_inputs')
 
 -- name: drop
 drop index concurrently if exists tasker.task_details_inputs
 
 -- name: create
--- Of paths and values together, hashed: nothing else is asked, and no value is too long for it.
+-- Paths and values together, hashed: no other query is needed, and no value is too long for it.
 create index concurrently task_details_inputs on tasker.task_details using gin (context jsonb_path_ops)

@@ -1,14 +1,14 @@
--- Lists of tasks, put together from what is asked for (services/task_filter.py). Parameters are %(name)s.
+-- Lists of tasks, built from the requested filters (services/task_filter.py). Parameters are %(name)s.
 
 -- name: page
--- The identifiers of one page of the tasks that match, the newest first (`{order}` desc), or the oldest; `{beyond}` is
--- what is true of tasks behind a place.
+-- The identifiers of one page of the matching tasks, the newest first (`{order}` desc), or the oldest; `{beyond}` is
+-- the comparison with the end of the page before.
 select t.task_uuid::text {matching}
 and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
 order by t.task_uuid {order} limit %(limit)s offset %(offset)s
 
 -- name: page_of_inputs
--- The same of the tasks whose input contains %(context)s, among the first %(most)s that match: inputs are not indexed.
+-- The same for tasks whose input contains %(context)s, among the first %(most)s that match: inputs are not indexed.
 select q.task_uuid::text from (
   select t.task_uuid {matching}
   and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
@@ -56,7 +56,7 @@ select (select count(*) from common) as common, (
 select d.task_uuid from tasker.task_details d where true {common} limit %(few)s + 1
 
 -- name: count
--- How many tasks match; at most %(most)s are counted.
+-- The number of matching tasks; at most %(most)s are counted.
 select count(*) from (select {matching} limit %(most)s) q
 
 -- name: tasks
@@ -66,7 +66,7 @@ from tasker.tasks t
 join tasker.task_details d on d.task_uuid = t.task_uuid
 
 -- name: named_tasks
--- The templates, of every version that is meant.
+-- The matching templates, in every version.
 select array(
   select nt.named_task_uuid from tasker.named_tasks nt join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
   where (%(namespace)s::text is null or ns.name = %(namespace)s) and (%(template)s::text is null or nt.name = %(template)s)
@@ -88,14 +88,14 @@ t.named_task_uuid = any (%(named_tasks)s::uuid[])
 t.state = %(status)s::text
 
 -- name: trouble
--- The state of one that ended otherwise than complete.
+-- The state of a task that ended in another state than complete.
 t.trouble = %(status)s::text
 
 -- name: open
 not t.complete
 
 -- name: created_after
--- Identifiers begin with the time of whoever made them, whose clock may be a day off.
+-- Identifiers begin with the time of the process that created them, whose clock may be a day off.
 t.created_at >= %(created_after)s::timestamptz
 and t.task_uuid >= tasker.task_uuid_at(%(created_after)s::timestamptz - interval '1 day')
 
@@ -116,11 +116,11 @@ d.source_system = %(source_system)s::text
 d.correlation_id = %(correlation_id)s::uuid
 
 -- name: idempotency_key
--- The identities that the key has with each template that is meant.
+-- The identities that result from the key with each matching template.
 d.identity_hash = any (%(identities)s::text[])
 
 -- name: inputs
--- Where they are indexed.
+-- For indexed inputs.
 d.context @> %(context)s::jsonb
 
 -- name: tags

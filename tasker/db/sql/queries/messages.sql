@@ -1,4 +1,4 @@
--- What the engine asks beside its functions about messages. Each query is named and takes its parameters as %(name)s.
+-- Queries about messages beside the engine's functions. Each query has a name and takes its parameters as %(name)s.
 
 -- name: enqueued
 -- How many steps of each of these namespaces are enqueued; none has no row.
@@ -13,6 +13,6 @@ from jsonb_each(%(waiting)s::jsonb) w
 cross join lateral {missing}(w.key, array(select jsonb_array_elements_text(w.value)::uuid)) m
 
 -- name: set_aside
--- Keeps a message that cannot be used.
+-- Quarantines a message that cannot be used.
 insert into tasker.poison_messages (queue_name, msg_id, message, reason)
 values (%(queue)s, %(message_id)s, %(message)s::jsonb, %(reason)s)

@@ -1,7 +1,7 @@
--- What a text may mean (services/task_search.py). Each query is named and takes its parameters as %(name)s.
+-- Matches of a search text (services/task_search.py). Each query has a name and takes its parameters as %(name)s.
 
 -- name: of_uuid
--- What has this identifier: a task, also by one of its steps; a dead letter's entry; tasks of one correlation.
+-- The objects with this identifier: a task, also found by one of its steps; a dead letter; tasks of one correlation.
 select q.kind, q.found from (
   select 1 as place, 'task' as kind, t.task_uuid::text as found, ns.name as namespace
   from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
@@ -18,7 +18,7 @@ where %(namespaces)s::text[] is null or q.namespace = any (%(namespaces)s)
 order by q.place limit 1
 
 -- name: templates_like
--- Templates that have the text in their name, those first that are named so.
+-- Templates with the text in their name, exact matches first.
 select q.namespace, q.name, q.same from (
   select distinct ns.name as namespace, nt.name as name,
     lower(%(text)s::text) in (lower(nt.name), lower(ns.name || '/' || nt.name), lower(ns.name || '/' || nt.name || ':' || nt.version)) as same
@@ -28,7 +28,7 @@ select q.namespace, q.name, q.same from (
 order by q.same desc, lower(q.namespace) = lower(%(text)s::text) desc, q.namespace, q.name limit %(limit)s
 
 -- name: tagged
--- A row where a task has this tag.
+-- One row if a task has this tag.
 select 1 from tasker.task_details d join tasker.tasks t on t.task_uuid = d.task_uuid
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 where d.tags @> array[%(tag)s::text] and cardinality(d.tags) > 0

@@ -1,4 +1,4 @@
--- Reading tasks. Each query is named and takes its parameters as %(name)s.
+-- Reading tasks. Each query has a name and takes its parameters as %(name)s.
 
 -- name: report
 -- One task as a JSON document, its steps in topological order as arrays (`tasker.services.reports.STORED`): of a thousand the
@@ -64,8 +64,8 @@ where p.template_id = t.template_id and p.is_static and p.ordinal = any (array(
   where w.workflow_step_uuid = any (array({page_of_steps})) and c.is_static))
 
 -- name: progress
--- For a live view: a task, the pauses that hold it now, and those of its steps that changed since a moment (null: all) or
--- run right now, as one JSON document. Whoever asks again gives a moment some seconds before `at`: a transaction may be
+-- For a live view: a task, its current pauses, and its steps that changed since a moment (null: all) or run right now,
+-- as one JSON document. A repeated call passes a moment some seconds before `at`, because a transaction may be
 -- committed late.
 select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.total, 'done', t.done, 'failed', t.failed,
   'at', tasker.now(), 'pauses', case when t.complete or not exists (select from tasker.pauses) then '[]' else (
@@ -113,21 +113,21 @@ select t.template_id from tasker.tasks t where t.task_uuid = %(task)s
 select t.task_uuid::text, t.template_id from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[])
 
 -- name: starting_with
--- The tasks in a range of identifiers, the newest first: how a prefix finds its task.
+-- The tasks in a range of identifiers, the newest first, to find a task by the prefix of its identifier.
 select t.task_uuid::text from tasker.tasks t where t.task_uuid between %(lowest)s::uuid and %(highest)s::uuid
   and (%(namespaces)s::text[] is null or t.namespace_id in (
     select n.namespace_id from tasker.task_namespaces n where n.name = any (%(namespaces)s)))
 order by t.task_uuid desc limit %(limit)s
 
 -- name: open_beside
--- How many tasks other than this one are open: in its namespace, and in others.
+-- The number of other open tasks: in the task's namespace, and in others.
 select count(*) filter (where t.namespace_id = o.namespace_id), count(*) filter (where t.namespace_id <> o.namespace_id)
 from tasker.tasks o join tasker.tasks t on t.task_uuid <> o.task_uuid
 where o.task_uuid = %(task)s and not t.complete
 
 -- name: list
--- These tasks, the newest first; `unserved` is the handler of the first step that waits because nobody serves it, `paused`
--- the oldest pause that holds a step that could run.
+-- These tasks, the newest first; `unserved` is the handler of the first step that waits because no worker serves it,
+-- `paused` the oldest pause of a step that could run.
 select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version, t.state as status, t.priority, t.total,
   t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active + t.held > 0 then (
     select ts.handler from tasker.workflow_steps s
@@ -148,7 +148,7 @@ join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
 where t.task_uuid = any (%(tasks)s::uuid[]) order by t.task_uuid desc
 
 -- name: own_pause
--- The pause of the task itself, also while it holds nothing yet.
+-- The pause of the task itself, even while it holds nothing back yet.
 select jsonb_build_object('namespace', ns.name, 'template', null, 'step', null, 'task', p.task_uuid, 'queue', null,
   'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at, 'held', null)
 from tasker.tasks t join tasker.task_namespaces ns using (namespace_id)
@@ -156,8 +156,9 @@ join tasker.pauses p on (p.namespace_id, p.task_uuid) = (t.namespace_id, t.task_
 where t.task_uuid = %(task)s::uuid
 
 -- name: history
--- Every transition of a task and of its steps, in order. That of one subject is told by its sort keys, because clocks go
--- back (another server took over) and a transaction that began earlier may commit later; between subjects the time tells.
+-- Every transition of a task and of its steps, in order. Transitions of one subject are ordered by their sort keys,
+-- because clocks go back (after a failover) and a transaction that began earlier may commit later; between subjects the
+-- time orders them.
 select h.kind, h.step, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker, h.attempt, h.metadata,
   h.execution_time_ms
 from (
@@ -192,9 +193,9 @@ from (
 order by h.uuid nulls first, h.sort_key
 
 -- name: events
--- What happened to each of some tasks and its steps since a moment of its own (null: all of it), in the order of `history`;
--- progress of a step comes as its last checkpoint. Whoever asks again gives a moment some seconds ago: a transaction may
--- be committed late.
+-- The transitions of some tasks and their steps, each since a moment of its own (null: all), in the order of `history`;
+-- the progress of a step is its last checkpoint. A repeated call passes a moment some seconds ago, because a
+-- transaction may be committed late.
 select w.task::text, h.kind, h.step, h.from_state, h.to_state, h.created_at, h.sort_key, h.worker, h.attempt,
   h.step_uuid::text, h.items, h.reported
 from unnest(%(tasks)s::uuid[], %(since)s::timestamptz[]) w (task, since)
@@ -224,8 +225,8 @@ where w.since is null or h.created_at >= w.since
 order by w.task, h.after, h.kind desc, h.step, h.sort_key
 
 -- name: logs
--- What handlers of a task have logged and printed, in the order of time, behind a place or from a moment on. `step` is a
--- name, a UUID, or the name of a batch worker in the template; how late a line is stored is not known.
+-- The log lines and printed output of the handlers of a task, by time, after a position or a moment. `step` is a name,
+-- a UUID, or the name of a batch worker in the template; the delay until a line is stored is not known.
 select l.logged_at, s.name, l.workflow_step_uuid::text, l.claim_token, l.attempt, l.line, l.level, l.logger, l.message, l.fields
 from tasker.step_logs l
 join tasker.workflow_steps s on s.workflow_step_uuid = l.workflow_step_uuid
@@ -238,7 +239,8 @@ where l.task_uuid = %(task)s and l.logged_at >= coalesce(%(at)s::timestamptz, %(
 order by l.logged_at, l.workflow_step_uuid, l.claim_token, l.line limit %(limit)s
 
 -- name: kept
--- What a step has beside its result: the batch that it was given, its checkpoint and when that was written, each null without.
+-- Further data of a step beside its result: the batch assigned to it, its checkpoint and the time of that, each null if
+-- absent.
 select i.inputs, k.checkpoint - 'events', k.updated_at
 from tasker.workflow_steps s
 left join tasker.step_inputs i using (workflow_step_uuid) left join tasker.step_checkpoints k using (workflow_step_uuid)
@@ -259,7 +261,7 @@ select w.worker_uuid::text, w.pid from tasker.workers w
 where w.host = %(host)s and w.stopped_at is null and w.lease_until > tasker.now()
 
 -- name: template_step
--- The template and ordinal that a step was made from.
+-- The template and ordinal that a step was created from.
 select s.template_id, s.ordinal from tasker.workflow_steps s
 where s.task_uuid = %(task)s::uuid and s.name = %(step)s
 
@@ -273,16 +275,16 @@ left join tasker.tasks t on t.task_uuid = w.task where t.complete is not false
 select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[])
 
 -- name: of_identity
--- The tasks that have these identities, with what a log line says of them.
+-- The tasks with these identities, with the fields of a log line.
 select d.identity_hash, d.task_uuid::text, d.correlation_id::text, d.trace from tasker.task_details d where d.identity_hash = any (%(identities)s)
 
 -- name: duplicated
--- The tasks that have these identities, with their states and how many steps they have.
+-- The tasks with these identities, with their states and numbers of steps.
 select d.identity_hash, t.task_uuid::text, t.state, t.total from tasker.task_details d
 join tasker.tasks t on t.task_uuid = d.task_uuid where d.identity_hash = any (%(identities)s)
 
 -- name: other_inputs
--- The inputs of the tasks that have these identities, where they differ from the inputs given beside the identities; with the
+-- The inputs of the tasks with these identities, where they differ from the inputs passed with the identities; with the
 -- number of the identity, from 1.
 select given.number, d.context::text
 from unnest(%(identities)s::text[], %(inputs)s::text[]) with ordinality as given (identity, input, number)
@@ -290,14 +292,14 @@ join tasker.task_details d on d.identity_hash = given.identity
 where d.context <> given.input::jsonb
 
 -- name: parked_for_long
--- Those of these steps that were parked so many milliseconds ago, counted from the end of a pause of the queue; all of them
--- where no orchestrator lives.
+-- Those of these steps that were parked so many milliseconds ago, counted from the end of a pause of the queue; all of
+-- them if no orchestrator is alive.
 select s.workflow_step_uuid::text from tasker.workflow_steps s where s.workflow_step_uuid = any (%(steps)s::uuid[])
   and (greatest(s.hinted_at, tasker.queue_open_since(%(queue)s)) < tasker.now() - tasker.ms(%(ms)s::numeric)
     or not exists (select from tasker.workers w where w.kind = 'orchestrator' and w.lease_until > tasker.now()))
 
 -- name: still_parked
--- Parked steps whose messages are known to be there; those that somebody has locked are passed over.
+-- Parked steps whose messages are known to exist; skips locked rows.
 update tasker.workflow_steps s set hinted_at = tasker.now()
 where s.workflow_step_uuid = any (array(
   select p.workflow_step_uuid from tasker.workflow_steps p
@@ -306,13 +308,13 @@ where s.workflow_step_uuid = any (array(
   order by p.workflow_step_uuid for no key update skip locked))
 
 -- name: refused
--- Messages that nobody could use, the newest first.
+-- Messages that no component could use, the newest first.
 select p.moved_at, p.queue_name, p.reason, p.message from tasker.poison_messages p
 where %(queue)s::text is null or p.queue_name = %(queue)s order by p.id desc limit %(limit)s
 
 -- name: to_rerun
--- What is reused of a task that runs again: its template, its input, and the results of those of its steps of these types that
--- are done, by their names (null: resolved by a person).
+-- The reusable data of a task that runs again: its template, its input, and the results of its finished steps of these
+-- types, by name (null: resolved by an operator).
 select t.template_id, t.priority, d.context, coalesce((
   select jsonb_object_agg(s.name, r.result)
   from tasker.template_steps ts
@@ -323,13 +325,13 @@ from tasker.tasks t join tasker.task_details d using (task_uuid)
 where t.task_uuid = %(task)s
 
 -- name: whose
--- What log lines about these tasks say of them.
+-- The fields of log lines about these tasks.
 select t.task_uuid::text, d.correlation_id::text, ns.name, d.trace
 from tasker.tasks t join tasker.task_details d using (task_uuid) join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 where t.task_uuid = any (%(tasks)s::uuid[])
 
 -- name: closed
--- What an attempt of these tasks would tell of them, and when they ended.
+-- The fields that an attempt of these tasks would report about them, and the times of their ends.
 select t.task_uuid::text, ns.name as namespace, nt.name as template, d.correlation_id::text,
   coalesce(t.completed_at, t.updated_at) as ended_at, d.trace->>'traceparent' as traceparent,
   d.trace->>'tracestate' as tracestate

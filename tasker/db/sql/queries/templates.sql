@@ -50,5 +50,5 @@ select m.name, (select count(*) from (select from tasker.named_tasks x where x.n
 from meant m where m.name = any (%(shown)s::text[])
 
 -- name: marked_namespaces
--- The namespaces with a template, of any version that a task may be pinned to, whose schemas mark something sensitive.
+-- The namespaces with a template whose schemas mark a sensitive value, of any version that a task may be pinned to.
 select distinct t.plan->>'namespace' from tasker.templates t where strpos(t.plan::text, '"x-sensitive"') > 0

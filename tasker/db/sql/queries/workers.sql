@@ -1,7 +1,7 @@
--- The registry of processes. Each query is named and takes its parameters as %(name)s.
+-- The registry of processes. Each query has a name and takes its parameters as %(name)s.
 
 -- name: list
--- Every process that is or was at work, those that live first, then by kind and start.
+-- Every registered process, live ones first, then by kind and start.
 select v.* from (
   select w.worker_uuid::text as worker, w.kind, w.name, w.host, w.pid, w.version,
     case when w.stopped_at is not null then 'stopped' when w.lease_until <= tasker.now() then 'lost'
@@ -15,8 +15,9 @@ where %(stopped)s or v.state <> 'stopped'
 order by array_position(array['live', 'draining', 'lost', 'stopped'], v.state), v.kind desc, v.started_at, v.worker
 
 -- name: serving
--- How many live workers have the handler of each step of a template. What is beside a workflow serves that folder's templates
--- alone, though its name is told like any other: a worker that took the step and could not resolve it is not counted.
+-- The number of live workers with the handler of each step of a template. A worker that took the step and could not
+-- resolve it is not counted: handlers beside a workflow serve only the templates of that folder, although they are
+-- registered like any other.
 select ts.name, count(w.worker_uuid)
 from tasker.template_steps ts
 join tasker.templates t on t.template_id = ts.template_id

@@ -67,13 +67,14 @@ as $$
   ), sample as materialized (
     select s.workflow_step_uuid
     from (select x.task_uuid, row_number() over () as place from recent x) r cross join span a
-    cross join lateral (   -- the limit: one look by the task's index for each, never the whole table
+    cross join lateral (   -- limit: one index probe for each task, never a scan of the table
       select x.workflow_step_uuid from tasker.workflow_steps x where x.task_uuid = r.task_uuid and x.attempts > 0
       limit greatest(4, a.steps / a.tasks)) s
     where r.place % ceil(a.tasks / (a.steps / 4.0))::int = 0
   ), waited as (
     select m.path, m.created_at, case when m.path like 'EI%' then extract(epoch from m.created_at
-      - lag(m.created_at) over (partition by m.workflow_step_uuid order by m.sort_key)) * 1000 else 0 end as ms   -- 0: handed on
+      -- 0: a hand-off
+      - lag(m.created_at) over (partition by m.workflow_step_uuid order by m.sort_key)) * 1000 else 0 end as ms
     from sample n cross join lateral (
       select x.* from tasker.step_moves x where x.workflow_step_uuid = n.workflow_step_uuid limit 1000) m
   ), wait as (

@@ -1,8 +1,8 @@
--- Which steps and templates have been slowest lately. Reads the newest tasks that were submitted within a
--- span of time, their steps and their history, by the ranges of their identifiers: whatever is older costs nothing.
--- p_args: {hours (24), tasks (20000): at most so many, limit (10), min_executions (1)}
--- Answer: {steps, tasks: [{namespace, template, version, (step), executions, errors, mean_seconds, max_seconds, (mean_steps),
---   last_at}], by mean duration; task_states, step_states: {state: how many} of these tasks}
+-- The slowest steps and templates of late. Reads the newest tasks submitted within a time span, with their steps and
+-- history, by ranges of their identifiers; older data costs nothing.
+-- p_args: {hours (24), tasks (20000): maximum number, limit (10), min_executions (1)}
+-- Returns: {steps, tasks: [{namespace, template, version, (step), executions, errors, mean_seconds, max_seconds,
+--   (mean_steps), last_at}] by mean duration, task_states, step_states: {state: count} of these tasks}
 create or replace function tasker.bottlenecks_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- How many tasks and steps there are in each state, and connections of the server. Reads all of them: seldom, and not
--- beside a busy engine with years of history; tasker.performance_v1 looks at what is recent.
+-- Counts tasks and steps by state, and the connections of the server. Reads all rows, so call it rarely and not beside
+-- a busy engine with years of history; tasker.performance_v1 reads recent data only.
 create or replace function tasker.get_system_health_counts()
 returns table (pending_tasks bigint, initializing_tasks bigint, enqueuing_steps_tasks bigint,
   steps_in_process_tasks bigint, evaluating_results_tasks bigint, waiting_for_dependencies_tasks bigint,

@@ -1,5 +1,5 @@
--- How the engine has done since a moment, an hour ago unless it is given: tasker.performance_v1 as columns, of at
--- most its newest tasks; `analysis_period_start` says how far back that reached. Throughputs are per hour.
+-- Performance since a moment, by default one hour ago: tasker.performance_v1 as columns, of a limited number of the
+-- newest tasks; `analysis_period_start` says how far back these reach. Throughputs are per hour.
 create or replace function tasker.get_analytics_metrics(since_timestamp timestamptz default null)
 returns table (active_tasks_count bigint, total_namespaces_count bigint, unique_task_types_count bigint,
   system_health_score numeric, task_throughput bigint, completion_count bigint, error_count bigint, completion_rate numeric,
@@ -17,7 +17,7 @@ as $$
     case when $1 is null then 1 else greatest(extract(epoch from tasker.now() - $1), 1) / 3600 end)) p
 $$;
 
--- The steps whose attempts took longest on average, of tasks that were submitted since a moment. Null: no filter.
+-- The steps with the longest attempts on average, of tasks submitted since a moment. A null filter matches everything.
 create or replace function tasker.get_slowest_steps(since_timestamp timestamptz default null, limit_count int default 10,
   namespace_filter text default null, task_name_filter text default null, version_filter text default null)
 returns table (named_step_uuid uuid, step_name text, avg_duration_seconds numeric, max_duration_seconds numeric,
@@ -39,7 +39,7 @@ as $$
   group by ts.named_step_uuid, ts.name order by 3 desc, ts.name limit $2
 $$;
 
--- The templates whose tasks took longest on average, of those that were submitted since a moment and have ended.
+-- The templates with the longest tasks on average, of tasks submitted since a moment that have ended.
 create or replace function tasker.get_slowest_tasks(since_timestamp timestamptz default null, limit_count int default 10,
   namespace_filter text default null, task_name_filter text default null, version_filter text default null)
 returns table (named_task_uuid uuid, task_name text, avg_duration_seconds numeric, max_duration_seconds numeric,

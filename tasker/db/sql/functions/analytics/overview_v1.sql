@@ -42,11 +42,11 @@ as $$
   ), deferred as materialized (
     select m.metadata->>'reason' as reason, s.due_at
     from (select x.* from tasker.workflow_steps x where x.due_at > tasker.now() order by x.due_at limit 10000) s
-    join lateral (   -- the limit: one look by the step's index for each, never the whole history
+    join lateral (   -- limit: one index probe for each step, never its whole history
       select x.metadata from tasker.step_moves x where x.workflow_step_uuid = s.workflow_step_uuid
       and x.sort_key = s.sort_key and x.path = tasker.step_path('in_progress', 'defer') limit 1) m on m.metadata ? 'reason'
   ), recent as materialized (
-    select t.* from tasker.tasks t   -- a bound that is known before: the index is read from there on
+    select t.* from tasker.tasks t   -- a subquery: the bound is known first, so the index is read from there on
     where t.task_uuid >= (select tasker.task_uuid_at(n.at - tasker.ms(n.seconds * 1000)) from moment n)
     order by t.task_uuid desc limit (select moment.tasks from moment)
   ), pace as (

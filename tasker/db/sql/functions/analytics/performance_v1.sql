@@ -1,9 +1,9 @@
--- How tasks and steps have gone lately. Reads the newest tasks that were submitted within a span of time, and the
--- history of their steps, by the ranges of their identifiers: whatever is older costs nothing.
--- p_args: {hours (1), tasks (20000): at most so many}
--- Answer: {calculated_at, analysis_period_start: later than `hours` ago where there are more tasks, total, active, completed,
---   failed, tasks_per_hour, steps_per_hour, completion_rate, error_rate (0 to 1), task_seconds, step_seconds: averages,
---   health: 0 to 1}
+-- Performance of tasks and steps of late. Reads the newest tasks submitted within a time span, and the history of their
+-- steps, by ranges of their identifiers; older data costs nothing.
+-- p_args: {hours (1), tasks (20000): maximum number}
+-- Returns: {calculated_at, analysis_period_start: later than `hours` ago if there are more tasks, total, active,
+--   completed, failed, tasks_per_hour, steps_per_hour, completion_rate, error_rate (0 to 1), task_seconds,
+--   step_seconds: averages, health: 0 to 1}
 create or replace function tasker.performance_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

@@ -45,7 +45,7 @@ as $$
         where t.named_task_uuid = nt.named_task_uuid and t.troubled = b.badly and t.complete
           and t.completed_at > n.at - tasker.ms(n.seconds * 1000)
         order by t.completed_at desc limit 2000) k) e
-  ), drained as (   -- where there were more tasks than were read, the time since the first of those counts
+  ), drained as (   -- if there were more tasks than the limit, the time since the first one that was read
     select e.namespace_id, sum(e.total) / case when max(e.position) < 2000 then n.seconds
       else greatest(1, extract(epoch from n.at - min(e.completed_at))) end as per_second
     from ended e cross join moment n group by e.namespace_id, n.seconds, n.at

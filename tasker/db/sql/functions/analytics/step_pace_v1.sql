@@ -1,7 +1,8 @@
--- How the steps of one version of a template have gone lately: of its newest tasks, by an index, whatever is older costs nothing.
--- p_args: {namespace, template, version, tasks (200): at most so many}
--- Answer: {tasks: how many were read, ended, failed: of them, p50_ms, p95_ms: of those that ended, from submission to the end,
---   steps: [{step: of the template, executions, errors, p50_ms, p95_ms}]}
+-- Recent durations of the steps of one version of a template: of its newest tasks, by an index; older data costs
+-- nothing.
+-- p_args: {namespace, template, version, tasks (200): maximum number}
+-- Returns: {tasks: number of tasks read, ended, failed: of these, p50_ms, p95_ms: of ended tasks, from submission to
+--   end, steps: [{step: name in the template, executions, errors, p50_ms, p95_ms}]}
 create or replace function tasker.step_pace_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp
@@ -15,7 +16,7 @@ as $$
     order by t.task_uuid desc limit coalesce((p_args->>'tasks')::int, 200)
   ), ran as (
     select ts.name, m.path, m.execution_time_ms from recent r
-    cross join lateral (   -- the limits: a look by an index for each, never a whole table
+    cross join lateral (   -- limits: an index probe for each row, never a scan of a table
       select x.workflow_step_uuid, x.template_id, x.ordinal from tasker.workflow_steps x where x.task_uuid = r.task_uuid limit 1000) s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
     cross join lateral (

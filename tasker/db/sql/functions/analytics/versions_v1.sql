@@ -1,9 +1,9 @@
--- How each version of a template has done. Of each the newest tasks that ended are read, by an index: those that ended well and the
--- others, each at most so many.
+-- Statistics of each version of a template. Of each version the newest ended tasks are read by an index: complete ones
+-- and others, each up to a limit.
 -- p_args: {namespace, template, tasks (1000)}
--- Answer: {versions: null where no such template is registered, else [{version, registered_at, changed_at: when other content was registered
---   under it, steps: with which its tasks begin, executions, errors, mean_seconds, max_seconds, first_at, last_at: of those tasks, by
---   their ends}]}, in the order of registration
+-- Returns: {versions: null if no such template is registered, else [{version, registered_at, changed_at: when other
+--   content was registered under it, steps: number with which its tasks begin, executions, errors, mean_seconds,
+--   max_seconds, first_at, last_at: of those tasks, by their ends}]} in the order of registration
 create or replace function tasker.versions_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

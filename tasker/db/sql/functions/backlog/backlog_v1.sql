@@ -1,6 +1,7 @@
--- Releases held steps by rank while their namespaces have room. What nobody serves is set aside before, so that it takes
--- no room: of the first by rank that may have their turn, and a few more.
--- p_args: as advance_v1 without items, and limit. Answer: as advance_v1, with released.
+-- Releases backlogged steps by rank while their namespaces have room. First sets aside the unserved ones among those
+-- next by rank (and a few more), so that they take no room.
+-- p_args: as advance_v1 without items, and limit.
+-- Returns: as advance_v1, with released.
 create or replace function tasker.backlog_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -30,7 +31,7 @@ begin
   end if;
   select jsonb_agg(jsonb_build_object('s', q.workflow_step_uuid, 't', q.task_uuid, 'kind', 'unhold')) into v_items
   from unnest(v_namespaces) as n (id)
-  cross join lateral (   -- by `unserved` too: it is the same for all, and the index has their order
+  cross join lateral (   -- by `unserved` too: it is null for all of them, and the index has this order
     select b.workflow_step_uuid, b.task_uuid from tasker.ready_backlog b
     where b.namespace_id = n.id and not b.paused and b.unserved is null
     order by b.unserved, b.rank limit least(v_limit, tasker.enqueue_room(n.id, v_window))) q;

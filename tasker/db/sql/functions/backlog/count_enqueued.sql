@@ -1,5 +1,6 @@
--- Adds to the number of enqueued steps of namespaces, and to that of steps that left the queue: always last in a
--- transaction, and on a shard that nobody else holds (tasker.free_shard), so no writer ever waits for another.
+-- Adds to the counters of namespaces: enqueued steps, and steps that ever left the queue. Always the last statement of
+-- a transaction, and on a shard that no other transaction has locked (tasker.free_shard), so no writer ever waits for
+-- another.
 create or replace function tasker.count_enqueued(p_namespaces int[], p_deltas int[]) returns void
 language plpgsql as $$
 begin

@@ -1,5 +1,6 @@
--- How much ready work a namespace has: {enqueued, held, paused (beside the held), taken: steps that ever left its queue}.
--- Counts at most p_args.limit held steps. p_args: {namespace, limit}. An unknown namespace has none.
+-- The amount of ready work of a namespace: {enqueued, held, paused (in addition to held), taken: steps that ever left
+-- its queue}. Counts at most p_args.limit backlogged steps. An unknown namespace has zeros.
+-- p_args: {namespace, limit}
 create or replace function tasker.depth_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

@@ -1,5 +1,7 @@
--- Removes those of the backlog's rows `p_steps` whose steps are not ready, and counts their tasks again. Passes over tasks that others
--- hold. p_args: {on_blocked}. Answer: {dropped: how many, finished: {task: state}, waiters}.
+-- Removes the rows of the backlog among `p_steps` whose steps are not ready, and recounts the tasks of these steps.
+-- Skips tasks that another transaction has locked.
+-- p_args: {on_blocked}.
+-- Returns: {dropped: count, finished: {task: state}, waiters}.
 create or replace function tasker.drop_held(p_steps uuid[], p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -10,7 +12,7 @@ begin
     select t.task_uuid from tasker.tasks t
     where t.task_uuid in (select h.task from tasker.not_ready_but_held(p_steps) h)
     order by t.task_uuid for no key update skip locked) q;
-  with gone as materialized (   -- in a later statement: what it waited for may have moved the step
+  with gone as materialized (   -- a later statement: the step may have moved during the wait for a lock
     select b.workflow_step_uuid from tasker.ready_backlog b
     join tasker.not_ready_but_held(p_steps) h on h.step = b.workflow_step_uuid
     where h.task = any (v_tasks) or not exists (select from tasker.tasks t where t.task_uuid = h.task)

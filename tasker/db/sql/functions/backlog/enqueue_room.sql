@@ -1,4 +1,4 @@
--- How many steps a namespace may still enqueue before ready steps are held (rule 17).
+-- The number of steps that a namespace may still enqueue before further ready steps are backlogged (rule 17).
 create or replace function tasker.enqueue_room(p_namespace int, p_window int) returns int
 language plpgsql stable as $$
 declare

@@ -1,5 +1,6 @@
--- What a log line tells of the steps that went to the queue, in their order. p_args: {send}, as a function of the engine
--- answers it. Answer: {enqueued: [{correlation, trace, task, step, namespace, name, attempt: the one that it waits for}]}
+-- Fields for the log lines of enqueued steps, in the order of `send`.
+-- p_args: {send}: as returned by a function of the engine.
+-- Returns: {enqueued: [{correlation, trace, task, step, namespace, name, attempt: the one that the step waits for}]}
 create or replace function tasker.enqueued_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

@@ -1,5 +1,6 @@
--- Behind held steps that were released, twice as many of those come back that were set aside for want of the same handler:
--- soon all of them, unless it turns out that nobody has it (`p_unserved`). Locks held steps that nobody else holds.
+-- After a release of backlogged steps, lets twice as many of the steps that were set aside for the same handler wait
+-- for room again: all of them follow soon, unless it turns out that no worker has the handler (`p_unserved`).
+-- Locks: backlogged steps that no other transaction has locked.
 create or replace function tasker.follow_probes(p_released uuid[], p_unserved text[]) returns void
 language plpgsql as $$
 begin

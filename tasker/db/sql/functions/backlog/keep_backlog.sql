@@ -1,6 +1,6 @@
--- The backlog of held steps after a write: steps that moved leave it, steps that found no room enter it. One that had
--- its turn before (a retry) keeps the age of its task. Answers the task of each step that left. Locks the held steps
--- ORDER BY workflow_step_uuid, as everybody who locks several of them.
+-- Updates the backlog after a write: steps that moved leave it, steps that found no room enter it. A step that ran
+-- before (a retry) keeps the age of its task. Returns the task of each step that left.
+-- Locks: the backlogged steps ORDER BY workflow_step_uuid, as every function that locks several of them.
 create or replace function tasker.keep_backlog(p_judged tasker.judged_change[], p_placed tasker.placed_step[],
   p_ageing_s float8, p_now timestamptz) returns uuid[]
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- Those of these rows of the backlog whose step could not run if it had room: gone, moved on, of a final task, or still
--- waiting for parents.
+-- The rows of the backlog among `p_steps` whose steps could not run even with room: deleted, moved on, of a final task,
+-- or still waiting for parents.
 create or replace function tasker.not_ready_but_held(p_steps uuid[]) returns table (step uuid, task uuid)
 language sql stable as $$
   select b.workflow_step_uuid, b.task_uuid from tasker.ready_backlog b

@@ -1,7 +1,8 @@
--- Where each step goes that lost a parent or is to run: `claim` (to the caller, while it has slots and serves it),
--- `enqueue` (while the namespace has room), `hold` (beyond the enqueue window) or `wait` (parents are missing).
--- What is paused is held too, and marked unless its whole namespace is paused. Urgent tasks first, then the order of the template. A released step (`unhold`)
--- has the whole window, others what tasker.room_beside_backlog leaves them.
+-- Decides the place of each step that lost a parent or is to run: `claim` (handed off to the caller, while it has slots
+-- and serves the step), `enqueue` (while the namespace has room), `hold` (beyond the enqueue window) or `wait` (parents
+-- are missing). Paused steps are backlogged too, and marked unless their whole namespace is paused. Urgent tasks come
+-- first, then the order of the template. A released step (`unhold`) may use the whole window, others only
+-- tasker.room_beside_backlog.
 create or replace function tasker.place_ready(p_ready tasker.ready_step[], p_slots int, p_namespaces int[],
   p_unserved text[], p_window int, p_timeout_ms bigint) returns tasker.placed_step[]
 language plpgsql as $$
@@ -12,7 +13,8 @@ begin
 if exists (select from tasker.pauses) then
   v_paused := tasker.paused_of(array(select r.step_uuid from unnest(p_ready) r where r.ready));
 end if;
-if cardinality(v_paused) = 0 then   -- most often all that is ready goes to the caller, and no queue is asked for room
+-- usually all ready steps are handed off to the caller, and the room of the queue is not needed
+if cardinality(v_paused) = 0 then
   select case when bool_and(tasker.path_end(r.path) <> 'enqueued' and (not r.ready or r.namespace_id = any (p_namespaces)
         and (r.template_id || ':' || r.ordinal) <> all (p_unserved))) and count(*) filter (where r.ready) <= p_slots
       then array_agg(row(r.step_uuid, r.task_uuid, r.namespace_id, r.template_id, r.ordinal, r.name, r.priority, r.met,
@@ -26,7 +28,7 @@ if cardinality(v_paused) = 0 then   -- most often all that is ready goes to the 
     return v_answer;
   end if;
 end if;
-with rooms as materialized (   -- materialized: once for each namespace
+with rooms as materialized (   -- materialized: computed once for each namespace
   select n.id, tasker.enqueue_room(n.id, p_window) as room, tasker.room_beside_backlog(n.id, p_window) as room_beside_backlog
   from (select distinct r.namespace_id from unnest(p_ready) r) as n (id)
 )

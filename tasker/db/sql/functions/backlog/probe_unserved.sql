@@ -1,7 +1,8 @@
--- Of what is set aside, the first step by rank of each step of a template for which somebody is at work who may have the
--- handler: it waits for room again, and the others follow it (tasker.follow_probes). So whoever comes and lacks the handler
--- as well takes one of them, however many wait. Wakes who sleeps there. How many namespaces it found some in.
--- Locks held steps that nobody else holds.
+-- Among the steps set aside, lets the first by rank of each template step wait for room again if a live worker may have
+-- its handler; the others follow it (tasker.follow_probes). So a new worker without the handler takes only one such
+-- step, however many wait. Wakes sleeping workers of these namespaces. Returns the number of namespaces in which it
+-- found such steps.
+-- Locks: backlogged steps that no other transaction has locked.
 create or replace function tasker.probe_unserved(p_namespaces int[]) returns int
 language plpgsql
 set enable_seqscan to off
@@ -15,10 +16,10 @@ declare
 begin
   if not exists (select from unnest(p_namespaces) as n (id) cross join lateral (
       select from tasker.ready_backlog b where b.namespace_id = n.id and not b.paused and b.unserved is not null limit 1) a) then
-    return 0;   -- most often, and each process that comes asks: what follows is not even planned then
+    return 0;   -- usual case, and every starting process calls this: the rest is not even planned
   end if;
   v_refused := tasker.refused_by_all(p_namespaces);
-  with recursive key as (   -- from each to the next: one probe of the index for each of them, not for each step
+  with recursive key as (   -- from key to key: one index probe for each key, not for each step
     select n.id, (select b.unserved from tasker.ready_backlog b
       where b.namespace_id = n.id and not b.paused and b.unserved is not null order by b.unserved limit 1) as key
     from unnest(p_namespaces) as n (id)

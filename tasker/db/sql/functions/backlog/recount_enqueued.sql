@@ -1,6 +1,7 @@
--- Corrects the counters of enqueued steps by what they differ from the rows of tasks that are under way; how many namespaces
--- had to be. Tasks that wait have none, and are not read. Rows and counters are read in one statement: a write commits both, so whoever writes meanwhile changes no
--- difference. The namespaces are locked, so nobody else corrects them.
+-- Corrects the counters of enqueued steps by their difference to the rows of tasks under way; returns the number of
+-- corrected namespaces. Waiting tasks have no enqueued steps and are not read. Rows and counters are read in one
+-- statement: a write commits both together, so a concurrent write does not change the difference. The namespaces are
+-- locked by the caller, so no other process corrects them at the same time.
 create or replace function tasker.recount_enqueued(p_namespaces int[]) returns int
 language plpgsql
 set enable_seqscan to off

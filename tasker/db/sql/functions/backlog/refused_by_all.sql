@@ -1,11 +1,11 @@
--- The steps ("template:ordinal") of these namespaces that everybody who is at work there has taken and could not resolve.
--- Where nobody is at work there are none: whoever comes may have every handler.
+-- The steps ("template:ordinal") of these namespaces that every live worker there has claimed without being able to
+-- resolve the handler. Empty for a namespace without live workers: the next worker to start may have every handler.
 create or replace function tasker.refused_by_all(p_namespaces int[]) returns text[]
 language sql stable as $$
   with live as materialized (
     select w.namespaces, w.unserved from tasker.workers w
     where w.kind = 'worker' and w.stopped_at is null and w.draining_at is null and w.lease_until > tasker.now()
-  ), refused as materialized (   -- from what was refused, which is little: each namespace of each worker is much
+  ), refused as materialized (   -- starts from the refusals, which are few: the namespaces of all workers are many
     select k.key, ns.name, count(*) as workers from live w cross join unnest(w.unserved) as k (key)
     join tasker.templates t on t.template_id = split_part(k.key, ':', 1)::int and t.namespace_id = any (p_namespaces)
     join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id

@@ -1,6 +1,6 @@
--- {"release": [namespace ids]}: those of the caller's namespaces whose backlog of held steps has room in the queue again
--- (half the window is free); {} when there is none. One index probe per namespace when nothing is held; of who serves many
--- namespaces one per namespace in which something is held.
+-- {"release": [namespace ids]}: the namespaces of the caller whose backlog has room in the queue again (half of the
+-- window is free); {} if there are none. Costs one index probe for each namespace if nothing is backlogged; for a
+-- caller that serves more than 8 namespaces, one for each namespace with a backlog.
 create or replace function tasker.releasable(p_args jsonb) returns jsonb
 language plpgsql stable as $$
 declare
@@ -10,7 +10,7 @@ declare
 begin
   if cardinality(v_namespaces) > 8 then
     v_namespaces := array(
-      with recursive held as (   -- from each to the next
+      with recursive held as (   -- from each namespace to the next
         select (select b.namespace_id from tasker.ready_backlog b where not b.paused
           order by b.namespace_id, b.unserved, b.rank limit 1) as id
         union all
@@ -19,7 +19,7 @@ begin
       ) select h.id from held h where h.id = any (v_namespaces));
   end if;
   select jsonb_agg(n.id) into v_ids from unnest(v_namespaces) as n (id)
-  where case when (select true from tasker.ready_backlog b   -- in the index's order, which no other index fits
+  where case when (select true from tasker.ready_backlog b   -- in the order of the index, which no other index has
       where b.namespace_id = n.id and not b.paused and b.unserved is null
       order by b.namespace_id, b.unserved, b.rank limit 1)
     then not tasker.namespace_is_paused(n.id)

@@ -1,5 +1,5 @@
--- The room for steps that become ready while others are held: half of the window then, so that the queue drains to where
--- the held steps are released, by rank, whatever running tasks and new ones bring meanwhile (rule 17).
+-- The room for steps that become ready while others are backlogged: half of the window, so that the queue drains to the
+-- level at which backlogged steps are released by rank, whatever running and new tasks add meanwhile (rule 17).
 create or replace function tasker.room_beside_backlog(p_namespace int, p_window int) returns int
 language plpgsql stable as $$
 begin

@@ -1,6 +1,7 @@
--- Held steps that nobody serves: from now on they wait for somebody who may have their handler (tasker.probe_unserved), not
--- for room, and keep their rank. Since when is kept on those that were refused before. The caller has tasker.unserved_keys.
--- Locks the held steps ORDER BY workflow_step_uuid; what others hold just now is passed over.
+-- Sets aside unserved backlogged steps: they wait for a worker that may have their handler (tasker.probe_unserved), not
+-- for room, and keep their rank. Steps that were refused before keep the time of the first refusal. The caller has
+-- called tasker.unserved_keys.
+-- Locks: the backlogged steps ORDER BY workflow_step_uuid; skips those that another transaction has locked.
 create or replace function tasker.set_aside(p_steps uuid[]) returns void
 language plpgsql as $$
 begin

@@ -1,6 +1,8 @@
--- As tasker.refused_by_all, for whoever sets these steps aside: until the caller's commit nobody comes to work in the
--- namespaces, so nobody misses what is set aside because he was not there. Namespaces to which somebody comes just now have
--- none. Locks: an advisory lock (namespace, -1), never waited for; tasker.serve_worker shares it with others who come.
+-- As tasker.refused_by_all, for a caller that sets these steps aside: no worker starts to serve the namespaces before
+-- the caller commits, so no worker misses steps that were set aside while it started. Returns nothing for namespaces
+-- that a worker starts to serve right now.
+-- Locks: an advisory lock (namespace, -1), without waiting; starting workers share it among themselves
+--   (tasker.serve_worker).
 create or replace function tasker.unserved_keys(p_namespaces int[]) returns text[]
 language plpgsql as $$
 declare
@@ -15,6 +17,6 @@ begin
       v_locked := v_locked || v_namespace;
     end if;
   end loop;
-  return tasker.refused_by_all(v_locked);   -- in a later statement: somebody may have come meanwhile
+  return tasker.refused_by_all(v_locked);   -- a later statement: a worker may have started meanwhile
 end
 $$;

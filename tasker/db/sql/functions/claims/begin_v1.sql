@@ -1,6 +1,7 @@
--- Counts the time of a claimed step from now on: it had to wait for a thread or a child process, and its handler is called
--- only now. Only the worker that holds the current token may say so.
--- p_args: {worker, step, token, timeout_ms, grace_ms}. Answer: {} or {lost: true}.
+-- Restarts the timeout of a claimed step whose handler is called only now, because it waited for a thread or a child
+-- process. Only the worker with the current token may call it.
+-- p_args: {worker, step, token, timeout_ms, grace_ms}.
+-- Returns: {} or {lost: true}.
 create or replace function tasker.begin_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,9 +1,10 @@
--- Stores a checkpoint of a running step and moves its deadline; the step stays in progress. The history of
--- positions is appended here, so repeated saves never lose it; the last twenty are kept, which show where a step is and how
--- fast it goes, because the row is written anew by each save and goes with every claim. Only the worker that holds
--- the current token may save. p_args: {worker, step, token, cursor, items_processed, accumulated_results, timeout_ms, grace_ms,
--- events (what its handler has published up to here, which goes with the position; left out where there are none)}.
--- Answer: {checkpoint} or {lost: true}.
+-- Stores a checkpoint of a running step and extends its deadline; the step stays in progress. The history of positions
+-- is appended here, so a repeated save never loses it. Only the last twenty positions are kept, enough to show the
+-- position and the speed, because each save rewrites the row and each claim sends it. Only the worker with the current
+-- token may save.
+-- p_args: {worker, step, token, cursor, items_processed, accumulated_results, timeout_ms, grace_ms, events (published
+--   by the handler so far, stored with the position; absent if there are none)}.
+-- Returns: {checkpoint} or {lost: true}.
 create or replace function tasker.checkpoint_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,5 +1,6 @@
--- How large the answer is that holds what the handlers of these steps read: contexts and results, each once. Counted is
--- what is sent: stored values may be a hundredth of that. No value is read, since each row says how large its value is.
+-- The size in bytes of an answer with the inputs of the handlers of these steps: contexts and results, each once.
+-- Counts the size as sent: a stored value may take a hundredth of it. No value is read, because each row stores the
+-- size of its value.
 create or replace function tasker.claim_bytes(p_steps uuid[]) returns bigint
 language plpgsql stable as $$
 declare

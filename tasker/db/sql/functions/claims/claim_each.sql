@@ -1,6 +1,7 @@
--- Claims steps one by one, because the database refuses a value of one of them (SQLSTATE classes 22, 23, 54) and with it a
--- claim of all. What handlers read is not answered: it is to be read (tasker.inputs_v1).
--- p_args: as claim_v1. Answer: as claim_v1, and unclaimable: [{step, task, attempt, reason}], which are still enqueued.
+-- Claims steps one by one, after the database refused a value of one of them (SQLSTATE classes 22, 23, 54) and with it
+-- the claim of all. The inputs of the handlers are not part of the answer: the worker reads them with tasker.inputs_v1.
+-- p_args: as claim_v1.
+-- Returns: as claim_v1, and unclaimable: [{step, task, attempt, reason}], which are still enqueued.
 create or replace function tasker.claim_each(p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -10,9 +11,10 @@ declare
   v_part jsonb;
   v_answer jsonb := '{"claims": [], "send": [], "verdicts": {}, "dead": 0, "tasks": {}, "results": {}, "unclaimable": []}';
 begin
-  perform (p_args->>'worker')::uuid, (p_args->>'timeout_ms')::bigint, (p_args->>'grace_ms')::bigint,   -- a mistake of the caller
-    (p_args->>'window')::int, (p_args->>'max_claim_bytes')::bigint,                                    -- is raised: no step fails
-    array(select n::int from jsonb_array_elements_text(p_args->'namespace_ids') n);                    -- for it
+  -- An invalid argument of the caller raises here, so that no step fails for it.
+  perform (p_args->>'worker')::uuid, (p_args->>'timeout_ms')::bigint, (p_args->>'grace_ms')::bigint,
+    (p_args->>'window')::int, (p_args->>'max_claim_bytes')::bigint,
+    array(select n::int from jsonb_array_elements_text(p_args->'namespace_ids') n);
   for v_step in select s from jsonb_array_elements_text(p_args->'steps') s order by s loop
     begin
       v_part := jsonb_strip_nulls(tasker.claim_v1(v_args || jsonb_build_object('steps', jsonb_build_array(v_step))));

@@ -1,14 +1,15 @@
--- Turns hints into claims: steps that are `enqueued` become `in_progress` for the worker, with a new token. Takes no
--- task lock: it locks only rows that are enqueued, ORDER BY workflow_step_uuid, and waits for each (a step whose
--- message was taken must not be skipped). Anything else a hint names is dead: the row has moved on. What is paused is
--- put aside: it goes back to the held steps, as does what nobody serves (tasker.put_back).
+-- Claims steps: steps that are `enqueued` become `in_progress` for the worker, with a new token. Any other step named
+-- by a message is dead: its row has moved on. Paused steps return to the backlog (tasker.put_aside), and so do unserved
+-- ones (tasker.put_back).
+-- Locks: no task; only the enqueued rows, ORDER BY workflow_step_uuid, waiting for each (a step whose message was taken
+--   must not be skipped).
 -- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids, window,
---   max_claim_bytes (16 MiB): what handlers read is answered up to that, at least for one step, whose inputs may even so be
---   too large to be answered (tasker.too_large); and what the steps have of their own as well (tasker.own_inputs),
---   known: [task...], of which nothing is answered that handlers read,
---   each: true after a claim that was refused for a value of one of its steps (tasker.claim_each)}
--- Answer: claims, dead (count), verdicts {step: unknown|held}, send (not served here: hinted again after a moment),
---   the tasks and ancestors' results that the claims need, once each, and `release` (see tasker.releasable).
+--   max_claim_bytes (16 MiB): limit for the inputs of handlers, exceeded for a first step alone, whose inputs may still
+--   be too large to return (tasker.too_large), and separately for the steps' own inputs (tasker.own_inputs), known:
+--   [task...]: tasks whose inputs are not returned, each: true after a claim that was refused for a value of one of its
+--   steps (tasker.claim_each)}
+-- Returns: claims, dead (count), verdicts {step: unknown|held}, send (steps not served here: sent again after a
+--   moment), the tasks and ancestors' results that the claims need, once each, and `release` (see tasker.releasable).
 create or replace function tasker.claim_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -23,7 +24,8 @@ declare
   v_worker constant uuid := (p_args->>'worker')::uuid;
   v_steps constant uuid[] := array(select jsonb_array_elements_text(p_args->'steps')::uuid);
   v_unserved constant text[] := array(select jsonb_array_elements_text(p_args->'unserved'));
-  v_century constant bigint := 3155760000000;   -- milliseconds: no time-out is longer, so no sum leaves the calendar
+  -- milliseconds: the longest timeout, so that no sum exceeds the range of timestamps
+  v_century constant bigint := 3155760000000;
   v_paused uuid[] := '{}';
   v_found uuid[];
   v_lacking uuid[] := '{}';
@@ -64,7 +66,7 @@ begin
 
   if cardinality(v_found) > 1 then
     v_heavy := tasker.beyond_bytes(v_found, v_max);
-    if v_heavy is not null then   -- they stay enqueued and are hinted again for the next claim
+    if v_heavy is not null then   -- they stay enqueued and are sent again for the next claim
       v_found := array(select f from unnest(v_found) f where f <> all (v_heavy));
       v_refused := coalesce(v_refused, '[]') || (
         select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid))

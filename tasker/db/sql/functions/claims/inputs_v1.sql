@@ -1,8 +1,8 @@
--- What handlers of these steps read, up to `max_bytes` (16 MiB; at least that of one step): the others are to be asked for
--- again.
+-- The inputs of the handlers of these steps, up to `max_bytes` (16 MiB; at least those of one step); the caller
+-- requests the rest in further calls.
 -- p_args: {steps: [uuid...], own: [uuid...]: steps whose own inputs did not fit into the answer that claimed them,
---   describe: true where the answer could not be read: only how large it is, max_bytes}
--- Answer: as tasker.shared_inputs, own: as tasker.own_inputs, rest: [steps and own that are left]
+--   describe: true if an earlier answer could not be read: only sizes are returned, max_bytes}
+-- Returns: as tasker.shared_inputs, own: as tasker.own_inputs, rest: [steps and own that are left]
 create or replace function tasker.inputs_v1(p_args jsonb) returns jsonb
 language plpgsql stable
 set search_path to pg_catalog, pg_temp

@@ -1,6 +1,6 @@
--- What each of these steps has of its own, its inputs and its checkpoint, up to `p_max` bytes together, in order of the
--- steps; the first always. Of what is beyond that it says {later: true}: the worker reads it with tasker.inputs_v1.
--- Answer: {step: {inputs, checkpoint} | {later: true}}; null when no step has either, as most do.
+-- The inputs and the checkpoint of each of these steps, up to `p_max` bytes together, in the order of the steps; those
+-- of the first step always. A step beyond the limit has {later: true}: the worker reads it with tasker.inputs_v1.
+-- Returns: {step: {inputs, checkpoint} | {later: true}}; null if no step has either, which is the usual case.
 create or replace function tasker.own_inputs(p_steps uuid[], p_max bigint) returns jsonb
 language plpgsql stable as $$
 begin

@@ -1,7 +1,7 @@
--- Gives enqueued steps that a claim may not take back to the held ones: they are paused, or nobody serves them
--- (p_args.reason). Waits for no task and no step, because the
--- claim holds locks of steps: what others hold just now is hinted again after a moment.
--- Answer: {verdicts: {step: held}, send: [...]}.
+-- Returns enqueued steps that a claim may not take to the backlog, because they are paused or unserved (p_args.reason).
+-- Waits for no task and no step, because the claim has locks of steps: steps that another transaction has locked are
+-- sent again after a moment.
+-- Returns: {verdicts: {step: held}, send: [...]}.
 create or replace function tasker.put_aside(p_steps uuid[], p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -28,6 +28,6 @@ begin
       select coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid,
         'delay_ms', 500)), '[]')
       from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
-      where s.workflow_step_uuid = any (p_steps) and s.state = 'enqueued'));   -- what was held is so no more
+      where s.workflow_step_uuid = any (p_steps) and s.state = 'enqueued'));   -- without the steps that are backlogged now
 end
 $$;

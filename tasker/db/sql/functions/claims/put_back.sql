@@ -1,5 +1,6 @@
--- Of enqueued steps that a claim has refused, because the caller has no such handler, the hints that are sent again after a
--- moment, for others. What nobody has a handler for is given back to the held ones and set aside: it needs no hint.
+-- The messages to send again after a moment, for other workers, for enqueued steps that a claim refused because the
+-- caller lacks the handler. Steps whose handler no worker has return to the backlog and are set aside: they need no
+-- message.
 create or replace function tasker.put_back(p_steps uuid[], p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -10,7 +11,7 @@ begin
   if cardinality(v_unserved) > 0 then
     v_lost := array(select s.workflow_step_uuid from tasker.workflow_steps s
       where s.workflow_step_uuid = any (p_steps) and s.template_id || ':' || s.ordinal = any (v_unserved));
-    perform tasker.put_aside(v_lost, p_args || '{"reason": "unserved", "window": 0}');   -- no room: all are held
+    perform tasker.put_aside(v_lost, p_args || '{"reason": "unserved", "window": 0}');   -- no room: all are backlogged
     perform tasker.set_aside(v_lost);
   end if;
   return (select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid,

@@ -1,8 +1,9 @@
--- Keeps what handlers have said: lines, which are with their step for good, and how far they are, which counts for the
--- claim that said it alone and holds until the next report. Nothing waits for this, and a step needs none of it: it takes no
--- lock of tasks and steps. Repeated, it changes nothing. Times come as ages, since clocks differ.
--- p_args: {lines: [{task, step, token, attempt, number, ago_ms, level, logger, message, fields}],
---   progress: [{task, step, token, attempt, fraction, done, total, message}]}. Answer: {}.
+-- Stores the output of handlers: log lines, which are kept for good, and progress, which is valid only for the claim
+-- that reported it and until its next report. Takes no locks of tasks or steps: no component waits for this, and no
+-- step needs it. A repeated call changes nothing. Times are passed as ages, because clocks differ.
+-- p_args: {lines: [{task, step, token, attempt, number, ago_ms, level, logger, message, fields}], progress: [{task,
+--   step, token, attempt, fraction, done, total, message}]}.
+-- Returns: {}.
 create or replace function tasker.report_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- How far a step is by its latest report, as views show it; null unless the claim that reported still runs. Of what is left
--- an estimate is made from the pace since the claim's first report.
+-- The latest reported progress of a step, as views show it; null unless the claim that reported it still runs. The
+-- remaining time is estimated from the pace since the first report of the claim.
 create or replace function tasker.reported(p tasker.step_progress, s tasker.workflow_steps) returns jsonb
 language sql stable
 return case when s.state = 'in_progress' and p.claim_token = s.claim_token then jsonb_build_object(

@@ -1,6 +1,6 @@
--- True when a step has lost its worker twice since it was made or reset: it may be what ended them, so its next attempt
--- runs apart from what else the worker does. Each attempt that ended has left one failure, so the newest ones are those
--- since the reset. Asked of third and later attempts only. `p_ended` is how many attempts have ended.
+-- True if a step has lost its worker twice since it was created or reset. The step may have crashed these workers, so
+-- its next attempt runs isolated from other work. Each ended attempt left one failure, so the newest failures are those
+-- since the reset. Called only for third and later attempts; `p_ended` is the number of ended attempts.
 create or replace function tasker.runs_apart(p_task uuid, p_step uuid, p_ended int) returns boolean
 language sql stable as $$
   select count(*) >= 2

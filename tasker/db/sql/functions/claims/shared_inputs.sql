@@ -1,8 +1,9 @@
--- What the handlers of these steps read of their tasks: the contexts, and the results of every ancestor, once each.
--- Ancestors come from the template by ordinal (tasker.wanted_results); a step that does not exist or has no result is
--- simply absent. What the database cannot answer at once (256 MiB) is described in its place: one step that reads so much.
--- Answer: {tasks: {id: {template, namespace, context, correlation, priority, trace}},
--- results: {task id: {step name: [ordinal, result]}}}, or {tasks, results: {}, too_large: as tasker.too_large}.
+-- The inputs that the handlers of these steps read from their tasks: the contexts, and the results of every ancestor,
+-- once each. Ancestors are found in the template by ordinal (tasker.wanted_results); steps without a row or a result
+-- are absent. Inputs that the database cannot return at once (256 MiB) are replaced by their sizes: that is a single
+-- step that reads so much.
+-- Returns: {tasks: {id: {template, namespace, context, correlation, priority, trace}}, results: {task id: {step name:
+--   [ordinal, result]}}}, or {tasks, results: {}, too_large: as tasker.too_large}.
 create or replace function tasker.shared_inputs(p_steps uuid[]) returns jsonb
 language plpgsql stable as $$
 declare

@@ -1,6 +1,6 @@
--- Of steps whose inputs the database cannot answer: how large they are, the largest of what they read, and what the failure
--- of each is reported with.
--- Answer: {step: {bytes, results: how many, largest: [[name, bytes]... up to 5], correlation, trace}}.
+-- Sizes of the inputs of steps that are too large for the database to return, the largest inputs of each, and the
+-- fields with which the failure of each is reported.
+-- Returns: {step: {bytes, results: count, largest: [[name, bytes]... up to 5], correlation, trace}}.
 create or replace function tasker.too_large(p_steps uuid[]) returns jsonb
 language sql stable as $$
   select jsonb_object_agg(s.workflow_step_uuid, jsonb_build_object('bytes', d.context_bytes + coalesce(r.bytes, 0),

@@ -1,6 +1,6 @@
--- Whose results the handlers of these steps may read: every step of the template above theirs, once for each task.
--- Found by walking up from all of them together, since a chain of n steps has n squared over two pairs of a step and an
--- ancestor. Steps that do not exist have no result and are among them.
+-- The steps whose results the handlers of these steps may read: all their ancestors in the template, once for each
+-- task. Found by walking up from all steps together, because a chain of n steps has n squared over two pairs of step
+-- and ancestor. Ancestors without a row are included; they have no result.
 create or replace function tasker.wanted_results(p_steps uuid[]) returns table (task_uuid uuid, ordinal int)
 language plpgsql stable rows 10
 set enable_seqscan to off

@@ -1,5 +1,6 @@
--- How deep each step of a task lies: 0 without parents, else one more than the deepest parent. Steps of one level may
--- run at the same time. A pair of step and level is followed once, so paths that meet again cost nothing, and a cycle ends.
+-- The depth of each step of a task: 0 without parents, else one more than the deepest parent. Steps of one level may
+-- run at the same time. Each pair of step and level is followed once, so converging paths cost nothing extra, and a
+-- cycle terminates.
 create or replace function tasker.calculate_dependency_levels(input_task_uuid uuid)
 returns table (workflow_step_uuid uuid, dependency_level int)
 language sql stable
@@ -22,7 +23,7 @@ as $$
   select p.step, max(p.level) from placed p group by p.step order by 2, 1
 $$;
 
--- The level of one step; null when there is no such step.
+-- The level of one step; null if there is no such step.
 create or replace function tasker.calculate_step_depth(input_step_uuid uuid) returns int language sql stable as $$
   select l.dependency_level from tasker.workflow_steps s
   cross join lateral tasker.calculate_dependency_levels(s.task_uuid) l

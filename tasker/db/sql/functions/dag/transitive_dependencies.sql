@@ -1,5 +1,5 @@
--- Every step above a step, once, with the length of the shortest way to it and what it has brought. A handler reads
--- the results of those that are processed.
+-- Every ancestor of a step, once, with the length of the shortest path to it and its result. A handler reads the
+-- results of those that are processed.
 create or replace function tasker.get_step_transitive_dependencies(input_step_uuid uuid)
 returns table (step_name text, step_uuid uuid, task_uuid uuid, distance int, processed boolean, results jsonb)
 language sql stable
@@ -25,7 +25,7 @@ as $$
   order by a.distance, s.name
 $$;
 
--- Whether an edge between these steps would close a cycle. Each step is visited once, however long the way.
+-- True if an edge between these steps would close a cycle. Each step is visited once, whatever the length of the path.
 create or replace function tasker.detect_cycle(from_step_uuid uuid, to_step_uuid uuid) returns boolean
 language sql stable
 set search_path to pg_catalog, pg_temp

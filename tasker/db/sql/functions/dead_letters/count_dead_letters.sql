@@ -1,5 +1,6 @@
--- Counts dead letters that are new, and those that wait no longer with how long they did, whoever has written them: in
--- the same transaction, on shards of its own (tasker.free_shard; no namespace is 0), so no writer waits for another.
+-- Counts new dead letters, and those that stopped being pending with the time that they were pending, whatever wrote
+-- them: in the same transaction, on shards of their own (tasker.free_shard; no namespace has number 0), so no writer
+-- waits for another.
 create or replace function tasker.count_dead_letters() returns trigger
 language plpgsql
 set search_path to pg_catalog, pg_temp

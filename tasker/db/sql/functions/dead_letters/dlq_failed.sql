@@ -1,6 +1,6 @@
--- Enters tasks that came to rest because of failed steps, in the transaction that let them rest. `p_from` are the
--- states they were in. Of a task whose entry is pending already the failures are renewed: reason and time stay, for that
--- is when it first needed somebody.
+-- Creates dead letters for tasks that came to rest because of failed steps, in the transaction that lets them rest.
+-- `p_from` are their previous states. For a task with a pending entry only the failures are updated: reason and time
+-- stay, because that is when the task first needed attention.
 create or replace function tasker.dlq_failed(p_tasks uuid[], p_from text[], p_now timestamptz) returns void
 language sql
 as $$

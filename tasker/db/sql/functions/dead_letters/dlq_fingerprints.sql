@@ -1,5 +1,5 @@
--- The fingerprints of what the failed steps of a task ended with, at most 100; and whether each of them only lacked a
--- worker that has its handler, or failed in a way that is not retried, so that no attempts were used up.
+-- The fingerprints of the final failures of the failed steps of a task, at most 100; and, for all of them, whether they
+-- only lacked a worker with the handler (unserved), or failed permanently, so that the attempts were not used up.
 create or replace function tasker.dlq_fingerprints(p_task uuid, out fingerprints text[], out unserved boolean, out permanent boolean)
 language sql stable
 as $$

@@ -1,5 +1,5 @@
--- What an entry keeps of its task, from the rows as they are now: where it stands, and of its steps those that are
--- not done, at most 50, with the last failure of each that failed. Messages are cut; all of them is in the history.
+-- The snapshot of a task in its dead letter, from the rows as they are now: the state of the task, and its unfinished
+-- steps, at most 50, with the last failure of each failed one. Messages are truncated; the history has them in full.
 create or replace function tasker.dlq_snapshot(p_task uuid) returns jsonb
 language sql stable
 as $$

@@ -1,5 +1,5 @@
--- Items for advance_v1 that end stale tasks: of each every step that was to move, so that none is left to run, with the
--- reason as its failure; `running` marks those that a worker has.
+-- Items for advance_v1 that end stale tasks: every step that has not ended, so that none is left to run, with the
+-- reason as its failure; `running` marks the steps that a worker has.
 create or replace function tasker.expiries(p_tasks uuid[], p_stale jsonb) returns jsonb
 language sql stable
 as $$

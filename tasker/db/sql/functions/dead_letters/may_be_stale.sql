@@ -1,6 +1,6 @@
--- False where no open task has been there for as long as the shortest limit, and none is of a template with limits of its
--- own: none can be stale then (tasker.stale_tasks), and that large query need not even be planned. Nothing of a task rests
--- for longer than it exists; its last write counts as well, because a clock may have been set back.
+-- False if no open task is older than the shortest limit, and none is of a template with limits of its own: then none
+-- can be stale (tasker.stale_tasks), and that large query need not be planned. A task cannot rest for longer than it
+-- exists; its last write counts as well, because a clock may have been set back.
 create or replace function tasker.may_be_stale() returns boolean
 language plpgsql stable as $$
 declare

@@ -1,6 +1,7 @@
--- What a replay would do, or, unless `dry_run` is set, its beginning: pending entries that the filter names, in the order
--- in which they came. p_args: {fingerprint, namespace, template, reason, since, before, limit, rate, actor, why, dry_run}
--- Answer: {replay: uuid|null, tasks: how many, steps, once: steps that are left alone, templates: {name: tasks}}
+-- Plans a replay of the pending entries that match the filter, in the order of their arrival, and starts it unless
+-- `dry_run` is set.
+-- p_args: {fingerprint, namespace, template, reason, since, before, limit, rate, actor, why, dry_run}
+-- Returns: {replay: uuid|null, tasks: count, steps, once: steps that are not reset, templates: {name: tasks}}
 create or replace function tasker.replay_plan_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,10 +1,11 @@
--- Goes on with one running replay, as far as its rate allows: resets the failed steps of the next tasks through the
--- ordinary queues, closes their entries, and notes how far it has come, all in this transaction. Whoever asks goes on: a
--- command that follows it, a process that sweeps. Of several, the one that was looked at longest ago. One that somebody else
--- is at is passed over, a task that somebody holds comes when it is free, and time in which nobody went on is not made up
--- for beyond five seconds. A turn resets about so many `steps` and at least those of one task.
--- Locks: the replay, then tasks that nobody holds, then as advance_v1.
--- p_args: {replay (null: any), steps, window, ...}. Answer: as advance_v1, with {replay, done, left} ({} when there is none to do).
+-- Continues one running replay as far as its rate allows: resets the failed steps of the next tasks through the
+-- ordinary queues, closes their entries, and stores the progress, all in this transaction. Any process may call it: a
+-- command that follows the replay, or a sweep. If several replays run, the one that was continued longest ago is next.
+-- A replay that another transaction has locked is skipped; a locked task is replayed when it is free; unused time is
+-- made up for by at most five seconds. A call resets about `steps` steps, and at least those of one task.
+-- Locks: the replay, then tasks that no other transaction has locked, then as advance_v1.
+-- p_args: {replay (null: any), steps, window, ...}.
+-- Returns: as advance_v1, with {replay, done, left} ({} if there is no replay to continue).
 create or replace function tasker.replay_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -20,7 +21,7 @@ declare
   v_replay tasker.dlq_replays;
   v_from timestamptz;
   v_due int;
-  v_positions int[];   -- of the next items: what is behind them is not read
+  v_positions int[];   -- of the next items: later ones are not read
   v_locked uuid[];
   v_items jsonb;
   v_answer jsonb := '{}';
@@ -63,7 +64,7 @@ begin
   with items as (
     update tasker.dlq_replay_items i set outcome = case when q.task is null then 'skipped' else 'replayed' end,
       detail = case when q.task is null then 'nothing of it is to be reset any more' end
-    from (select unnest(v_locked) as task union select i.task_uuid from tasker.dlq_replay_items i   -- and those deleted since
+    from (select unnest(v_locked) as task union select i.task_uuid from tasker.dlq_replay_items i   -- and tasks deleted since
       where i.replay_uuid = v_replay.replay_uuid and i.position = any (v_positions)
         and not exists (select from tasker.tasks t where t.task_uuid = i.task_uuid)) l left join (select distinct (x->>'t')::uuid as task from jsonb_array_elements(v_items) x) q
       on q.task = l.task

@@ -1,5 +1,5 @@
--- The steps of a task that a replay resets: those in `error`, of one fingerprint or of any, that may run again. What was
--- lost and may run only once (on_worker_lost: fail) is `once`: a person names it.
+-- The steps of a task that a replay resets: those in `error`, of one fingerprint or of any, that may run again. A lost
+-- step that may run only once (on_worker_lost: fail) is marked `once`: an operator must name it.
 create or replace function tasker.replayable(p_task uuid, p_fingerprint text)
 returns table (step_uuid uuid, name text, once boolean)
 language sql stable

@@ -1,5 +1,5 @@
--- The first running step of a task that has been at it for longer than its template allows, or that has written
--- checkpoints and has stopped to, without reporting progress either. One that never wrote any is judged by its time alone.
+-- The first running step of a task that exceeds the time limit of its template, or that wrote checkpoints and stopped
+-- doing so without reporting progress either. A step without checkpoints is judged by its run time alone.
 create or replace function tasker.slow_step(p_task uuid, p_template int)
 returns table (name text, signal text, minutes double precision, limit_minutes double precision)
 language sql stable rows 1

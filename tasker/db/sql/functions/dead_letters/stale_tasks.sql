@@ -1,6 +1,6 @@
--- Tasks that nothing moves any more, in the order of their identifiers: why, by which limit, and whether the task is to end
--- in `error` or only to be recorded. Recorded alone are those that go on by themselves: when there is a worker for them
--- again (worker_unavailable), or when a step that takes long ends. p_tasks: only these; p_after: only those behind it.
+-- Tasks without progress, in the order of their identifiers: the reason, the exceeded limit, and whether the task is to
+-- end in `error` or is only recorded. Tasks that continue without intervention are only recorded: those that wait for a
+-- worker (worker_unavailable) or for a long step to end. p_tasks: only these; p_after: only those behind it.
 create or replace function tasker.stale_tasks(p_tasks uuid[], p_after uuid, p_limit int)
 returns table (task_uuid uuid, namespace_name text, task_name text, state text, minutes double precision,
   threshold_minutes double precision, reason tasker.dlq_reason, signal text, step text, may_end boolean, to_dlq boolean)
@@ -16,7 +16,7 @@ as $$
       and coalesce(a.lifecycle->>'staleness_action', 'dlq') = 'dlq'
   from tasker.v_task_state_analysis a
   left join lateral tasker.slow_step(case when a.active > 0 and not a.is_too_old and not a.paused
-    and not (a.rests_too_long and a.excuse is null) then a.task_uuid end, a.template_id) w on true   -- null: none is read
+    and not (a.rests_too_long and a.excuse is null) then a.task_uuid end, a.template_id) w on true   -- null: no step is read
   cross join lateral (select s.signal, s.signal in ('time_in_state', 'task_age') and a.queued and not a.served
       and not (case s.signal when 'task_age' then a.own_age_limit else a.own_limit end) as unserved
     from (select case when a.rests_too_long and a.excuse is null then 'time_in_state' when a.is_too_old then 'task_age'

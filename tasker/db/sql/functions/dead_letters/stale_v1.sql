@@ -1,13 +1,14 @@
--- One slice of the search for tasks that nothing moves any more: each becomes a dead letter, and ends in `error`
--- where it would not go on by itself, with those of its steps that were to move; all in this transaction. Passes over
--- tasks that others hold, and judges again under the lock, so a task that moves meanwhile stays as it is. One that has a
--- pending entry gets no second one. Locks the tasks ORDER BY task_uuid, then as advance_v1.
--- p_args: {every_ms: only when nobody has searched for so long (a slice that follows one leaves it out), after: task uuid,
---   limit, dry_run, to_error, to_dlq, channel (who listens there is told; null: nobody), worker,
+-- One slice of the search for stale tasks: each becomes a dead letter, and ends in `error` with its unfinished steps
+-- unless it would continue by itself; all in this transaction. Skips tasks that another transaction has locked, and
+-- judges again under the lock, so a task that moves meanwhile is not changed. A task with a pending entry gets no
+-- second one.
+-- Locks: the tasks ORDER BY task_uuid, then as advance_v1.
+-- p_args: {every_ms: search only if no process has searched for this time (absent in a slice that follows another),
+--   after: task uuid, limit, dry_run, to_error, to_dlq, channel (notified of each stale task; null: none), worker,
 --   settings: {column of staleness_settings: value}}
--- Answer: {searched: false}, or {searched: true, last: task uuid|null, stale: [{task_uuid, namespace_name, task_name,
+-- Returns: {searched: false}, or {searched: true, last: task uuid|null, stale: [{task_uuid, namespace_name, task_name,
 --   current_state, time_in_state_minutes, threshold_minutes, reason, signal, action_taken, moved_to_dlq,
---   transition_success}]} and what advance_v1 answers.
+--   transition_success}]} and the answer of advance_v1.
 create or replace function tasker.stale_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -38,7 +39,7 @@ begin
   end if;
   v_locked := case when v_dry then v_found else array(select q.task_uuid from (select t.task_uuid from tasker.tasks t
     where t.task_uuid = any (v_found) and not t.complete order by t.task_uuid for no key update skip locked) q) end;
-  v_stale := tasker.staleness_actions(v_locked, v_to_error, v_to_dlq);   -- in a later statement: judged under the locks
+  v_stale := tasker.staleness_actions(v_locked, v_to_error, v_to_dlq);   -- a later statement: judged under the locks
 
   if not v_dry then
     insert into tasker.tasks_dlq (task_uuid, original_state, dlq_reason, dlq_timestamp, task_snapshot, created_at, updated_at)
@@ -55,7 +56,7 @@ begin
       v_answer := tasker.advance_v1(jsonb_build_object('items', v_items, 'on_blocked', 'give_up', 'dead_letters', false,
         'worker', p_args->'worker', 'note', '{"reason": "staleness_timeout"}'::jsonb));
       perform pg_notify('tasker_cancelled', q.task) from (select distinct i->>'t' as task
-        from jsonb_array_elements(v_items) i where (i->>'running')::boolean) q;   -- the workers stop them
+        from jsonb_array_elements(v_items) i where (i->>'running')::boolean) q;   -- workers stop their handlers
       update tasker.tasks_dlq e set fingerprints = (tasker.dlq_fingerprints(e.task_uuid)).fingerprints
       where e.resolution_status = 'pending' and e.task_uuid = any (array(
         select (x->>'task_uuid')::uuid from jsonb_array_elements(v_stale) x where (x->>'transition_success')::boolean));

@@ -1,5 +1,5 @@
--- What is to be done about those of the tasks that are stale. A task ends when it has a step that can be ended, and none
--- whose result is only to be taken in. What would be recorded only and has a pending entry is left out.
+-- The actions for those of the tasks that are stale. A task is ended if it has a step that can be ended, and none whose
+-- result only waits to be processed. A task that would only be recorded and has a pending entry is left out.
 create or replace function tasker.staleness_actions(p_tasks uuid[], p_to_error boolean, p_to_dlq boolean)
 returns jsonb
 language sql stable

@@ -1,12 +1,12 @@
--- True for the one process that searches in this interval, as in turn_v1; it leaves its limits for the views. Without a
--- search, or with one that only looks, nobody else would know them.
+-- True for the one process that searches in this interval, as in turn_v1; it stores its limits for the views, which
+-- would not know them without a search, or with one that only reads.
 create or replace function tasker.staleness_turn(p_every interval, p_settings jsonb, p_now timestamptz) returns boolean
 language plpgsql as $$
 declare
   v_mine boolean;
 begin
   if exists (select from tasker.turns x where x.kind = 'staleness' and x.taken_at > p_now - p_every and x.taken_at <= p_now) then
-    return false;   -- most often: nothing is written, and what follows is not even planned
+    return false;   -- usual case: nothing is written, and the rest is not even planned
   end if;
   insert into tasker.turns (kind, taken_at) values ('staleness', '-infinity') on conflict (kind) do nothing;
   update tasker.turns t set taken_at = p_now

@@ -1,10 +1,10 @@
--- Every open task with how long nothing has moved it, how long it may rest, and what excuses it. The clock of a task is
--- its last write, so a task that moves never ages, whatever its state is called; that of a retry begins when it is due.
--- The age of a task counts from its creation, from when an operator begins it again, and, unless its template limits it, from
--- when its last retry was due.
--- A limit of the template's own is taken at its word. The fleet's excuses who is about to move by itself: what runs
--- within its time limit on a living worker, a result that is parked, and what waits in the queue for workers that are
--- there. A pause stops every clock. Steps are looked at only of tasks that are near a limit.
+-- Every open task with the time since anything moved it, its limit, and the excuse for it to rest. The clock of a task
+-- starts with its last write, so a task that moves never ages, whatever its state; that of a retry starts when the
+-- retry is due. The age of a task counts from its creation, from the last operator action that restarted it, and,
+-- unless its template limits the age, from the time when its last retry was due.
+-- Excuses do not apply to a limit set by the template. To the fleet's limits these apply: a step that runs within its
+-- time limit on a live worker, a parked result, and steps in the queue for workers that are alive. A pause stops every
+-- clock. Steps are read only of tasks near a limit.
 create or replace view tasker.v_task_state_analysis as
 select a.*,
   case when a.paused then 'paused' when a.own_limit then null when a.runs_in_time then 'running'
@@ -49,7 +49,7 @@ from (
         or tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute')
       and s.task_uuid = t.task_uuid and not tasker.step_is_ended(s.state) and (s.state <> 'pending' or s.unmet = 0)
     ) k on true
-  left join lateral (   -- from when the age counts: since a person has begun the task again, or a retry was due or will be
+  left join lateral (   -- start of the age: the last restart by an operator, or the time when a retry was or will be due
     select greatest((select max(r.created_at) from tasker.task_moves r
         where r.task_uuid = t.task_uuid and left(r.path, 1) = tasker.path_code('error')),
       (select max(f.created_at + tasker.ms((f.error->>'retry_in_ms')::numeric)) from tasker.step_failures f
@@ -57,7 +57,7 @@ from (
     where tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute') o on true
   where not t.complete) a;
 
--- Open tasks with their health before they are dead letters: `warning` from 80 % of a limit on, `stale` from 100 %.
+-- Open tasks with their health before they become dead letters: `warning` from 80 % of a limit, `stale` from 100 %.
 create or replace view tasker.v_task_staleness_monitoring as
 select h.task_uuid, h.namespace_name, h.task_name, h.current_state, floor(h.minutes)::int as time_in_state_minutes,
   ceil(coalesce(h.threshold_minutes, h.max_age_minutes))::int as staleness_threshold_minutes,
@@ -68,7 +68,7 @@ from (
     case when a.paused then 0 else a.aged_minutes / a.max_age_minutes end) as share
   from tasker.v_task_state_analysis a) h;
 
--- Per reason, how many entries there are and how long they took.
+-- The number of entries for each reason, and the time until they were resolved.
 create or replace view tasker.v_dlq_dashboard as
 select e.dlq_reason, count(*) as total_entries,
   count(*) filter (where e.resolution_status = 'pending') as pending,
@@ -79,7 +79,8 @@ select e.dlq_reason, count(*) as total_entries,
   (avg(extract(epoch from e.resolved_at - e.dlq_timestamp)) / 60)::double precision as avg_resolution_time_minutes
 from tasker.tasks_dlq e group by e.dlq_reason;
 
--- What to look at next: a base for the reason, one point for each hour that the entry waits, at most 100 of them.
+-- Priorities for an investigation: a base for the reason, and one point for each hour that the entry has waited, up to
+-- 100.
 create or replace view tasker.v_dlq_investigation_queue as
 select q.dlq_entry_uuid, q.task_uuid, q.dlq_reason, q.original_state, q.dlq_timestamp, q.minutes_in_dlq,
   (q.base + least(q.minutes_in_dlq / 60, 100))::double precision as priority_score,
@@ -90,7 +91,7 @@ from (
       when 'max_retries_exceeded' then 20 when 'permanent_failure' then 20 when 'staleness_timeout' then 10 else 5 end as base,
     (extract(epoch from tasker.now() - e.dlq_timestamp) / 60)::double precision as minutes_in_dlq
   from tasker.tasks_dlq e where e.resolution_status = 'pending') q
-left join lateral (   -- one by one: the planner might begin with all tasks
+left join lateral (   -- one by one: the planner might start with all tasks
   select ns.name as namespace_name, nt.name as task_name, nt.version as task_version, x.state, x.priority, x.updated_at
   from tasker.tasks x left join tasker.task_namespaces ns on ns.namespace_id = x.namespace_id
   left join tasker.named_tasks nt on nt.named_task_uuid = x.named_task_uuid

@@ -1,7 +1,7 @@
--- Tasks with steps that could run now and are not in a queue: they wait for room in the queue (and for no pause), or their time
--- has come and nobody has promoted them yet. Found by the steps, so what is blocked or waits hides nobody, and nothing
--- is locked: the engine takes work from queues, this is for looking. A point of priority is worth an hour of waiting, unless
--- `p_age_factor` (points per hour) says otherwise.
+-- Tasks with steps that could run now and are not in a queue: they wait for room in the queue (and for no pause), or
+-- their retry is due and not promoted yet. Found by their steps, so blocked or waiting tasks hide none. Locks nothing:
+-- the engine takes work from queues, this function is for reports. A point of priority is worth an hour of waiting
+-- unless `p_age_factor` (points per hour) is given.
 create or replace function tasker.get_next_ready_tasks(p_limit int default 5, p_age_factor float8 default 1.0)
 returns table (task_uuid uuid, task_name text, priority int, namespace_name text, ready_steps_count bigint,
   computed_priority numeric, current_state text)
@@ -25,7 +25,7 @@ as $$
   order by p.computed desc, t.created_at, t.task_uuid limit $1
 $$;
 
--- The first of them.
+-- The first of these tasks.
 create or replace function tasker.get_next_ready_task()
 returns table (task_uuid uuid, task_name text, priority int, namespace_name text, ready_steps_count bigint,
   computed_priority numeric, current_state text)
@@ -33,7 +33,7 @@ language sql stable as $$
   select n.* from tasker.get_next_ready_tasks(1) n
 $$;
 
--- The same of one task; no row when none of its steps could run now.
+-- The same for one task; no row if none of its steps could run now.
 create or replace function tasker.get_task_ready_info(input_task_uuid uuid, p_age_factor float8 default 1.0)
 returns table (task_uuid uuid, task_name text, priority int, namespace_name text, ready_steps_count bigint,
   computed_priority numeric, current_state text)

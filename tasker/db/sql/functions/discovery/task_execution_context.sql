@@ -1,5 +1,5 @@
--- How tasks stand and what they wait for. Every step in `error` blocks for good, since what may be tried again
--- is in `waiting_for_retry`. Mirrors tasker.lifecycle.evaluate.
+-- The state of tasks and the reason for which they wait. Every step in `error` blocks for good, because steps that may
+-- be retried are in `waiting_for_retry`. Mirrors tasker.lifecycle.evaluate.
 create or replace function tasker.get_task_execution_contexts_batch(task_uuids uuid[])
 returns table (task_uuid uuid, named_task_uuid uuid, status text, total_steps bigint, pending_steps bigint,
   in_progress_steps bigint, completed_steps bigint, failed_steps bigint, error_steps bigint, ready_steps bigint,
@@ -27,7 +27,7 @@ as $$
     else 'waiting_for_dependencies' end as status) x
 $$;
 
--- The same of one task.
+-- The same for one task.
 create or replace function tasker.get_task_execution_context(input_task_uuid uuid)
 returns table (task_uuid uuid, named_task_uuid uuid, status text, total_steps bigint, pending_steps bigint,
   in_progress_steps bigint, completed_steps bigint, failed_steps bigint, error_steps bigint, ready_steps bigint,

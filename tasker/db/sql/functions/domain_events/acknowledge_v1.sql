@@ -1,6 +1,7 @@
--- A subscriber has dealt with everything up to `position`; its lease goes on. Only its holder says so. With `leave` the lease
--- ends. What was dealt with is known of a stopped one too.
--- p_args: {name, holder, position, lease_ms, leave}. Answer: {kept: false when somebody else has it by now, or it was stopped}
+-- Stores that a subscriber has processed all events up to `position`, and renews its lease. Only the holder of the
+-- lease may call it. With `leave` the lease ends. The position is stored for a stopped subscriber too.
+-- p_args: {name, holder, position, lease_ms, leave}.
+-- Returns: {kept: false if another holder has the lease by now, or the subscriber was stopped}
 create or replace function tasker.acknowledge_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

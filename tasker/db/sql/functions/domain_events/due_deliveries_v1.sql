@@ -1,6 +1,7 @@
--- What a subscriber is to try again now, the longest due first; nothing for who does not hold its lease, nor while it is
--- stopped.
--- p_args: {name, holder, limit}. Answer: {deliveries: [{event, attempts}], next_ms: until the next one is due, null: none waits}
+-- The deliveries that a subscriber is to retry now, the longest due first; none for a caller without its lease, or
+-- while the subscriber is stopped.
+-- p_args: {name, holder, limit}.
+-- Returns: {deliveries: [{event, attempts}], next_ms: time until the next one is due, null: none waits}
 create or replace function tasker.due_deliveries_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

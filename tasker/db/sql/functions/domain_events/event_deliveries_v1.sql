@@ -1,5 +1,6 @@
--- Events that were put aside, the latest first. p_args: {name or null: of all, given_up: null, or whether they were, limit}.
--- Answer: {deliveries: [{subscriber, event_id, event_name, attempts, due_at or null: given up, error, updated_at}]}
+-- Events set apart for retries or given up, the latest first.
+-- p_args: {name or null: of all subscribers, given_up: null, or a boolean to select by, limit}.
+-- Returns: {deliveries: [{subscriber, event_id, event_name, attempts, due_at or null: given up, error, updated_at}]}
 create or replace function tasker.event_deliveries_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

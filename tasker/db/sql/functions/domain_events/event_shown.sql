@@ -1,5 +1,5 @@
--- An event as it is published: where it stands among them, the fields of domain events, and beside them those that
--- CloudEvents 1.0 asks for, from the same columns.
+-- An event as published: its position, the fields of domain events, and those required by CloudEvents 1.0, from the
+-- same columns.
 create or replace function tasker.event_shown(p_event tasker.domain_events, p_position bigint) returns jsonb language sql stable as $$
   select jsonb_build_object('position', p_position, 'specversion', '1.0', 'id', p_event.event_uuid,
     'source', '/tasker/' || n.name, 'type', p_event.name, 'subject', p_event.task_uuid || '/' || p_event.step_name,

@@ -1,8 +1,10 @@
--- Events in their order. p_args: {after: position (0: from the beginning), limit, newest: true for the last ones,
---   names: [patterns of LIKE], namespaces: [names], task, correlation, since, event: its id, withheld: true for those that
---   were not published, the newest first, max_bytes (16 MiB): payloads are answered up to that, at least one}
--- Answer: {events: [as event_shown], last: up to which position all that fit are known now}
--- Whoever goes on from a position comes to events that have none yet later; all others see every event that is committed.
+-- Events in their order.
+-- p_args: {after: position (0: from the first event), limit, newest: true for the last ones, names: [patterns of LIKE],
+--   namespaces: [names], task, correlation, since, event: its id, withheld: true for unpublished events, the newest
+--   first, max_bytes (16 MiB): limit for the payloads, exceeded only by a single event}
+-- Returns: {events: [as event_shown], last: position up to which all matching events are known}
+-- A caller that continues from a position gets events that have no position yet in a later call; other callers see
+-- every committed event.
 create or replace function tasker.events_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -25,7 +27,7 @@ begin
   if not v_withheld then
     perform tasker.place_events(v_after = 0 or v_newest or v_one or p_args->>'since' is not null);
   end if;
-  if v_names is not null and v_plain then   -- names, not patterns: found by an index that begins with the namespace
+  if v_names is not null and v_plain then   -- names without wildcards: found by an index that begins with the namespace
     v_names := array(select regexp_replace(n, '\\(.)', '\1', 'g') from unnest(v_names) n);
     v_ids := coalesce(v_ids, array(select n.namespace_id from tasker.task_namespaces n));
   end if;

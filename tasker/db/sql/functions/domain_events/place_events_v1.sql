@@ -1,5 +1,6 @@
--- Places some of the events that are committed, so that whoever reads finds them placed: for the sweep. p_args: {}.
--- Answer: {over: true when none is left}
+-- Assigns positions to some of the committed events, so that readers find them assigned; called by the sweep.
+-- p_args: {}.
+-- Returns: {over: true if none is left}
 create or replace function tasker.place_events_v1(p_args jsonb) returns jsonb
 language sql
 set search_path to pg_catalog, pg_temp

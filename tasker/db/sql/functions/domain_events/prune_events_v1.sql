@@ -1,7 +1,8 @@
--- Deletes the oldest events that are older than `older_ms`, also those that a subscriber has not read: it is told how far
--- behind it is, and a subscriber that is gone keeps nothing for ever. So are deliveries
--- that were last tried before.
--- p_args: {older_ms, limit}. Answer: {events: how many, over: true when there are no more}
+-- Deletes the oldest events older than `older_ms`, even those that a subscriber has not read: the subscriber is told
+-- how many it missed, and one that is gone retains nothing forever. Also deletes deliveries last tried before that
+-- time.
+-- p_args: {older_ms, limit}.
+-- Returns: {events: count, over: true if there are no more}
 create or replace function tasker.prune_events_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

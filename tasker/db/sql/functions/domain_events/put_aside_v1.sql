@@ -1,6 +1,7 @@
--- A subscriber could not deal with an event: it is tried again after `retry_ms`, or left to a person (null). Only who holds the
--- subscriber's lease says so. p_args: {name, holder, event, error, retry_ms}.
--- Answer: {kept: false when somebody else has the lease by now, attempts: how often it was tried}
+-- Sets an event apart that a subscriber failed to process: it is retried after `retry_ms`, or given up and left to an
+-- operator (null). Only the holder of the subscriber's lease may call it.
+-- p_args: {name, holder, event, error, retry_ms}.
+-- Returns: {kept: false if another holder has the lease by now, attempts: number of attempts so far}
 create or replace function tasker.put_aside_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,5 +1,6 @@
--- Events that were given up are tried again, from the first attempt on, and those that wait at once.
--- p_args: {name, events: [ids] or null: all that were given up}. Answer: {events: how many}
+-- Retries events that were given up, from the first attempt on, and waiting ones at once.
+-- p_args: {name, events: [ids] or null: all that were given up}.
+-- Returns: {events: count}
 create or replace function tasker.redeliver_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,6 +1,7 @@
--- A subscriber reads again what comes behind `position`, or what is from `since` on, also what it has dealt with: whoever reads
--- in its name now is put out, and the next one begins there. Never goes forward.
--- p_args: {name, position or since}. Answer: {from: where it stood, to, events: how many it reads again}, or {}
+-- Moves a subscriber back to `position`, or to the first event since `since`, so that it reads again events that it has
+-- processed. The current holder loses the lease, and the next one begins there. Never moves forward.
+-- p_args: {name, position or since}.
+-- Returns: {from: previous position, to, events: number to be read again}, or {}
 create or replace function tasker.rewind_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,5 +1,6 @@
--- A subscriber has dealt with an event that was put aside. p_args: {name, holder, event_id}. Answer: {kept: false when it holds
--- the lease no more}
+-- Removes an event that was set apart after the subscriber has processed it.
+-- p_args: {name, holder, event_id}.
+-- Returns: {kept: false if the caller does not hold the lease any more}
 create or replace function tasker.settle_delivery_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,5 +1,7 @@
--- Nobody reads in a subscriber's name from now on, who does is put out; or (null) somebody may again. One that is not there yet
--- begins with what comes. p_args: {name, stopped: {by, reason} or null}. Answer: {changed: false when it was so already}
+-- Stops a subscriber, so that its holder loses the lease and no process gets it; or (null) lets it start again. One
+-- that does not exist yet begins with the events to come.
+-- p_args: {name, stopped: {by, reason} or null}.
+-- Returns: {changed: false if it was in that state already}
 create or replace function tasker.stop_subscriber_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,7 +1,8 @@
--- Takes or keeps the lease of a subscriber, of which one holder at a time reads. A new one begins behind all that is there
--- with `from_now`, and was written before the last `ago_ms`, else at the first event that is kept.
--- p_args: {name, holder, lease_ms, from_now, ago_ms}. Answer: {position}, or {held: for how many more ms somebody else has it}; of one that
--- was stopped, of a second.
+-- Takes or renews the lease of a subscriber, which one holder at a time reads for. A new subscriber begins with
+-- `from_now` behind all events written before the last `ago_ms`, else at the first retained event.
+-- p_args: {name, holder, lease_ms, from_now, ago_ms}.
+-- Returns: {position}, or {held: milliseconds for which another holder has the lease}; for a stopped subscriber one
+--   second.
 create or replace function tasker.subscribe_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -15,7 +16,7 @@ begin
   if not exists (select from tasker.event_subscribers where name = p_args->>'name') then
     insert into tasker.event_subscribers (name, position, updated_at)
     select p_args->>'name', case when (p_args->>'from_now')::boolean then coalesce(
-      (select min(q.position) - 1 from (select p.position from tasker.domain_events e   -- by domain_events_by_time
+      (select min(q.position) - 1 from (select p.position from tasker.domain_events e   -- uses the index domain_events_by_time
         join tasker.event_positions p on p.event_id = e.event_id
         where e.created_at > v_now - tasker.ms((p_args->>'ago_ms')::bigint) offset 0) q),
       (select max(p.position) from tasker.event_positions p), 0) else 0 end, v_now

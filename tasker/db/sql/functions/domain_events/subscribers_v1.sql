@@ -1,6 +1,7 @@
--- Who reads, how far each has come, how many events it has before it (as counted by positions, of which some may be skipped),
--- for how long somebody still holds its lease, and how many events it has put aside. p_args: {}.
--- Answer: {subscribers: [{name, position, behind, missed, active, updated_at, stopped, waiting, given_up}]}
+-- The subscribers: the position of each, the number of events before it (counted by positions, some of which it may
+-- skip), the time for which its lease is still held, and the number of events set apart.
+-- p_args: {}.
+-- Returns: {subscribers: [{name, position, behind, missed, active, updated_at, stopped, waiting, given_up}]}
 create or replace function tasker.subscribers_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

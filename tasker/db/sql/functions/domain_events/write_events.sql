@@ -1,9 +1,10 @@
--- The durable events of a write: one row for each that a template declares on what was accepted, in its transaction, under
--- the locks of its tasks, and behind them one for each that the handler published itself on that outcome. What the worker
--- made of them comes with the items: `ev` holds, by the event's number, {id, p payload, m metadata, by publisher} or {w why
--- it is not published}, and of the handler's own {n name, c condition, d delivery mode} beside; the number of a declared one
--- that is missing has the result as payload, or what failed. Without `ev` nobody had the result in hand (a lost worker, an
--- operator): then the payload is made here, and an event whose payload must fit a schema is withheld.
+-- Writes the durable events of a write, in its transaction and under the locks of its tasks: one row for each event
+-- that a template declares for the accepted outcome, then one for each that the handler published itself for that
+-- outcome. The items carry the worker's part in `ev`: by the event's number {id, p payload, m metadata, by publisher}
+-- or {w reason why it is not published}, and for the handler's own events also {n name, c condition, d delivery mode}.
+-- A declared event missing from `ev` has the result, or the failure, as payload. Without `ev` no worker had the result
+-- (a lost worker, an operator action): the payload is made here, and an event whose payload must match a schema is
+-- withheld.
 create or replace function tasker.write_events(p_args jsonb, p_judged tasker.judged_change[], p_now timestamptz) returns void
 language plpgsql
 set enable_hashjoin to on

@@ -1,14 +1,14 @@
--- Why each step of a task that has not ended does not run now, as values; the sentences are in Python
--- (tasker/services/explain). Reads only, in one statement, so everything it says was true at one moment.
--- Steps with the same reason and the same values are one group, told by the first of them to move. The work grows with the
--- steps that have not ended and the edges of the task, whatever else is in the database: of each step one row, and of one
--- that failed its last failure; what belongs to a template's step, to a worker or to a group is read once for it. A `limit 1`
--- keeps a look by an index from becoming a join with a whole table, whatever the planner believes.
--- p_args: {task, step: only this one, or the instances of this batch worker, ended or not; results_queue,
---   groups (200) and names of steps in each (5): at most so many}
--- Answer: {} when there is no such task; else {task_uuid, namespace, template, status, finished, at, alive: how many
---   processes are at work anywhere, groups: [{reason, count, steps: [names], of: [their names in the template], values}],
---   known: with `step`, the first names of the template's steps, more: how many groups are left out}
+-- The reasons for which the unfinished steps of a task do not run now, as values; the sentences are in Python
+-- (tasker/services/explain). Reads only, in one statement, so all reasons were true at one moment.
+-- Steps with the same reason and values form one group, described by the first of them to move. The cost grows with the
+-- unfinished steps and the edges of the task, independent of the rest of the database: one row for each step, and its
+-- last failure for each failed one; data of a template step, a worker or a group is read once. A `limit 1` keeps an
+-- index probe from becoming a join with a whole table, whatever the planner estimates.
+-- p_args: {task, step: only this one, or the instances of this batch worker, ended or not; results_queue, groups (200)
+--   and names of steps in each (5): maximum numbers}
+-- Returns: {} if there is no such task; else {task_uuid, namespace, template, status, finished, at, alive: number of
+--   live processes anywhere, groups: [{reason, count, steps: [names], of: [their names in the template], values}],
+--   known: with `step`, the first names of the template's steps, more: number of groups left out}
 create or replace function tasker.explain_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp
@@ -36,12 +36,12 @@ as $$
         from tasker.pauses p where p.queue = p_args->>'results_queue') as results_pause,
       (select tasker.takers_of(t.namespace, t.template_id, null) from task t) as takers
     from alive w
-  ), takers as materialized (   -- who would take it, where somebody has refused it: by ordinal
+  ), takers as materialized (   -- the possible workers of steps that a worker has refused, by ordinal
     select coalesce(jsonb_object_agg(r.ordinal, tasker.takers_of(r.namespace, r.template_id, r.ordinal)), '{}') as of_ordinal from (
       select distinct t.namespace, t.template_id, split_part(k.key, ':', 2)::int as ordinal
       from task t cross join alive w cross join unnest(w.unserved) as k (key)
       where w.serves and split_part(k.key, ':', 1) = t.template_id::text) r
-  ), pause as materialized (   -- the oldest that holds what is ready: by ordinal
+  ), pause as materialized (   -- the oldest pause of ready steps, by ordinal
     select coalesce(jsonb_object_agg(o.ordinal, p.pause), '{}') as of_ordinal from (
       select distinct t.namespace, s.namespace_id, s.template_id, s.ordinal, s.task_uuid
       from task t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
@@ -55,7 +55,7 @@ as $$
     union all
     select tasker.step_uuid(t.task_uuid, te.from_ordinal + 1), tasker.step_uuid(t.task_uuid, te.to_ordinal + 1)
     from task t join tasker.template_edges te on te.template_id = t.template_id
-  ), parent as materialized (   -- whom each step waits for, by step
+  ), parent as materialized (   -- the unfinished parents of each step
     select coalesce(jsonb_object_agg(e.step, e.parents), '{}') as of_step from (
       select e.child as step, jsonb_build_object('left', count(*),
         'parents', to_jsonb((array_agg(p.name order by p.ordinal, p.workflow_step_uuid))[1:5]),
@@ -105,7 +105,7 @@ as $$
       when o.state = 'pending' then case when o.rank is null then 'not_queued' when o.paused then 'pause_over' else 'held' end
       when (o.takers->>'free')::int = 0 then 'no_slots' when (o.takers->>'awake')::int = 0 then 'asleep' else 'queued' end as reason
     from open o
-  ), told as (   -- what tells a group from another one, and what is to say of it beyond its first step
+  ), told as (   -- the values that distinguish groups, and details beyond those of the first step
     select j.*, case
       when j.reason in ('waits', 'blocked') then coalesce(j.parents, jsonb_build_object('left', j.unmet))
       when j.reason in ('retry', 'failed', 'overdue') then jsonb_build_object('error_type', j.error->>'error_type',
@@ -122,7 +122,7 @@ as $$
       (array_agg(j.name order by j.ordinal, j.workflow_step_uuid))[1:(select t.names from task t)] as steps,
       (array_agg(j.ordinal order by j.ordinal, j.workflow_step_uuid))[1:(select t.names from task t)] as ordinals
     from told j group by j.reason, coalesce(j.extra->>'key', j.extra::text)
-  ), refused as (   -- what came for a step that has not ended, and counts for nothing
+  ), refused as (   -- results that came for a step that has not ended, and were not accepted
     select 'refused' as reason, 1 as count, r.created_at as since, array[s.name] as steps, array[s.ordinal] as ordinals,
       jsonb_build_object('verdict', r.verdict, 'at', r.created_at, 'worker', tasker.worker_label(r.worker_uuid, w.name)) as extra
     from task t
@@ -132,7 +132,7 @@ as $$
     join tasker.workflow_steps s on s.workflow_step_uuid = r.workflow_step_uuid
     left join tasker.workers w on w.worker_uuid = r.worker_uuid
     where not tasker.step_is_ended(s.state) and (t.step is null or s.name = t.step or s.ordinal = t.wanted)
-  ), absent as (   -- the template has it, the task has not, or not yet
+  ), absent as (   -- steps of the template that the task does not have, or not yet
     select case when t.complete or x.decided then 'not_chosen' else 'not_created' end as reason, ts.name, ts.ordinal, x.parents
     from task t
     join lateral (select e.ordinal from tasker.template_steps e where e.template_id = t.template_id and not e.is_static

@@ -1,5 +1,5 @@
--- What is to say of a step by why it does not run (tasker.explain_v1), from its row, its worker, its template and the
--- backlog: of those ahead of it at most 10,000 are counted.
+-- Values for the reason why a step does not run (tasker.explain_v1), from its row, its worker, its template and the
+-- backlog; of the steps ahead of it at most 10,000 are counted.
 create or replace function tasker.explained_values(p_step uuid, p_reason text) returns jsonb
 language sql stable as $$
   select jsonb_strip_nulls(jsonb_build_object('since', s.updated_at, 'state', s.state) || case

@@ -1,6 +1,7 @@
--- Who alive would take a step of a template: {takers, draining: how many; refused_by: [labels of those who took it and have
--- no such handler, at most five], refused: their number, unreadable: of these, whose release cannot read it; slots, busy, free: of the takers, as of their last beats; awake:
--- how many takers with free slots wait for no notice; workers: [labels, at most five]}. Ordinal null: one that nobody refused.
+-- The live workers that would take a step of a template: {takers, draining: counts; refused_by: [labels of workers that
+-- claimed it and lack the handler, at most five], refused: their number, unreadable: the number of these whose release
+-- cannot read the template; slots, busy, free: of the takers, as of their last heartbeats; awake: number of takers with
+-- free slots that need no notification; workers: [labels, at most five]}. Ordinal null: a step that no worker refused.
 create or replace function tasker.takers_of(p_namespace text, p_template int, p_ordinal int) returns jsonb
 language sql stable as $$
   select jsonb_build_object('takers', count(*) filter (where takes), 'draining', count(*) filter (where w.draining_at is not null),

@@ -1,7 +1,9 @@
--- Cancels a task and every step of it that is not final, in one transaction; tokens grow, so whatever still runs is
--- refused. Locks the task, then the steps, then those of them that are held, both ORDER BY workflow_step_uuid.
--- p_args: {task, worker, reason, actor}. Answer: {cancelled, state, running: [{step, token, worker}],
--- finished: {task: its state}, waiters: {task: who is to be told of its end}}.
+-- Cancels a task and all its steps that are not final, in one transaction; tokens grow, so the results of steps still
+-- running are refused.
+-- Locks: the task, then the steps, then those of them that are backlogged, both ORDER BY workflow_step_uuid.
+-- p_args: {task, worker, reason, actor}.
+-- Returns: {cancelled, state, running: [{step, token, worker}], finished: {task: its state}, waiters: {task: waiter to
+--   notify of its end}}.
 create or replace function tasker.cancel_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,5 +1,6 @@
--- An operator's action on one step, by name: reset, resolve or complete. p_args: {task, step} and the fields of
--- an item of advance_v1 (kind, n, r, x, gv). Answer: as advance_v1, or {missing: true}; `state` is the step's state before.
+-- An operator action on one step, by name: reset, resolve or complete.
+-- p_args: {task, step} and the fields of an item of advance_v1 (kind, n, r, x, gv).
+-- Returns: as advance_v1, or {missing: true}; `state` is the step's previous state.
 create or replace function tasker.operate_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,8 +1,11 @@
--- A new task that begins with what another one has done: its steps with their results, but for those that run `again` and
--- those that are `dropped`, because what runs again decides about them anew. Who wants that has planned it on the graph of
--- version `gv` (lifecycle/rerun.py). The other task stays as it is. Locks it, so that none of its steps moves meanwhile.
--- p_args: {task, gv, draft: {id, identity, context, correlation, initiator, reason ...: as an item of submit_v1}, again: [name...], dropped: [name...], n: the note of the first
--- transition} and what a caller of advance_v1 says of itself. Answer: as advance_v1, and {created: id, steps, reused}; or {missing: true}, {replan: true}.
+-- Creates a task that reuses another one: its steps with their results, except those that run `again` and those that
+-- are `dropped`, because a step that runs again decides about them anew. The caller planned this on version `gv` of the
+-- graph (lifecycle/rerun.py). The other task does not change.
+-- Locks: the other task, so that none of its steps moves meanwhile.
+-- p_args: {task, gv, draft: {id, identity, context, correlation, initiator, reason ...: as an item of submit_v1},
+--   again: [name...], dropped: [name...], n: the note of the first transition} and the fields by which a caller of
+--   advance_v1 describes itself.
+-- Returns: as advance_v1, and {created: id, steps, reused}; or {missing: true}, {replan: true}.
 create or replace function tasker.rerun_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

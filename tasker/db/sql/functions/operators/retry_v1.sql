@@ -1,7 +1,8 @@
--- An operator lets a failed task go on: every step in `error` is reset, all in this transaction. Left alone is what
--- was lost and may run only once (on_worker_lost: fail): nobody knows what its attempt did, so a person names it.
--- p_args: {task, n}. Answer: as advance_v1, with the task's state before and the names of the steps, {state, reset, left};
--- a cancelled task is left as it is; {missing: true}: no such task.
+-- Retries a failed task as an operator action: resets every step in `error`, in one transaction. Lost steps that may
+-- run only once (on_worker_lost: fail) are left: the effect of their attempt is unknown, so an operator must name them.
+-- p_args: {task, n}.
+-- Returns: as advance_v1, with the previous state of the task and the names of the steps, {state, reset, left}; a
+--   cancelled task does not change; {missing: true}: no such task.
 create or replace function tasker.retry_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,5 +1,6 @@
--- The first slice of held steps after a pause of a template, a step or a task (p_args.task) has begun or ended; tasker.marks_v1
--- goes on with the rest. The namespace is locked. Answer: {freed, more}.
+-- Updates the first slice of backlogged steps after a pause of a template, a step or a task (p_args.task) began or
+-- ended; tasker.marks_v1 continues with the rest. The caller has locked the namespace.
+-- Returns: {freed, more}.
 create or replace function tasker.begin_marks(p_namespace int, p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -7,7 +8,7 @@ declare
   v_slice constant jsonb := tasker.mark_held(p_namespace, coalesce(v_task, '00000000-0000-0000-0000-000000000000'),
     coalesce(tasker.step_uuid(v_task, 16777215), 'ffffffff-ffff-ffff-ffff-ffffffffffff'), coalesce((p_args->>'slice')::int, 2000));
 begin
-  if v_slice ? 'last' then   -- of two walks the one that is behind does the work of both
+  if v_slice ? 'last' then   -- if two passes overlap, the one behind does the work of both
     update tasker.task_namespaces ns set marks_after = least(ns.marks_after, (v_slice->>'last')::uuid)
     where ns.namespace_id = p_namespace;
   end if;

@@ -1,8 +1,9 @@
--- Compares the marks of one slice of a namespace's held steps with the pauses, and corrects those that differ: a step that
--- loses its mark waits for room, also if nobody served it before, for somebody may have come meanwhile. The namespace is
--- locked. Locks the held steps that it changes ORDER BY workflow_step_uuid.
--- p_after, p_until: the steps behind the first, up to the second; p_slice: at most so many.
--- Answer: {freed: how many lost their mark, last: step, where there may be more behind it}.
+-- Compares the marks of one slice of a namespace's backlogged steps with the pauses, and corrects those that differ. A
+-- step that loses its mark waits for room even if it was unserved before, because a worker for it may have started
+-- meanwhile. The caller has locked the namespace.
+-- Locks: the backlogged steps that it changes ORDER BY workflow_step_uuid.
+-- p_after, p_until: the steps behind the first, up to the second; p_slice: maximum number.
+-- Returns: {freed: number of steps that lost their mark, last: step, if there may be more behind it}.
 create or replace function tasker.mark_held(p_namespace int, p_after uuid, p_until uuid, p_slice int) returns jsonb
 language plpgsql
 set enable_seqscan to off

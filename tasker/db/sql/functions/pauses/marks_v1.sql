@@ -1,8 +1,10 @@
--- Goes on with the marks of held steps where a pause of a template, a step or a task has begun or ended and held more than
--- one slice (tasker.mark_held). Whoever paused or resumed asks until there is no more; when that process dies, the sweeps do
--- (mend_v1). Until then nothing of the target starts all the same, for pauses count at every release.
--- p_args: {slice (2000)}. A namespace that somebody else is at is passed over.
--- Answer: {freed: how many wait for room now, more: true when there may be}, {} when there was nothing to do.
+-- Continues to mark backlogged steps after a pause of a template, a step or a task began or ended that covers more than
+-- one slice (tasker.mark_held). The process that paused or resumed repeats the call until there is no more; if it dies,
+-- the sweeps do (mend_v1). Steps of the target do not start in the meantime, because every release checks the pauses.
+-- Skips a namespace that another transaction has locked.
+-- p_args: {slice (2000)}.
+-- Returns: {freed: number of steps that wait for room now, more: true if there may be more}, {} if there was nothing to
+--   do.
 create or replace function tasker.marks_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- True while all of a namespace is paused. One row says so: held steps carry no mark of it.
+-- True while a whole namespace is paused. That is one row: the backlogged steps carry no mark for it.
 create or replace function tasker.namespace_is_paused(p_namespace int) returns boolean
 language sql stable as $$
   select exists (select from tasker.pauses p

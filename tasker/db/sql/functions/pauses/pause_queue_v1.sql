@@ -1,6 +1,8 @@
--- Pauses an orchestration queue: nobody takes messages from it, and sweeps leave alone what waits in it, until
--- resume_queue_v1. Every process hears of it by NOTIFY, else with its next tasker.turn_v1. What somebody has taken before
--- is dealt with. p_args: {queue, actor, reason}. Answer: {paused: false} when it is paused already.
+-- Pauses an orchestration queue: no process takes messages from it, and sweeps ignore what waits in it, until
+-- resume_queue_v1. Processes learn of it by NOTIFY, else with their next tasker.turn_v1. Messages taken before are
+-- processed.
+-- p_args: {queue, actor, reason}.
+-- Returns: {paused: false} if it is paused already.
 create or replace function tasker.pause_queue_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

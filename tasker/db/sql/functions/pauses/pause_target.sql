@@ -1,5 +1,5 @@
--- What the arguments of pause_v1 and resume_v1 name: {namespace_id, target}, or {missing: ...}, or {final: state} for a
--- task that has ended. `target` is its name for people: NS, NS/TEMPLATE, NS/TEMPLATE/STEP or the task's uuid.
+-- Resolves the arguments of pause_v1 and resume_v1: {namespace_id, target}, or {missing: ...}, or {final: state} for a
+-- task that has ended. `target` is the displayed name: NS, NS/TEMPLATE, NS/TEMPLATE/STEP or the task's uuid.
 create or replace function tasker.pause_target(p_args jsonb) returns jsonb
 language plpgsql stable as $$
 declare

@@ -1,9 +1,13 @@
--- Pauses a namespace, or of it one template, one step of a template, one task: what runs goes on, nothing else of it
--- starts until resume_v1. Enqueued steps are put aside when they are claimed (tasker.put_aside). Of a namespace that is one
--- row, however much waits in it; held steps of a smaller target are marked in slices. Locks the namespace (pauses of it
--- begin and end one after the other), then the held steps ORDER BY workflow_step_uuid.
--- p_args: {namespace, template, step, task, actor, reason, slice (2000): of marks}; with `task` the namespace is the task's.
--- Answer: {paused: true, more: true while there are steps to mark (tasker.marks_v1)}, {paused: false} when it is paused already, or {missing: namespace|template|step|task}, {final: state}.
+-- Pauses a namespace, or in it one template, one step of a template, or one task: running steps continue, no other step
+-- of the target starts until resume_v1. Enqueued steps return to the backlog when they are claimed (tasker.put_aside).
+-- The pause of a namespace is one row, however many steps wait; backlogged steps of a smaller target are marked in
+-- slices.
+-- Locks: the namespace (its pauses begin and end one after the other), then the backlogged steps ORDER BY
+--   workflow_step_uuid.
+-- p_args: {namespace, template, step, task, actor, reason, slice (2000): of marks}; with `task` the namespace is the
+--   task's.
+-- Returns: {paused: true, more: true while there are steps to mark (tasker.marks_v1)}, {paused: false} if it is paused
+--   already, or {missing: namespace|template|step|task}, {final: state}.
 create or replace function tasker.pause_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

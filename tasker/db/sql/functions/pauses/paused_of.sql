@@ -1,5 +1,5 @@
--- Those of the steps that a pause holds. The pauses are share-locked until the caller's commit: resume_v1 waits, and
--- then finds what the caller has held because of them.
+-- Those of the steps that are paused. The pauses are share-locked until the caller commits: resume_v1 waits, and then
+-- finds the steps that the caller backlogged because of them.
 create or replace function tasker.paused_of(p_steps uuid[]) returns uuid[]
 language plpgsql as $$
 declare
@@ -14,7 +14,7 @@ begin
     return '{}';
   end if;
   perform from tasker.pauses p where p.pause_id = any (v_pauses) order by p.pause_id for key share;
-  select array_agg(s.workflow_step_uuid) into v_answer   -- in a later statement: a pause may have ended meanwhile
+  select array_agg(s.workflow_step_uuid) into v_answer   -- a later statement: a pause may have ended meanwhile
   from tasker.workflow_steps s
   where s.workflow_step_uuid = any (p_steps) and exists (
     select from tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid) f where f.pause_id = any (v_pauses));

@@ -1,4 +1,6 @@
--- The orchestration queues that are paused. p_args: {}. Answer: {paused_queues: [name...]}.
+-- The orchestration queues that are paused.
+-- p_args: {}.
+-- Returns: {paused_queues: [name...]}.
 create or replace function tasker.paused_queues_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

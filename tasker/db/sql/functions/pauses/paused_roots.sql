@@ -1,5 +1,6 @@
--- The ordinals of a template's roots that a pause holds, and of these the ones that are held marked (tasker.narrowly_paused).
--- Locks the pauses as tasker.paused_of does.
+-- The ordinals of a template's roots that are paused, and among them those that are backlogged with a mark
+-- (tasker.narrowly_paused).
+-- Locks: the pauses, as tasker.paused_of.
 create or replace function tasker.paused_roots(p_template int, out held int[], out marked int[])
 language plpgsql as $$
 declare

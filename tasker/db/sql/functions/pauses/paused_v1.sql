@@ -1,6 +1,7 @@
--- What is paused and has not ended, the oldest first, with the number of ready steps that it holds (null for a queue; of each
--- namespace at most 100,000 are looked at); and the log, the newest first.
--- p_args: {limit: of the log}. Answer: {pauses: [...], log: [...]}.
+-- The current pauses, the oldest first, with the number of ready steps that each holds back (null for a queue; at most
+-- 100,000 are read for each namespace); and the log of pauses, the newest first.
+-- p_args: {limit: of the log}.
+-- Returns: {pauses: [...], log: [...]}.
 create or replace function tasker.paused_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp
@@ -11,7 +12,7 @@ as $$
         order by p.paused_at, p.pause_id), '[]')
       from tasker.pauses p left join tasker.task_namespaces ns using (namespace_id)
       left join lateral (
-        select case when p.template is null and p.task_uuid is null then (   -- all that is held in the namespace
+        select case when p.template is null and p.task_uuid is null then (   -- the whole backlog of the namespace
             select count(*) from (select from tasker.ready_backlog b where b.namespace_id = p.namespace_id limit 100000) b)
           else (select count(*) from (select x.workflow_step_uuid from tasker.ready_backlog x
               where x.namespace_id = p.namespace_id and x.paused limit 100000) b

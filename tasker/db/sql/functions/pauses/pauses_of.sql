@@ -1,5 +1,5 @@
--- The pauses that hold a step: of its namespace, its template, its place in the template, its task. For a step that is
--- yet to be made p_task is null.
+-- The pauses of a step: of its namespace, its template, its step in the template, its task. For a step that is not
+-- created yet p_task is null.
 create or replace function tasker.pauses_of(p_namespace int, p_template int, p_ordinal int, p_task uuid)
 returns setof tasker.pauses
 language sql stable as $$

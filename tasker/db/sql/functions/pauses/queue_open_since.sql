@@ -1,5 +1,5 @@
--- Since when messages of an orchestration queue are taken: infinity while it is paused, the end of its last pause, null
--- when there never was one.
+-- The time since which messages of an orchestration queue are taken: infinity while it is paused, the end of its last
+-- pause, null if there never was one.
 create or replace function tasker.queue_open_since(p_queue text) returns timestamptz
 language sql stable as $$
   select case when exists (select from tasker.pauses p where p.queue = p_queue) then 'infinity'

@@ -1,5 +1,7 @@
--- Ends the pause of an orchestration queue; what waits in it is taken at once (NOTIFY), else after the next
--- tasker.turn_v1 of a process. p_args: {queue, actor, reason}. Answer: {resumed: false} when it was not paused.
+-- Ends the pause of an orchestration queue; its messages are taken at once (NOTIFY), else after the next tasker.turn_v1
+-- of a process.
+-- p_args: {queue, actor, reason}.
+-- Returns: {resumed: false} if it was not paused.
 create or replace function tasker.resume_queue_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

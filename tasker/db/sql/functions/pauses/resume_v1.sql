@@ -1,9 +1,11 @@
--- Ends a pause. What nothing else holds waits for room in the queue from now on, and is released with the next claim
--- (tasker.releasable). Locks the namespace first: of two pauses that end at the same moment the later sees the earlier
--- gone. Deleting the pause waits for everybody who is holding steps because of it (tasker.paused_of).
--- p_args: as pause_v1. Answer: {resumed: true, held: how many steps may go on (of a namespace at most 10,000 are counted),
--- more: true while there are marks to take away (tasker.marks_v1)}, {resumed: false} when it was not paused, with `missing`
--- as in pause_v1 when there is nothing of that name.
+-- Ends a pause. Steps that no other pause covers wait for room in the queue from now on, and are released with the next
+-- claim (tasker.releasable).
+-- Locks: the namespace first, so that of two pauses that end at the same moment the later sees the earlier one gone.
+--   Deleting the pause waits for every transaction that is backlogging steps because of it (tasker.paused_of).
+-- p_args: as pause_v1.
+-- Returns: {resumed: true, held: number of steps that may continue (at most 10,000 are counted for a namespace), more:
+--   true while there are marks to remove (tasker.marks_v1)}, {resumed: false} if it was not paused, with `missing` as
+--   in pause_v1 if there is nothing of that name.
 create or replace function tasker.resume_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -38,7 +40,7 @@ begin
   else
     select count(*) into v_held from (select from tasker.ready_backlog b
       where b.namespace_id = v_pause.namespace_id and not b.paused limit 10000) b;
-    perform tasker.probe_unserved(array[v_pause.namespace_id]);   -- somebody may have come meanwhile
+    perform tasker.probe_unserved(array[v_pause.namespace_id]);   -- a worker may have started meanwhile
   end if;
   perform pg_notify('tasker_work', '@' || v_namespace);
   return jsonb_strip_nulls(jsonb_build_object('resumed', true, 'held', v_held, 'more', nullif(v_marks->'more', 'false')));

@@ -1,10 +1,11 @@
--- Finds failure storms: steps of templates of which more attempts failed within a window than allowed, counted since the
--- last time that what holds them was resumed. Ends one pause of this kind whose time is over, else pauses what one storm is
--- in, as actor `tasker`; the caller asks again while there is `more`. One, because each pause and each resumption locks its
--- namespace, the pause and held steps until the commit, and others lock those of several namespaces in an order of their own.
--- Looks at the failures of the window alone (index on their time). Of two callers at once one does it.
+-- Detects failure bursts: steps of templates of which more attempts failed within a window than allowed, counted since
+-- their pause was last resumed. Ends one expired pause of this kind, else pauses the target of one burst, as actor
+-- `tasker`; the caller repeats the call while there is `more`. Only one per call, because each pause and each
+-- resumption locks its namespace, the pause and backlogged steps until the commit, and other transactions lock those of
+-- several namespaces in an order of their own. Reads only the failures of the window (index on their time). Of two
+-- concurrent callers one does the work.
 -- p_args: {failures, window_seconds, pauses: namespace|template|step, resume_seconds (0: never)}
--- Answer: {paused: [{target, reason}], resumed: [target], more: true when there may be}
+-- Returns: {paused: [{target, reason}], resumed: [target], more: true if there may be more}
 create or replace function tasker.storms_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,6 +1,6 @@
--- When a failed step may run again: so long after the last attempt as was asked for, or else after the failure by
--- powers of the multiplier, at most `p_max_backoff_seconds`. Null when neither is known. The number is bounded before it
--- becomes an interval, so no number of attempts overflows.
+-- The time when a failed step may run again: after the requested delay since the last attempt, or else after a delay
+-- since the failure that grows by powers of the multiplier, at most `p_max_backoff_seconds`. Null if neither time is
+-- known. The number is bounded before it becomes an interval, so no number of attempts overflows.
 create or replace function tasker.calculate_step_next_retry_time(backoff_request_seconds int, last_attempted_at timestamptz,
   failure_time timestamptz, attempts int, p_max_backoff_seconds int default 60, p_backoff_multiplier numeric default 2.0)
 returns timestamptz language sql stable parallel safe as $$
@@ -8,13 +8,14 @@ returns timestamptz language sql stable parallel safe as $$
     else $3 + make_interval(secs => tasker.calculate_backoff_delay($4, 1, $5, $6)) end
 $$;
 
--- Seconds of a pause after so many attempts: `base_delay` times a power of the multiplier, at most `p_max_backoff_seconds`.
+-- The delay in seconds after this number of attempts: `base_delay` times a power of the multiplier, at most
+-- `p_max_backoff_seconds`.
 create or replace function tasker.calculate_backoff_delay(attempts int, base_delay int, p_max_backoff_seconds int default 60,
   p_backoff_multiplier numeric default 2.0) returns int language sql immutable parallel safe as $$
   select least($2 * least(power($4, least(greatest(coalesce($1, 0), 0), 1000)), $3), $3)::int
 $$;
 
--- Whether a step could run now, of its own values alone: the first attempt needs no permission to be retried.
+-- True if a step could run now by its own values: the first attempt needs no permission to be retried.
 create or replace function tasker.evaluate_step_state_readiness(current_state text, processed boolean, in_process boolean,
   dependencies_satisfied boolean, retry_eligible boolean, retryable boolean, next_retry_time timestamptz)
 returns boolean language sql stable parallel safe as $$

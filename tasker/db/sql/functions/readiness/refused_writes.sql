@@ -1,5 +1,5 @@
--- Two names that wrote say what to do instead: beside the engine's own functions nothing moves a step or a task,
--- for it would have no history and nobody who answers for it.
+-- Two function names that only raise an error with the alternative: only the engine's own functions change the state of
+-- a step or a task, because another write would leave no history and no actor.
 create or replace function tasker.set_step_backoff_atomic(p_step_uuid uuid, p_backoff_seconds int) returns boolean
 language plpgsql stable as $$
 begin

@@ -1,8 +1,8 @@
--- What each step of these tasks waits for, for people who look with SQL; the engine does not ask. `total_parents` and
--- `completed_parents` are counted from the rows of the parents. A step in the queue or beyond is
--- not ready, one that waits for room in the queue is, also while a pause holds it. `next_retry_at` is when the engine will try
--- again; nothing else has one. What belongs to a step is looked up by key, so no statistics make a plan that compares all
--- with all.
+-- The reasons for which each step of these tasks waits, for users of SQL; the engine does not call it. `total_parents`
+-- and `completed_parents` are counted from the rows of the parents. A step in the queue or beyond it is not ready; a
+-- step that waits for room in the queue is, also while it is paused. `next_retry_at` is the time of the next automatic
+-- retry; null for all other steps. Related rows are looked up by key, so no statistics lead to a plan that compares all
+-- rows with all others.
 create or replace function tasker.get_step_readiness_status_batch(task_uuids uuid[])
 returns table (workflow_step_uuid uuid, task_uuid uuid, named_step_uuid uuid, name text, current_state text,
   dependencies_satisfied boolean, retry_eligible boolean, ready_for_execution boolean, last_failure_at timestamptz,
@@ -43,7 +43,7 @@ as $$
   cross join lateral (select coalesce((s.parents->>'total')::int, 0) as total, coalesce((s.parents->>'done')::int, 0) as done) n
 $$;
 
--- The same of one task, or of some of its steps; parents are counted in the whole task.
+-- The same for one task, or for some of its steps; parents are counted in the whole task.
 create or replace function tasker.get_step_readiness_status(input_task_uuid uuid, step_uuids uuid[] default null)
 returns table (workflow_step_uuid uuid, task_uuid uuid, named_step_uuid uuid, name text, current_state text,
   dependencies_satisfied boolean, retry_eligible boolean, ready_for_execution boolean, last_failure_at timestamptz,
@@ -53,7 +53,7 @@ language sql stable as $$
   select r.* from tasker.get_step_readiness_status_batch(array[$1]) r where $2 is null or r.workflow_step_uuid = any ($2)
 $$;
 
--- Those that could run now.
+-- The steps that could run now.
 create or replace function tasker.get_ready_steps(input_task_uuid uuid)
 returns table (workflow_step_uuid uuid, task_uuid uuid, named_step_uuid uuid, name text, current_state text,
   dependencies_satisfied boolean, retry_eligible boolean, ready_for_execution boolean, last_failure_at timestamptz,
@@ -63,7 +63,7 @@ language sql stable as $$
   select r.* from tasker.get_step_readiness_status_batch(array[$1]) r where r.ready_for_execution
 $$;
 
--- Whether all parents of a step are done; null when there is no such step.
+-- True if all parents of a step are done; null if there is no such step.
 create or replace function tasker.check_step_dependencies(input_step_uuid uuid) returns boolean language sql stable as $$
   select r.dependencies_satisfied from tasker.workflow_steps s
   cross join lateral tasker.get_step_readiness_status(s.task_uuid, array[$1]) r where s.workflow_step_uuid = $1

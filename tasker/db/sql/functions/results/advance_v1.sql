@@ -1,24 +1,24 @@
 -- The one function that moves the steps of tasks: stores results, ends attempts, counts down children, hands ready
--- steps to the caller, enqueues or holds the rest, evaluates the tasks, writes the history. One transaction.
+-- steps off to the caller, enqueues or backlogs the rest, evaluates the tasks, writes the history. One transaction.
 --
--- cpu_tuple_cost: plans are made while tables are small and kept while they grow. What is compared with each row of the batch
--- is dear, so that each row of it is looked up, whatever statistics say.
+-- cpu_tuple_cost: plans are made while tables are small and kept while they grow. Comparing each row of the batch is
+--   priced high, so that each row of it is looked up by index, whatever the statistics say.
 --
 -- Locks: the tasks of the batch ORDER BY task_uuid, then the steps of the batch ORDER BY workflow_step_uuid; edges,
--- children and counters are read in later statements (a statement keeps its old snapshot while it waits for a lock).
--- Children need no lock: a pending step changes only under its task's lock. The counters of the queues come last.
+--   children and counters are read in later statements (a statement keeps its old snapshot while it waits for a lock).
+--   Children need no lock: a pending step changes only under its task's lock. The counters of the queues come last.
 --
--- p_args: worker, wait (false: a task that others hold is answered `busy`), lock_ms (how long one lock is waited for at most;
---   with `wait` false a step that others hold, or of which they hold a child, is `busy`, too), slots, namespace_ids (that the caller
---   serves), unserved ("template:ordinal" that it does not), window, timeout_ms, grace_ms, on_blocked, note,
---   dead_letters (false: tasks that fail get no entry), repairs
---   (the kind of repair that the accepted items are; counted with them),
---   events (true: steps of the items may publish events, so that writes without any ask for none),
---   items: [{s step, t task, kind, k token|null, w the worker that had this token (the caller, for what ends a claim),
---            d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version,
---            ev what the worker made of its events (write_events)}]
--- Answer: verdicts {step: verdict} of what was not accepted, claims [...], send [...], finished {task: state} and
--- the time of that, at, waiters {task: who is to be told of its end, behind the commit (tell_waiters_v1)}.
+-- p_args: worker, wait (false: an item of a task that another transaction has locked gets the verdict `busy`), lock_ms
+--   (maximum wait for one lock; with `wait` false, items whose step or child is locked are `busy`, too), slots,
+--   namespace_ids (that the caller serves), unserved ("template:ordinal" that it does not serve), window, timeout_ms,
+--   grace_ms, on_blocked, note, dead_letters (false: no dead letters for tasks that fail), repairs (the kind of repair
+--   that the accepted items are; counted with them), events (true: steps of the items may publish events; other writes
+--   skip the look-up),
+--   items: [{s step, t task, kind, k token|null, w the worker that had this token (the caller, for items that end a
+--     claim), d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version, ev the
+--     worker's part of its events (write_events)}]
+-- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [...], finished {task: state}
+--   and their time, at, waiters {task: waiter to notify of its end after the commit (tell_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -32,7 +32,7 @@ as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_worker constant uuid := (p_args->>'worker')::uuid;
-  v_century constant bigint := 3155760000000;   -- milliseconds: no delay or time-out is longer (tasker.ms)
+  v_century constant bigint := 3155760000000;   -- milliseconds: the longest delay or timeout (tasker.ms)
   v_tasks constant uuid[] := array(select (i->>'t')::uuid from jsonb_array_elements(p_args->'items') i);
   v_locked uuid[];
   v_all tasker.judgement;
@@ -44,7 +44,7 @@ declare
   v_claims jsonb;
   v_send jsonb;
   v_held boolean;
-  v_notes jsonb;   -- of those steps, by step
+  v_notes jsonb;   -- by step
   v_change record;
   v_grown uuid[] := '{}';
   v_free int := 0;
@@ -56,7 +56,7 @@ begin
     perform set_config('lock_timeout', greatest((p_args->>'lock_ms')::int, 1)::text, true);
   end if;
 
-  v_ended := tasker.advance_plain(p_args, v_now);   -- what most writes are that somebody waits for
+  v_ended := tasker.advance_plain(p_args, v_now);   -- the most frequent latency-critical write
   if v_ended is not null then
     return v_ended;
   end if;
@@ -84,7 +84,7 @@ begin
     end if;
   end if;
 
-  if v_all.grows then   -- a decision that creates nothing changes the graph too: it is open no more
+  if v_all.grows then   -- also for a decision that creates nothing: it is no longer open, which changes the graph
     for v_change in
       select g.task_uuid, coalesce(g.expand, '[]') as expand
       from tasker.given_changes(p_args) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
@@ -100,7 +100,7 @@ begin
   end if;
 
   if v_all.drops then
-    delete from tasker.step_results r using unnest(v_judged) j   -- parked, and not accepted after all
+    delete from tasker.step_results r using unnest(v_judged) j   -- parked, and not accepted in the end
     where r.task_uuid = j.task_uuid and r.ordinal = j.ordinal and r.workflow_step_uuid = j.step_uuid
       and j.from_state = 'enqueued_for_orchestration' and tasker.kind_drops_result(j.kind);
   end if;
@@ -115,12 +115,12 @@ begin
     perform tasker.write_events(p_args, v_judged, v_now);
   end if;
 
-  -- steps of the batch that wait for other steps of it: they are moved by their own change, and counted down here
+  -- Steps of the batch that wait for other steps of it: their own change moves them, and they are counted down here.
   if v_all.waits then
     v_own := tasker.count_down_own(v_judged);
   end if;
 
-  -- children that lose parents (two parents in one batch count twice)
+  -- Children that lose parents (two parents in one batch count twice).
   select array_agg(row(c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, k.priority, k.met,
     c.state = 'pending' and c.unmet = k.met, tasker.path_code('pending'), c.state, c.claim_token, c.attempts, c.sort_key,
     false)::tasker.ready_step) into v_ready
@@ -134,7 +134,7 @@ begin
       from unnest(v_judged) j where tasker.step_is_to_run(j.to_state));
     select jsonb_object_agg(j.step_uuid, j.note) into v_notes from unnest(v_judged) j where j.note is not null;
   end if;
-  if v_free > 0 then   -- steps that this write created and that wait for nothing
+  if v_free > 0 then   -- steps created by this write that wait for nothing
     v_ready := v_ready || array(select row(c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name,
       t.priority, 0, true, tasker.path_code('pending'), c.state, c.claim_token, c.attempts, c.sort_key, false)::tasker.ready_step
       from tasker.tasks t join tasker.workflow_steps c on c.task_uuid = t.task_uuid
@@ -170,7 +170,7 @@ begin
       hint_count = case when c.enqueued then 1 else s.hint_count end,
       updated_at = v_now
     from (
-      -- steps of the batch that ended or wait
+      -- Steps of the batch that ended or wait.
       select j.step_uuid, 0 as met, j.path, j.to_state as state, j.token, j.attempt, true as ends, false as leaves,
         false as claimed, false as enqueued, null::bigint as timeout_ms,
         case j.to_state when 'waiting_for_retry' then j.delay_ms end as delay_ms,

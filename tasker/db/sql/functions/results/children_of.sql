@@ -1,6 +1,6 @@
--- The children of those steps that these changes end well, and how many of their parents that are (`met`). Children that
--- were created while the task ran have edges of their own; static ones have the edges of the template, between steps
--- whose identifiers follow from their ordinals. No SET clauses, so that it is planned with the statement around it.
+-- The children of the steps that these changes complete, and the number of their parents among them (`met`). Children
+-- created while the task ran have edges of their own; static ones have the edges of the template, between steps whose
+-- identifiers follow from their ordinals. No SET clauses, so that the function is planned with the statement around it.
 create or replace function tasker.children_of(p_judged tasker.judged_change[])
 returns table (step_uuid uuid, priority int, met int)
 language sql stable

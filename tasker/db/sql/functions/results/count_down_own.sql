@@ -1,5 +1,5 @@
--- Counts down the unmet parents of those steps of a batch that wait for other steps of the same batch. They do not become
--- ready by that: their own change moves them. Answers these steps. Their rows are locked.
+-- Counts down the unmet parents of the steps of a batch that wait for other steps of the same batch. They do not become
+-- ready by that: their own change moves them. Returns these steps. The caller has locked their rows.
 create or replace function tasker.count_down_own(p_judged tasker.judged_change[]) returns uuid[]
 language plpgsql as $$
 declare

@@ -1,8 +1,9 @@
--- One evaluation per task and write: new counters, new state along the shortest legal path, history (rule 10).
--- The tasks are locked. p_done ... p_held are the changes of the counters, p_started the steps that became ready. Tasks
--- that come to rest because of failures become dead letters in the same transaction, unless `p_dead_letters` is false.
--- Answers, for the tasks that ended with this write: {finished: {task: final state}, at: when, waiters: {task: who is to be told}};
--- null when none did.
+-- One evaluation for each task and write: new counters, new state along the shortest legal path, history (rule 10). The
+-- caller has locked the tasks. p_done ... p_held are the changes of the counters, p_started the number of steps that
+-- became ready. Tasks that come to rest because of failures become dead letters in the same transaction, unless
+-- `p_dead_letters` is false.
+-- Returns: for the tasks that ended with this write {finished: {task: final state}, at: time, waiters: {task: waiter to
+--   notify}}; null if none did.
 create or replace function tasker.evaluate_tasks(p_changes tasker.task_change[], p_on_blocked text, p_worker uuid,
   p_note jsonb, p_dead_letters boolean, p_now timestamptz) returns jsonb
 language plpgsql as $$
@@ -22,7 +23,7 @@ begin
           t.cancelled + d.cancelled as cancelled, t.active + d.active as active, t.retrying + d.retrying as retrying,
           t.held + d.held as held, d.started
         from unnest(p_changes) d join tasker.tasks t on t.task_uuid = d.task_uuid offset 0) c
-      offset 0) k   -- offset: what stands above names a column, and no copy of how it is found
+      offset 0) k   -- offset: later references use the column instead of a copy of its expression
   ), moved as (
     update tasker.tasks t set
       done = n.done, failed = n.failed, cancelled = n.cancelled, active = n.active, retrying = n.retrying, held = n.held,

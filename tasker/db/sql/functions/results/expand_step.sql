@@ -1,12 +1,12 @@
--- Creates the steps that completing one step decided, with their edges, and counts their unmet parents itself (the
--- plan is not trusted for that). Called by advance_v1 with the task locked and before the parent's children are
--- counted down, so the parent counts as unmet here and is met there. Answers how many new steps wait for nothing: all
--- their parents were done before (a convergence need not depend on the decision that makes it possible).
+-- Creates the steps chosen by a completed step, with their edges, and counts their unmet parents itself (the plan is
+-- not trusted for that). Called by advance_v1 with the task locked and before the parent's children are counted down,
+-- so the parent counts as unmet here and is met there. Returns the number of new steps that wait for nothing: all their
+-- parents were done before (a convergence need not depend on the decision that makes it possible).
 -- p_steps: [{"name", "ordinal", "parents": [name...], "inputs"?}] in topological order.
--- Linear in steps and edges: what the steps name is fetched once and joined by hash, whatever the caller's settings; of
--- the task only the parents are read, since there may be many decisions in a large one. With less memory the joins use
--- files, no other plan: 90,000 steps take 5.6 s with a work_mem of 64 MB, 6.1 s with 4 MB, 100,000 take 14 s with 64 kB.
--- What bounds a larger expansion is that it is one statement, which may take no longer than statement_timeout.
+-- Linear in steps and edges: the named steps are fetched once and joined by hash, whatever the caller's settings; of
+-- the task only the parents are read, since a large task may contain many decisions. With less memory the joins use
+-- files, not another plan: 90,000 steps take 5.6 s with a work_mem of 64 MB, 6.1 s with 4 MB; 100,000 take 14 s with 64
+-- kB. The limit for larger expansions is statement_timeout, because the expansion is one statement.
 create or replace function tasker.expand_step(p_task uuid, p_steps jsonb, p_now timestamptz) returns int
 language plpgsql
 set enable_hashjoin to on
@@ -21,7 +21,7 @@ declare
 begin
   update tasker.tasks set next_seq = next_seq + v_count, total = total + v_count, graph_version = graph_version + 1
   where task_uuid = p_task returning next_seq - v_count, template_id, namespace_id into v_seq, v_template, v_namespace;
-  if v_seq + v_count > 16777216 then   -- 24 bits of a step's identifier are its number
+  if v_seq + v_count > 16777216 then   -- a step's number has 24 bits of its identifier
     raise exception 'a task has at most 16777215 steps' using errcode = 'program_limit_exceeded';
   end if;
 
@@ -34,7 +34,7 @@ begin
   ), parents as materialized (
     select s.name, s.uuid, s.ordinal, s.unmet
     from (select n.name from named n except select g.name from given g) n
-    cross join lateral (   -- offset: a look-up for each, never the whole task
+    cross join lateral (   -- offset: a look-up for each name, never the whole task
       select s.name, s.workflow_step_uuid as uuid, s.ordinal, not tasker.step_is_done(s.state) as unmet
       from tasker.workflow_steps s where s.task_uuid = p_task and s.name = n.name offset 0) s
     union all

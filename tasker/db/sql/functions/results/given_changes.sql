@@ -1,5 +1,5 @@
--- What a caller asks for, from the items of its arguments. Of two claims of one step the newer one counts. Planned with the
--- statement around it.
+-- The requested changes, from the items of the arguments. Of two claims of one step the newer one counts. Planned with
+-- the statement around it.
 create or replace function tasker.given_changes(p_args jsonb) returns setof tasker.given_change
 language sql stable rows 10 as $$
   select distinct on (i.s) i.s, i.t, i.kind, i.k, tasker.clamped_ms(i.d), tasker.clamped_ms(i.ms), i.r, i.m, i.e, i.n, i.x, i.gv,

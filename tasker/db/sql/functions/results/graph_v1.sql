@@ -1,5 +1,6 @@
--- The graph of tasks as the planner needs it. p_args: {tasks: [uuid...]}.
--- Answer: {task: {version, steps: [[name, ordinal, open]...]}}.
+-- The graph of tasks as the planner needs it.
+-- p_args: {tasks: [uuid...]}.
+-- Returns: {task: {version, steps: [[name, ordinal, open]...]}}.
 create or replace function tasker.graph_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

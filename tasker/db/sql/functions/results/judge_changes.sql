@@ -1,9 +1,10 @@
--- The verdict on each change of a batch, from the steps' rows: locks them ORDER BY workflow_step_uuid in this one pass.
--- The tasks must be locked already; `p_locked` are those that are. The fields of the change come along, so that nothing
--- joins two arrays later (that would be quadratic in the batch). A token grows when a claim ends without its own result
--- (release, reset, loss, operator action, cancel), so whatever still runs under it is refused. The worker is compared too:
--- after a failover that lost a commit two workers may hold the same token.
--- With `lock_ms` and `wait` false, those whose rows somebody keeps are left out, as those of tasks that somebody keeps.
+-- The verdict on each change of a batch, from the steps' rows. The tasks must be locked already; `p_locked` are those
+-- that are. The fields of the change are returned with its verdict, so that nothing joins two arrays later (which would
+-- be quadratic in the batch). A token grows when a claim ends without its own result (release, reset, loss, operator
+-- action, cancel), so the results of a step still running under it are refused. The worker is compared too: after a
+-- failover that lost a commit two workers may have the same token. With `lock_ms` and `wait` false, steps whose rows
+-- another transaction has locked are left out, as those of locked tasks are.
+-- Locks: the steps ORDER BY workflow_step_uuid, in one pass.
 create or replace function tasker.judge_changes(p_args jsonb, p_locked uuid[]) returns tasker.judgement
 language plpgsql as $$
 declare
@@ -40,15 +41,16 @@ begin
         g.worker_uuid as given_worker, g.graph_version as given_version, g.delay_ms, g.duration_ms, g.result, g.metadata,
         g.error, g.note
       from tasker.given_changes(p_args) g
-      cross join lateral (   -- offset: a look-up for each; as a join, all tasks of the batch would be compared with each
+      cross join lateral (   -- offset: a look-up for each; a join would compare all tasks of the batch with each other
         select t.priority, t.complete, t.state, t.graph_version from tasker.tasks t where t.task_uuid = g.task_uuid offset 0) t
-      join tasker.workflow_steps s on s.workflow_step_uuid = g.step_uuid   -- by that alone, never by way of all of the task's
+      -- found by this key alone, never by all steps of the task
+      join tasker.workflow_steps s on s.workflow_step_uuid = g.step_uuid
         and s.task_uuid is not distinct from g.task_uuid
-      where (g.task_uuid in (select unnest(p_locked))) is true   -- is true: what is locked is hashed, not joined
+      where (g.task_uuid in (select unnest(p_locked))) is true   -- is true: the locked tasks are hashed, not joined
         and g.step_uuid <> all (v_kept)
       order by s.workflow_step_uuid
       for no key update of s) q
-    offset 0) v;   -- offset: a verdict is found once, and no copy of how stands in each place that names it
+    offset 0) v;   -- offset: each verdict is computed once, not for each reference to it
   return v_answer;
 end
 $$;

@@ -1,6 +1,7 @@
--- The steps of a batch that cannot be changed without waiting: somebody keeps the row of the step, or that of a child that it
--- would count down, in a transaction that takes no lock of the task (a person's console). Locks all others of these rows, and
--- waits for none; the tasks must be locked already, and `p_locked` are those that are.
+-- The steps of a batch that cannot be changed without waiting: the row of the step, or that of a child that it would
+-- count down, is locked by a transaction that takes no lock of the task (an operator's SQL session). The tasks must be
+-- locked already; `p_locked` are those that are.
+-- Locks: all others of these rows, without waiting.
 create or replace function tasker.kept_steps(p_args jsonb, p_locked uuid[]) returns uuid[]
 language plpgsql as $$
 declare
@@ -26,7 +27,8 @@ begin
   )
   select coalesce(array_agg(distinct n.step), '{}') into v_kept from needed n
   where (n.row in (select h.workflow_step_uuid from had h)) is not true   -- hashed, not joined
-    and exists (select from tasker.workflow_steps s where s.workflow_step_uuid = n.row);   -- a branch that is not taken has none
+    -- false for a branch that was not taken
+    and exists (select from tasker.workflow_steps s where s.workflow_step_uuid = n.row);
   return v_kept;
 end
 $$;

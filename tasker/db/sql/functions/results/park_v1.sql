@@ -1,9 +1,10 @@
--- The `queued` result path: stores results and parks the steps for an orchestrator, which ends their leases. Waits for no
--- task lock: only rows in progress under the given token of the worker that had it change, ORDER BY workflow_step_uuid.
--- Of two claims of one step the newer one counts.
+-- The `queued` result path: stores results and parks the steps for an orchestrator, which ends their leases. Of two
+-- claims of one step the newer one counts.
+-- Locks: no task; only rows in progress under the given token of the given worker change, ORDER BY workflow_step_uuid.
 -- cpu_tuple_cost: as in advance_v1, so that each row of the batch is looked up.
 -- p_args: {worker, items: [{s, t, kind ok|retry|fail, k, w (the caller), d, ms, r, m, e, ev}]}.
--- Answer: {verdicts, parked: [{step, task, token}]}; what is parked must be sent to orchestration_step_results.
+-- Returns: {verdicts, parked: [{step, task, token}]}; the caller must send a message to orchestration_step_results for
+--   each parked step.
 create or replace function tasker.park_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -65,7 +66,7 @@ begin
     return jsonb_build_object('parked', v_parked);
   end if;
 
-  select jsonb_object_agg(i->>'s', case   -- no worker any more: its retry is enqueued, under the same token
+  select jsonb_object_agg(i->>'s', case   -- without a worker: the retry is enqueued, under the same token
     when s.claim_token = (i->>'k')::bigint
       and coalesce(s.worker_uuid = coalesce((i->>'w')::uuid, v_worker), true) then 'already_accepted'
     when s.state = 'cancelled' then 'cancelled' else 'stale' end) into v_verdicts
@@ -76,7 +77,8 @@ begin
   select g.t, g.s, g.k, v_worker, v_verdicts->>g.s::text, jsonb_strip_nulls(jsonb_build_object('kind', g.kind,
     'result', g.r, 'error', g.e)), v_now
   from jsonb_to_recordset(p_args->'items') as g (s uuid, t uuid, kind text, k bigint, r jsonb, e jsonb)
-  join tasker.tasks t on t.task_uuid = g.t   -- of one that was deleted nothing is left, and nobody waits for who deletes it
+  -- nothing is stored for deleted tasks, and a deletion in progress is not waited for
+  join tasker.tasks t on t.task_uuid = g.t
   where v_verdicts->>g.s::text in ('stale', 'cancelled')
   for key share of t skip locked;
   return jsonb_strip_nulls(jsonb_build_object('verdicts', v_verdicts, 'parked', v_parked));

@@ -1,9 +1,10 @@
--- Parked steps with what the processor needs: how they were parked, and the results of those that may create steps.
--- p_args: {steps: [uuid...], events (true: say of each whether events are stored with it; releases that do not know the key
--- do not ask for it), max_bytes (16 MiB): results are answered up to that, at least one}.
--- Answer: {items: [{step, task, token, worker, template, ordinal, name, attempt, kind, delay_ms, result (null: of a step
---   that creates none), namespace, correlation, trace}], in order of steps, unknown: [steps that do not exist],
---   rest: [steps whose results did not fit into the answer, which are to be asked for again]}.
+-- Parked steps with the fields needed to process their results: how they were parked, and the results of steps that may
+-- create further steps.
+-- p_args: {steps: [uuid...], events (true: say for each step whether events are stored with it; older releases do not
+--   pass this key), max_bytes (16 MiB): limit for the results, exceeded only by a single one}.
+-- Returns: {items: [{step, task, token, worker, template, ordinal, name, attempt, kind, delay_ms, result (null: of a
+--   step that creates none), namespace, correlation, trace}] in the order of steps, unknown: [steps that do not exist],
+--   rest: [steps whose results did not fit into the answer, for a further call]}.
 create or replace function tasker.parked_v1(p_args jsonb) returns jsonb
 language plpgsql stable
 set search_path to pg_catalog, pg_temp

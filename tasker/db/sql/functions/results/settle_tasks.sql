@@ -1,6 +1,7 @@
--- The rest of a write, from its moves: the backlog of held steps, the counters and states of the tasks, the counters of
--- enqueued steps (these last: see count_enqueued). `p_backlog`: steps may have left or entered it; `p_queue`: steps have left
--- or entered the queue. Answers as evaluate_tasks.
+-- The end of a write, from its changes: the backlog, the counters and states of the tasks, the counters of enqueued
+-- steps (these last: see count_enqueued). `p_backlog`: steps may have left or entered the backlog; `p_queue`: steps
+-- have left or entered the queue.
+-- Returns: as evaluate_tasks.
 create or replace function tasker.settle_tasks(p_judged tasker.judged_change[], p_placed tasker.placed_step[], p_args jsonb,
   p_backlog boolean, p_queue boolean, p_now timestamptz) returns jsonb
 language plpgsql as $$
@@ -13,7 +14,7 @@ begin
     v_unheld := tasker.keep_backlog(p_judged, p_placed, coalesce((p_args->>'ageing_s')::float8, 600), p_now);
   end if;
 
-  -- a release alone changes no counter and no task
+  -- A release alone changes no counter and no task.
   select array_agg(row(n.*)::tasker.task_change) into v_changes
   from (
     select m.task_uuid, sum(m.done)::int, sum(m.failed)::int, sum(m.cancelled)::int, sum(m.active)::int, sum(m.retrying)::int,

@@ -1,7 +1,7 @@
--- Evaluates tasks again without any move: the sweep's repair of a task whose steps are all final and which is not.
--- Recounts the counters from the rows under the task's lock. p_args: {tasks: [uuid...], on_blocked, dead_letters, repairs
--- (the kind of repair that this is; counted with it)}.
--- Answer: {settled: how many, finished, waiters}.
+-- Evaluates tasks again without any change of a step: the sweep's repair of a task that is not final although all its
+-- steps are. Recounts the counters from the rows under the task's lock.
+-- p_args: {tasks: [uuid...], on_blocked, dead_letters, repairs (the kind of this repair; counted with it)}.
+-- Returns: {settled: count, finished, waiters}.
 create or replace function tasker.settle_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

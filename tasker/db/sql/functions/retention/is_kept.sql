@@ -1,5 +1,5 @@
--- Whether a finished task stays however old it is: a person is still to look at it, and its dead letter is not from before
--- `p_pending_before` (null: however old that is), or a replay is to deal with it.
+-- True if a finished task is kept whatever its age: it has a pending dead letter that is not from before
+-- `p_pending_before` (null: of any age), or an open replay includes it.
 create or replace function tasker.is_kept(p_task uuid, p_pending_before timestamptz) returns boolean language sql stable as $$
   select exists (select from tasker.tasks_dlq e where e.task_uuid = p_task and e.resolution_status = 'pending'
       and (p_pending_before is null or e.dlq_timestamp >= p_pending_before))

@@ -1,11 +1,12 @@
--- Deletes one slice of the finished tasks of a template, the oldest first, with everything that is theirs, in this
--- transaction: so many tasks as have `steps` steps, and at least one. Passes over tasks that others hold, and judges again
--- under the locks: one that runs again stays, and so does one with a pending dead letter or in a replay (tasker.is_kept).
--- Templates stay, and of a replay that has ended the last task that was in it takes it along.
--- Locks the tasks ORDER BY task_uuid, their dead letters, then their steps ORDER BY workflow_step_uuid.
--- p_args: {named_task_uuid, failed, before, pending_before (dead letters from before that keep no task; null: all do), steps, after: {at, task} (where the slice before ended)}
--- Answer: {tasks, steps: how many were deleted, kept: how many tasks of the slice were not, after: where the next slice
--- begins, null: there is none}
+-- Deletes one slice of the finished tasks of a template, the oldest first, with all their rows, in this transaction: as
+-- many tasks as have `steps` steps, and at least one. Skips tasks that another transaction has locked, and judges again
+-- under the locks: a task that runs again is kept, and so is one with a pending dead letter or in a replay
+-- (tasker.is_kept). Templates are kept; an ended replay is deleted with the last of its tasks.
+-- Locks: the tasks ORDER BY task_uuid, their dead letters, then their steps ORDER BY workflow_step_uuid.
+-- p_args: {named_task_uuid, failed, before, pending_before (older dead letters retain no task; null: all do), steps,
+--   after: {at, task} (end of the slice before)}
+-- Returns: {tasks, steps: numbers deleted, kept: number of tasks of the slice that were not, after: start of the next
+--   slice, null: there is none}
 create or replace function tasker.prune_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -43,7 +44,8 @@ begin
   v_tasks := array(select q.task_uuid from (select t.task_uuid from tasker.tasks t
     where t.task_uuid = any (v_found) and t.complete and t.completed_at < v_before
     order by t.task_uuid for update skip locked) q);
-  perform from tasker.tasks_dlq e where e.task_uuid = any (v_tasks) order by e.dlq_entry_uuid for update;   -- or it is reopened
+  -- before they are judged: else one could be reopened
+  perform from tasker.tasks_dlq e where e.task_uuid = any (v_tasks) order by e.dlq_entry_uuid for update;
   v_tasks := array(select u.task from unnest(v_tasks) u (task) where not tasker.is_kept(u.task,
     (p_args->>'pending_before')::timestamptz));   -- judged under the locks
   v_steps := array(select q.workflow_step_uuid from (select s.workflow_step_uuid from tasker.workflow_steps s

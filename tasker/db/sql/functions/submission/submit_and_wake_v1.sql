@@ -1,8 +1,8 @@
--- Submits in a transaction of its own and wakes who sleeps in a second one, with one round trip. A notification takes a
--- lock of the whole server until its transaction has reached the disk: sent with the tasks, it would let only one
--- submission commit at a time. `p_args` as submit_v1, with `announce`: false; `p_call` runs a core function and sends
--- what it answers (`TransactionalSql.call`).
--- What fails behind the commit is a warning: the tasks exist. No path of its own, which would forbid the commit.
+-- Submits in a transaction of its own and wakes sleeping workers in a second one, in one round trip. A notification
+-- takes a lock of the whole server until its transaction is on disk: sent with the tasks, it would let only one
+-- submission commit at a time. `p_args` is as in submit_v1, with `announce`: false; `p_call` runs a core function and
+-- sends the messages of its answer (`TransactionalSql.call`). An error after the commit is a warning, because the tasks
+-- exist. No search path of its own, which would forbid the commit.
 create or replace procedure tasker.submit_and_wake_v1(p_call text, p_args jsonb, inout answer jsonb)
 language plpgsql as $$
 begin
@@ -11,7 +11,7 @@ begin
   if answer operator(pg_catalog.->) 'sent' operator(pg_catalog.=) '{}' then
     return;
   end if;
-  set local synchronous_commit to off;   -- nothing of this must reach the disk
+  set local synchronous_commit to off;   -- none of this must reach the disk
   begin
     perform tasker.wake_v1(array(select pg_catalog.jsonb_object_keys(answer operator(pg_catalog.->) 'sent')));
   exception when others then

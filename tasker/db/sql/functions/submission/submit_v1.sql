@@ -1,14 +1,18 @@
--- Creates tasks of one template with their steps, and enqueues the roots (or holds them, beyond the window). They are claimed
--- at once for the worker in the process that submits, if there is one: when it has slots for all of them and serves them,
--- and nothing of their namespace waits for its turn, in the queue or before it.
--- Sorted by identity hash, ON CONFLICT DO NOTHING: a duplicate creates nothing and is answered on its own.
--- Its commit notifies whoever serves the namespace, unless the caller wakes who sleeps afterwards (`announce`: false).
--- A template that is not the one meant is answered as `forgotten`, and nothing is created: what a program remembers of a
--- database that has gone back to an earlier moment, or was made anew, may be the identifier of another one there.
--- p_args: {template, hash (of that template as it is stored; left out: whatever it is), window, announce (true), waiter (who is told of the tasks' ends), tasks: [{id, identity, context, priority, correlation, parent_correlation,
---   initiator, source_system, reason, tags, trace}], and what a caller of advance_v1 says of itself, where there is a worker: worker,
---   slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see tasker.step_uuid).
--- Answer: {created: [id...], at: when, steps: per task, send: [...], forgotten}; of claimed roots `claims` and `tasks` as of claim_v1.
+-- Creates tasks of one template with their steps, and enqueues the roots (or backlogs them, beyond the window). The
+-- roots are claimed at once for the worker in the submitting process, if there is one that has slots for all of them
+-- and serves them, and if nothing of their namespace waits in the queue or the backlog. Sorted by identity hash, ON
+-- CONFLICT DO NOTHING: a duplicate creates nothing and is answered on its own. The commit notifies the workers of the
+-- namespace, unless the caller wakes them afterwards (`announce`: false).
+-- A template that is not the expected one creates nothing and the answer is `forgotten`: a client may remember the
+-- identifier of a template that means another one, after the database was restored to an earlier moment or created
+-- anew.
+-- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter (notified of the
+--   ends of the tasks), tasks: [{id, identity, context, priority, correlation, parent_correlation, initiator,
+--   source_system, reason, tags, trace}], and, if there is a worker, the fields by which a caller of advance_v1
+--   describes itself: worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
+--   tasker.step_uuid).
+-- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten}; for claimed roots `claims` and
+--   `tasks` as in claim_v1.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -35,7 +39,8 @@ declare
   v_claimed boolean := false;
   v_place text;
   v_path text;
-  v_century constant bigint := 3155760000000;   -- milliseconds: no time-out is longer, so no sum leaves the calendar
+  -- milliseconds: the longest timeout, so that no sum exceeds the range of timestamps
+  v_century constant bigint := 3155760000000;
   v_send jsonb;
   v_started jsonb;
 begin
@@ -66,7 +71,7 @@ begin
   select array_agg(g.id order by g.priority desc nulls last, g.id),
     array_agg(coalesce(g.priority, 0) order by g.priority desc nulls last, g.id)
   into v_created, v_priorities from given g
-  where (g.id in (select d.task_uuid from detailed d)) is true;   -- not a join: a hashed look-up, whatever the settings
+  where (g.id in (select d.task_uuid from detailed d)) is true;   -- a hashed look-up, whatever the settings, not a join
   if v_created is null then
     return jsonb_build_object('created', '[]'::jsonb);
   end if;
@@ -75,12 +80,12 @@ begin
   if exists (select from tasker.pauses) then
     select p.held, p.marked into v_paused, v_marked from tasker.paused_roots(v_template) p;
     if cardinality(v_paused) > 0 then
-      v_room := 0;   -- all are held; those that are not paused are released with the next claim
+      v_room := 0;   -- all are backlogged; those that are not paused are released with the next claim
     end if;
   end if;
 
   if p_args ? 'worker' then
-    v_claimed := v_room = coalesce((p_args->>'window')::int, 2000)   -- nothing is enqueued, nothing held
+    v_claimed := v_room = coalesce((p_args->>'window')::int, 2000)   -- nothing is enqueued or backlogged
       and cardinality(v_created) * cardinality(v_roots) <= least(v_room, coalesce((p_args->>'slots')::int, 0))
       and v_namespace = any (array(select jsonb_array_elements_text(p_args->'namespace_ids')::int))
       and not exists (select from jsonb_array_elements_text(p_args->'unserved') u
@@ -120,11 +125,11 @@ begin
     case when e.now and not v_claimed then v_now end, case when e.now and not v_claimed then 1 else 0 end, v_now, v_now
   from unnest(v_created) with ordinality as c (id, n)
   join tasker.template_steps ts on ts.template_id = v_template and ts.is_static
-  cross join lateral (select ts.unmet = 0   -- up to the last root that there is room for, in the order of their ordinals
+  cross join lateral (select ts.unmet = 0   -- up to the last root with room, in the order of ordinals
     and ts.ordinal <= coalesce(v_roots[least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots))], -1)) as e (now)
-  order by 1;   -- the steps of a task lie side by side, so that a write finds room on their page
+  order by 1;   -- the steps of a task are stored side by side, so that a write finds room on their page
 
-  -- the roots: claimed, or enqueued while there is room, in the order of the tasks; the rest waits in the backlog
+  -- The roots: claimed, or enqueued while there is room, in the order of the tasks; the rest is backlogged.
   with roots as (
     select c.id, r.ordinal, tasker.step_uuid(c.id, r.ordinal + 1) as step, c.priority,
       (c.n - 1) * cardinality(v_roots) + r.k as nth, r.k

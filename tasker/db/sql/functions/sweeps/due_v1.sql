@@ -1,8 +1,9 @@
--- Promotes steps whose retry is due: waiting_for_retry -> pending -> enqueued, or handed to the caller. Takes what is
--- longest due of the tasks that it can lock (SKIP LOCKED), so any number of processes may run it, and a task that
--- somebody keeps holds up its own retries alone.
--- p_args: as advance_v1 without items, and limit. Answer: as advance_v1, with promoted, next_due_ms (null: nothing
--- waits; 0: perhaps more is due) and passed_over (true: something is due in tasks that others hold).
+-- Promotes steps whose retry is due: waiting_for_retry -> pending -> enqueued, or handed off to the caller. Takes the
+-- longest due steps of the tasks that it can lock (SKIP LOCKED), so any number of processes may run it, and a locked
+-- task delays only its own retries.
+-- p_args: as advance_v1 without items, and limit.
+-- Returns: as advance_v1, with promoted, next_due_ms (null: nothing waits; 0: more may be due) and passed_over (true:
+--   steps of tasks locked by other transactions are due).
 create or replace function tasker.due_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,12 +1,12 @@
 -- One slice of a sweep over the open tasks: everything in them that a message or a process should have moved and did
--- not. Reads only; the caller repairs through advance_v1, whose guards decide again under the locks.
--- What waits in a paused queue is not lost, and has its grace again from the end of the pause.
--- Of tasks that are under way the active steps are read, so a pass over these costs the same however many others wait. With
--- `from`, all that is open is read in the order of the steps (tasker.find_waiting_v1).
--- p_args: {after: task uuid, limit: of tasks, from: step uuid, steps: at most so many with `from`,
---   hint_grace_ms, park_grace_ms, idle_grace_ms, unserved_ms (null: never),
---   results_queue, finalizations_queue: names of the queues whose pauses count}
--- Answer: {last: task uuid, or with `from` step uuid; null at the end, orphans, unhinted, parked, forgotten, unserved,
+-- not. Reads only; the caller repairs through advance_v1, whose guards decide again under the locks. Messages in a
+-- paused queue are not lost, and their grace starts again at the end of the pause. Of tasks under way only the active
+-- steps are read, so a pass over these costs the same however many others wait. With `from`, everything open is read in
+-- the order of the steps (tasker.find_waiting_v1).
+-- p_args: {after: task uuid, limit: of tasks, from: step uuid, steps: maximum number with `from`, hint_grace_ms,
+--   park_grace_ms, idle_grace_ms, unserved_ms (null: never), results_queue, finalizations_queue: names of the queues
+--   whose pauses count}
+-- Returns: {last: task uuid, or with `from` step uuid; null at the end, orphans, unhinted, parked, forgotten, unserved,
 --   unpromoted, unfinished}
 create or replace function tasker.find_v1(p_args jsonb) returns jsonb
 language sql stable
@@ -16,7 +16,7 @@ set enable_hashjoin to off
 set enable_mergejoin to off
 set jit to off
 as $$
-  with grace as materialized (   -- once; a hint's grows with its repairs, up to 64 times
+  with grace as materialized (   -- once; the grace of a message grows with its repairs, up to 64 times
     select tasker.ms(coalesce((p_args->>'hint_grace_ms')::numeric, 5000)) as hint,
       tasker.ms(coalesce((p_args->>'park_grace_ms')::numeric, 5000)) as park,
       tasker.ms(coalesce((p_args->>'idle_grace_ms')::numeric, 1000)) as idle,
@@ -77,11 +77,13 @@ as $$
         and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid
           and (b.paused or tasker.namespace_is_paused(b.namespace_id)))
         and tasker.now() - u.since > (select g.unserved from grace g)
-        and exists (   -- somebody can read it, is asked and has not got it: neither an outage nor an older release fails a step
+        -- a live worker can read the template and lacks the handler: neither an outage nor an older release fails a
+        -- step
+        and exists (
           select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
             and (i.template_id || ':' || i.ordinal) = any (w.unserved) and i.template_id <> all (w.unreadable)
             and w.lease_until > tasker.now())
-        and not exists (   -- somebody may have it, or had it until lately: also who is too busy to take it
+        and not exists (   -- no worker may have the handler or had it until lately, including workers too busy to take the step
           select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
             and (i.template_id || ':' || i.ordinal) <> all (w.unserved)
             and w.lease_until > tasker.now() - (select g.unserved from grace g))),

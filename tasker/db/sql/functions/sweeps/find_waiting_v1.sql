@@ -1,8 +1,9 @@
--- The next slice of a slow pass over everything that is open, also what only waits: as tasker.find_v1 finds it, from where
--- the slice before ended, whichever process read that. After the last slice the pass begins again, so what is wrong is found
--- after as many slices as there are, and each costs the same however much waits. Of two callers at once one reads.
--- p_args: as find_v1, without `after` and `from`; begin (true: a pass begins anew).
--- Answer: as find_v1, without `last`; more: true where the pass has more slices.
+-- The next slice of a slow pass over everything open, including tasks that only wait, with the checks of
+-- tasker.find_v1. It continues where the slice before ended, whichever process read that. After the last slice the pass
+-- begins again, so a fault is found after at most one pass, and each slice costs the same however much waits. Of two
+-- concurrent callers one reads.
+-- p_args: as find_v1, without `after` and `from`; begin (true: a new pass begins).
+-- Returns: as find_v1, without `last`; more: true if the pass has more slices.
 create or replace function tasker.find_waiting_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

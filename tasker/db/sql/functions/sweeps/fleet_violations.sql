@@ -1,4 +1,4 @@
--- Broken promises that belong to no task, as rows of violations_v1.
+-- Violated invariants that belong to no task, as rows of violations_v1.
 create or replace function tasker.fleet_violations() returns table (rule text, subject uuid, detail text)
 language sql stable
 as $$

@@ -1,6 +1,7 @@
--- Notes that steps were hinted again; the next sweep waits twice as long. Counts the repair.
--- p_args: {steps: [uuid...], tokens: {step: token}}. With tokens, a step that was claimed since it was found is passed
--- over, even if it is enqueued again: then it has a hint of its own. Locks the steps ORDER BY workflow_step_uuid.
+-- Stores that messages for steps were sent again; the next sweep waits twice as long. Counts the repair. With tokens, a
+-- step that was claimed since it was found is skipped, even if it is enqueued again: then it has a message of its own.
+-- Locks: the steps ORDER BY workflow_step_uuid.
+-- p_args: {steps: [uuid...], tokens: {step: token}}.
 create or replace function tasker.hinted_v1(p_args jsonb) returns jsonb
 language sql volatile
 set search_path to pg_catalog, pg_temp

@@ -1,6 +1,7 @@
--- The part of tasker.mend_v1 that goes through the held steps in slices: marks without a pause, rows of steps that are not
--- ready. Rows of namespaces that somebody else has locked, or whose marks are still being changed, come with the next pass.
--- Answer: {repaired: {kind: n}, finished, waiters, slices: true where the pass has more} with the kinds of which there were any.
+-- The part of tasker.mend_v1 that checks the backlog in slices: marks without a pause, and rows of steps that are not
+-- ready. Rows of namespaces that another transaction has locked, or whose marks are still changing, are checked in the
+-- next pass.
+-- Returns: {repaired: {kind: n}, finished, waiters, slices: true if the pass has more}, with the kinds that occurred.
 create or replace function tasker.mend_held(p_args jsonb) returns jsonb
 language plpgsql
 set enable_seqscan to off

@@ -1,14 +1,14 @@
--- Repairs what no slice of open tasks shows. At each call, of one slice of the held steps, from where the one before ended:
--- steps that are marked as paused though no pause holds them, and rows that are none (they would stand in the way of the
--- others). In namespaces where nobody has looked for `every_ms`: counters of enqueued steps that differ from the rows. Counts
--- what it repairs. Marks that a pause has begun to change are changed on (tasker.marks_v1). Pauses of tasks that have ended go.
--- Of what nobody served one of each is tried again where somebody may have the handler by now: a lease that was over may go
--- on, or the one that was tried was cancelled.
--- Locks: namespaces and tasks in order, passing over those that others hold; then held steps ORDER BY
--- workflow_step_uuid; then a free shard of the counters.
--- p_args: {every_ms (60000), slice (1000), begin (true: the pass over the held steps begins anew), on_blocked}.
--- Answer: {repaired: {kind: n}, finished: {task: state}, waiters, more: true where marks are left to change, slices: true where
---   there are held steps behind this slice}.
+-- Repairs faults that no slice of open tasks shows. Each call checks one slice of the backlog, starting where the one
+-- before ended: steps that are marked as paused although no pause covers them, and rows of steps that are not ready
+-- (they would be in the way of others). In namespaces not checked for `every_ms`, it corrects counters of enqueued
+-- steps that differ from the rows, deletes pauses of ended tasks, and retries one unserved step of each kind where a
+-- worker may have its handler by now: an expired lease may have been renewed, or the step tried before was cancelled.
+-- Continues to change marks for a pause (tasker.marks_v1). Counts its repairs.
+-- Locks: namespaces and tasks in order, skipping those that other transactions have locked; then backlogged steps ORDER
+--   BY workflow_step_uuid; then a free shard of the counters.
+-- p_args: {every_ms (60000), slice (1000), begin (true: a new pass over the backlog begins), on_blocked}.
+-- Returns: {repaired: {kind: n}, finished: {task: state}, waiters, more: true if marks are left to change, slices: true
+--   if there are backlogged steps behind this slice}.
 create or replace function tasker.mend_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -27,7 +27,7 @@ begin
     order by ns.namespace_id for no key update skip locked) q;
   if v_namespaces is not null then
     update tasker.task_namespaces ns set mended_at = v_now where ns.namespace_id = any (v_namespaces);
-    -- of tasks that have ended: while anything is paused, all writes go the long way (tasker.advance_plain)
+    -- Pauses of ended tasks: any pause makes all writes take the general path (tasker.advance_plain).
     delete from tasker.pauses p using tasker.tasks t
     where t.task_uuid = p.task_uuid and p.namespace_id = any (v_namespaces) and tasker.task_is_final(t.state);
     perform tasker.probe_unserved(v_namespaces);

@@ -1,4 +1,5 @@
--- Adds to the counters of repairs. p_args: {kind: n, ...}.
+-- Adds to the counters of repairs.
+-- p_args: {kind: n, ...}.
 create or replace function tasker.repaired_v1(p_args jsonb) returns jsonb
 language sql volatile
 set search_path to pg_catalog, pg_temp

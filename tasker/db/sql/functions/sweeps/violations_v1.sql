@@ -1,9 +1,10 @@
--- The invariants of the engine as a query: every row is a broken promise, an empty answer is health. Run by the tests after
--- every step, and by whoever looks after a database. p_args: {tasks: [uuid...]}, some hundreds at a time, or {} for all and
--- what belongs to no task (fleet_violations). Each row of the history is read once, of paths, which are few different ones,
--- each is judged once, and the newest rows of the history come from one sorted pass (a `limit 1` for each subject tempts the
--- planner to walk the primary key backwards each time). The tasks are a variable and the plan is made anew each time: so the
--- planner knows how many there are.
+-- The invariants of the engine as a query: every row is a violation, an empty answer means that the engine is healthy.
+-- Run by the tests after every step, and by operators who check a database. Each row of the history is read once; of
+-- the paths, few of which differ, each is judged once; and the newest rows of the history come from one sorted pass (a
+-- `limit 1` for each subject tempts the planner to walk the primary key backwards each time). The tasks are a variable
+-- and the plan is made for each call, so the planner knows their number.
+-- p_args: {tasks: [uuid...]}, some hundreds at a time, or {} for all tasks and the invariants of no task
+--   (fleet_violations).
 create or replace function tasker.violations_v1(p_args jsonb) returns table (rule text, subject uuid, detail text)
 language plpgsql stable
 set search_path to pg_catalog, pg_temp
@@ -38,7 +39,7 @@ begin
     select 'step' as kind, l.workflow_step_uuid as subject, l.path from step_log l
     union all
     select 'task', l.task_uuid, l.path from task_log l
-  ), edges as (   -- apart: the view of both would read the edges of every task
+  ), edges as (   -- separate: the view of both would read the edges of every task
     select d.from_step_uuid, d.to_step_uuid from tasks t join tasker.dynamic_edges d on d.task_uuid = t.task_uuid
     union all
     select f.workflow_step_uuid, tasker.step_uuid(f.task_uuid, e.to_ordinal + 1)
@@ -55,7 +56,7 @@ begin
   select 'unmet differs from the parents', u.step, format('%s: row %s, counted %s', max(u.name), sum(u.unmet), sum(u.counted))
   from (
     select s.workflow_step_uuid as step, s.name, s.unmet, 0 as counted from steps s
-    union all   -- not a join with the steps, which a planner that knows nothing of them might do step by step
+    union all   -- not a join with the steps, which the planner without statistics might do row by row
     select e.to_step_uuid, null, 0, 1 from edges e join steps f on f.workflow_step_uuid = e.from_step_uuid
     where not tasker.step_is_done(f.state)) u
   group by u.step having sum(u.unmet) <> sum(u.counted)
@@ -108,7 +109,7 @@ begin
     or l.sort_key <> coalesce(l.key_before, 1) + cardinality(string_to_array(l.path, '>')) - 1
   union all
   select 'illegal transition of the ' || h.kind, h.subject, h.path
-  from (select p.kind, p.path from (select distinct h.kind, h.path from history h offset 0) p   -- offset: judge each once
+  from (select p.kind, p.path from (select distinct h.kind, h.path from history h offset 0) p   -- offset: judge each path once
     where not tasker.path_is_legal(p.kind, p.path)) p
   join history h using (kind, path)
   union all
@@ -117,13 +118,13 @@ begin
     from step_log l where split_part(l.path, '>', -1) = 'complete'
     group by l.workflow_step_uuid) l on l.workflow_step_uuid = s.workflow_step_uuid
   where s.state = 'complete' and l.accepted is distinct from 1
-  union all   -- the ends of attempts, as the history has them, beside the events of each
+  union all   -- the ends of attempts in the history, compared with the events of each
   select 'accepted result without its event', m.step, format('%s: %s', m.name, e.name)
   from (
     select s.workflow_step_uuid as step, s.name, s.template_id, s.ordinal, l.sort_key, l.created_at,
       tasker.outcome_of_path(l.code) as outcome
     from steps s join step_log l on l.workflow_step_uuid = s.workflow_step_uuid
-    where l.metadata->'reused_from' is null   -- a rerun: its event was published by the task that it reuses
+    where l.metadata->'reused_from' is null   -- a rerun: the task that it reuses published the event
       and exists (select from tasker.template_events e where e.template_id = s.template_id and e.ordinal = s.ordinal)) m
   join tasker.template_events e on e.template_id = m.template_id and e.ordinal = m.ordinal
     and tasker.event_fires(e.condition, m.outcome)

@@ -1,4 +1,4 @@
--- Find or create a namespace; exactly one row whatever the concurrency.
+-- Finds or creates a namespace; exactly one row under any concurrency.
 create or replace function tasker.namespace_id(p_name text) returns int
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
--- Keeps which released steps a worker could not resolve (note `unserved`: the handler), or whose template it cannot read (note
--- `unreadable`). On the step, since when: as long as only refusals move the token (each is a claim and a release), the time
--- stays. On the worker, that it need not be asked again.
+-- Stores which released steps a worker could not resolve (note `unserved`: no handler), or whose template it cannot
+-- read (note `unreadable`). For the step it stores the time of the first refusal, which stays as long as only refusals
+-- move the token (each is a claim and a release). For the worker it stores the step, so that it is not offered again.
 create or replace function tasker.note_unserved(p_judged tasker.judged_change[], p_now timestamptz) returns void
 language plpgsql as $$
 begin

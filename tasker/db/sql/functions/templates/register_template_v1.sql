@@ -1,8 +1,9 @@
 -- Stores a compiled template and makes it the current one of its name and version. Idempotent.
--- p_args: {hash, plan, content: hash of what its author wrote, force, adopt}. `plan` and `hash` hold a fleet's defaults,
--- too. Answers {template, hash, namespace, changed}: with `adopt`, of a template with the same content that which is there,
--- whatever its defaults; or {template, refused: true} when the name and version exist with other content and `force` is
--- not set.
+-- p_args: {hash, plan, content: hash of the author's text, force, adopt}. `plan` and `hash` include the fleet's
+--   defaults.
+-- Returns: {template, hash, namespace, changed}: with `adopt`, those of the existing template with the same content,
+--   whatever its defaults; or {template, refused: true} if the name and version exist with other content and `force` is
+--   not set.
 create or replace function tasker.register_template_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -14,7 +15,7 @@ declare
   v_template int;
   v_named_task tasker.named_tasks;
 begin
-  -- what is there as it shall be needs no lock: else a caller's open transaction that submits would keep others waiting
+  -- An unchanged template needs no lock: else an open transaction of a client that submits would make others wait.
   select * into v_named_task from tasker.named_tasks
   where namespace_id = v_namespace and name = v_plan->>'name' and version = v_plan->>'version';
   if v_named_task.content = v_content then

@@ -1,9 +1,10 @@
--- Stores a compiled template by its content, with its steps and edges as rows; the identifier of what is there already.
+-- Stores a compiled template under the hash of its content, with its steps and edges as rows; returns its identifier,
+-- or that of the existing one.
 create or replace function tasker.store_template(p_hash text, p_plan jsonb, p_namespace int, p_named_task uuid) returns int
 language plpgsql
-set enable_seqscan to off      -- whatever old statistics say of small templates
+set enable_seqscan to off      -- whatever outdated statistics say of small templates
 set enable_nestloop to off
-set jit to off                 -- it takes the price of what is disabled for work
+set jit to off                 -- the cost of disabled nodes would trigger it
 as $$
 declare
   v_prefix constant text := (p_plan->>'namespace') || '.' || (p_plan->>'name') || '.';
@@ -43,7 +44,7 @@ begin
     jsonb_array_elements(s->'publishes_events') with ordinality e (event, number)
   where e.event->>'delivery_mode' <> 'fast';
 
-  -- two lists that are joined whatever the statistics say: they may never have seen this many rows of a template
+  -- Two lists joined whatever the statistics say, which may never have seen this many rows of a template.
   insert into tasker.template_edges (template_id, from_ordinal, to_ordinal)
   with static as materialized (
     select t.ordinal, t.parents from tasker.template_steps t where t.template_id = v_template and t.is_static

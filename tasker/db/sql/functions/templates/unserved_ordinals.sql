@@ -1,5 +1,5 @@
--- The steps of a template that no worker takes now: nobody alive serves the namespace, or everybody who does has taken
--- the step before and could not resolve its handler. A worker counts until it drains or its lease ends.
+-- The steps of a template that no worker takes now: no live worker serves the namespace, or every one that does has
+-- claimed the step before and could not resolve its handler. A worker counts until it drains or its lease expires.
 create or replace function tasker.unserved_ordinals(p_namespace text, p_template int) returns int[]
 language sql stable as $$
   select array(select ts.ordinal from tasker.template_steps ts

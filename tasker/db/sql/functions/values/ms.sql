@@ -1,4 +1,4 @@
--- So many milliseconds as an interval, between none and a century (tasker.clamped_ms). Null stays null.
+-- Milliseconds as an interval, between 0 and a century (tasker.clamped_ms). Null stays null.
 create or replace function tasker.ms(p_milliseconds numeric) returns interval
 language sql immutable parallel safe as $$
   select (case when p_milliseconds > 3155760000000 then 3155760000000 when p_milliseconds < 0 then 0

@@ -1,4 +1,5 @@
--- Raises unless the transaction is READ COMMITTED: every change waits for a lock and must then see what others wrote.
+-- Raises an error unless the transaction is READ COMMITTED: every change waits for a lock and must then see the writes
+-- of others.
 create or replace function tasker.require_read_committed() returns void
 language plpgsql stable as $$
 begin

@@ -1,4 +1,4 @@
--- Who waits for whom: the edges of steps that were created while the task ran, and those of the task's template.
+-- The edges between steps: of steps created while the task ran, and of the task's template.
 create or replace view tasker.workflow_step_edges as
 select e.task_uuid, e.from_step_uuid, e.to_step_uuid, e.name from tasker.dynamic_edges e
 union all
@@ -6,7 +6,7 @@ select t.task_uuid, tasker.step_uuid(t.task_uuid, te.from_ordinal + 1), tasker.s
   'dependency'
 from tasker.tasks t join tasker.template_edges te on te.template_id = t.template_id;
 
--- The history as it is written, a row per write, with the names of the states.
+-- The history as it is written, one row for each write, with the names of the states.
 create or replace view tasker.task_transition_log as
 select m.task_uuid, tasker.path_text(m.path) as path, m.sort_key, m.processor_uuid, m.metadata, m.created_at
 from tasker.task_moves m;
@@ -16,7 +16,8 @@ select s.task_uuid, m.workflow_step_uuid, tasker.path_text(m.path) as path, m.so
   m.worker_uuid, tasker.brought(m.path) as success, m.execution_time_ms, m.metadata, m.created_at
 from tasker.step_moves m join tasker.workflow_steps s on s.workflow_step_uuid = m.workflow_step_uuid;
 
--- History as a row per transition, from the paths. A step's first row, its creation, is the step's own row.
+-- The history with one row for each transition, from the paths. A step's first row, its creation, is the step's own
+-- row.
 create or replace view tasker.task_transitions as
 select md5('task' || m.task_uuid || ':' || k.sort_key)::uuid as task_transition_uuid, m.task_uuid,
   p.states[k.n + 1] as to_state, p.states[k.n] as from_state, m.processor_uuid, m.metadata, k.sort_key,
@@ -46,8 +47,8 @@ select md5('step' || s.workflow_step_uuid)::uuid, s.workflow_step_uuid, s.task_u
   s.sort_key = 1, s.created_at, s.created_at, null, 0, 0, null
 from tasker.workflow_steps s;
 
--- Who stored which result, without the result: the rows of the history that a worker's result or failure has left.
--- The transition is the one into the state in which results are parked, the first of its row.
+-- The audit of stored results, without the results: the rows of the history left by a worker's result or failure. The
+-- transition is the one into the state in which results are parked, the first of its row.
 create or replace view tasker.workflow_step_result_audit as
 select md5('audit' || m.workflow_step_uuid || ':' || m.sort_key)::uuid as workflow_step_result_audit_uuid,
   m.workflow_step_uuid,

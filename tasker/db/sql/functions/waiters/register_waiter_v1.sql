@@ -1,7 +1,9 @@
--- A program waits for tasks that were submitted without it: whoever ends one of them from now on is to tell it. Left alone
--- are tasks that have ended, those for which another program is told, and those that somebody is changing now, for which
--- nobody waits here: it asks again. Locks the tasks ORDER BY task_uuid, and nothing else.
--- p_args: {tasks: [uuid...], waiter}. Answer: {told: [uuid...]}: open when this commits, so that their ends are told.
+-- Registers a client as the waiter of tasks that it did not submit: the process that ends one of them from now on
+-- notifies it. Skips tasks that have ended, those with another waiter, and those that another transaction has locked,
+-- which are not waited for: the client asks again.
+-- Locks: the tasks ORDER BY task_uuid, and nothing else.
+-- p_args: {tasks: [uuid...], waiter}.
+-- Returns: {told: [uuid...]}: tasks that are open when this commits, so that their ends are notified.
 create or replace function tasker.register_waiter_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -17,7 +19,7 @@ declare
   v_told uuid[];
 begin
   perform tasker.require_read_committed();
-  perform set_config('synchronous_commit', 'off', true);   -- lost in a crash of the server, it is polled for
+  perform set_config('synchronous_commit', 'off', true);   -- if lost in a crash of the server, the client polls
   select array_agg(q.task_uuid) into v_tasks from (
     select t.task_uuid from tasker.tasks t
     where t.task_uuid = any (array(select jsonb_array_elements_text(p_args->'tasks')::uuid))

@@ -1,7 +1,8 @@
--- Sets what a registered worker serves. What it could not resolve or read before it may now, and what was set aside because
--- nobody else could, too. Locks its row, then waits until nobody sets steps of its namespaces aside without knowing of it
--- (tasker.unserved_keys), in the order of their numbers.
--- Answer: {namespaces: {name: id}}.
+-- Sets the namespaces and handlers that a registered worker serves. Its earlier refusals are cleared, and steps that
+-- were set aside because no other worker had the handler may be tried again.
+-- Locks: its row, then waits until no transaction sets steps of its namespaces aside without knowing of this worker
+--   (tasker.unserved_keys), in the order of the namespaces' numbers.
+-- Returns: {namespaces: {name: id}}.
 create or replace function tasker.serve_worker(p_worker uuid, p_args jsonb) returns jsonb
 language plpgsql as $$
 declare

@@ -1,6 +1,7 @@
--- Announces work to those namespaces in which a worker sleeps, once for all its sleepers. Must run in a transaction of
--- its own *after* the commit that made the work visible: a worker marks itself asleep, commits and only then looks again
--- (rule 7). Answer: how many namespaces.
+-- Announces work to the namespaces in which a worker sleeps, one notification for all its sleepers. Must run in a
+-- transaction of its own *after* the commit that made the work visible: a worker marks itself asleep, commits and only
+-- then polls again (rule 7).
+-- Returns: the number of namespaces.
 create or replace function tasker.wake_v1(p_namespaces text[]) returns int
 language plpgsql
 set search_path to pg_catalog, pg_temp

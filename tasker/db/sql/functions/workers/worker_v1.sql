@@ -4,7 +4,7 @@
 -- and sessions of the web page that have expired, and answers who has not been heard of for two thirds of its lease.
 -- p_args: {action, worker, kind, name, lease_ms, host, pid, version, namespaces: [name...], callables: [name...],
 --   concurrency, backend, held: [[step, token]...], older_ms}
--- Answer: {namespaces: {name: id}} for start and serve, {lost: [step...], known} for beat, {silent: [...]} for forget.
+-- Returns: {namespaces: {name: id}} for start and serve, {lost: [step...], known} for beat, {silent: [...]} for forget.
 create or replace function tasker.worker_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- Tasks that need a person: who was stuck when and why, who looked, and what was found. An entry is a record: it never
--- moves a task or a step. One of a task may be pending at a time; there may be any number of closed ones.
+-- Dead letters, tasks that need an operator: the state, time and reason, the investigator, and the findings. An entry
+-- is a record: it never moves a task or a step. A task has at most one pending entry, and any number of closed ones.
 create type tasker.dlq_reason as enum
   ('staleness_timeout', 'max_retries_exceeded', 'permanent_failure', 'dependency_cycle_detected', 'worker_unavailable', 'manual_dlq');
 create type tasker.dlq_resolution_status as enum ('pending', 'manually_resolved', 'permanently_failed', 'cancelled');
@@ -7,11 +7,11 @@ create type tasker.dlq_resolution_status as enum ('pending', 'manually_resolved'
 create table tasker.tasks_dlq (
   dlq_entry_uuid    uuid primary key default tasker.uuid_v7(),
   task_uuid         uuid not null,
-  original_state    varchar(50) not null,      -- of the task, before what brought it here
+  original_state    varchar(50) not null,      -- of the task, before the dead letter
   dlq_reason        tasker.dlq_reason not null,
   dlq_timestamp     timestamptz not null default tasker.now(),
   task_snapshot     jsonb,
-  fingerprints      text[] not null default '{}',   -- of the failures that its steps ended with
+  fingerprints      text[] not null default '{}',   -- of the final failures of its steps
   resolution_status tasker.dlq_resolution_status not null default 'pending',
   resolution_notes  text,
   resolved_at       timestamptz,
@@ -23,10 +23,10 @@ create table tasker.tasks_dlq (
 create unique index idx_dlq_unique_pending_task on tasker.tasks_dlq (task_uuid) where resolution_status = 'pending';
 create index tasks_dlq_of_task on tasker.tasks_dlq (task_uuid, dlq_timestamp desc);      -- the newest entry of a task
 create index tasks_dlq_by_time on tasker.tasks_dlq (dlq_timestamp desc);                 -- lists
--- v_dlq_dashboard: all that it counts, without the entries, of which each carries a snapshot
+-- v_dlq_dashboard: all columns that it counts, without reading the entries, each of which has a snapshot
 create index tasks_dlq_counted on tasker.tasks_dlq (dlq_reason, resolution_status, dlq_timestamp, resolved_at);
 
--- When a task counts as stale, as the last process that searched was told: the views say what the search would.
+-- The staleness limits of the last process that searched: the views use the same limits as the search.
 create table tasker.staleness_settings (
   one boolean primary key default true check (one),
   waiting_for_dependencies_minutes double precision not null default 60,
@@ -37,6 +37,6 @@ create table tasker.staleness_settings (
 );
 insert into tasker.staleness_settings default values;
 
--- What templates say of their own staleness, beside the plan, which is large.
+-- The staleness limits of templates, beside the plan, which is large.
 alter table tasker.templates add column lifecycle jsonb generated always as (plan->'lifecycle') stored;
 alter table tasker.template_steps add column max_in_process_minutes double precision;

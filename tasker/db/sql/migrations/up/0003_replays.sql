@@ -1,10 +1,10 @@
--- Replays of dead letters that failed alike: what is to be reset, how fast, and how far it has come. Progress is in these
--- rows, so it does not matter which process goes on with it.
+-- Replays of dead letters with the same failure: the entries to reset, the rate, and the progress. The progress is in
+-- these rows, so any process can continue a replay.
 create table tasker.dlq_replays (
   replay_uuid     uuid primary key default tasker.uuid_v7(),
   state           text not null check (state in ('running', 'paused', 'complete', 'cancelled')),
-  filter          jsonb not null,                 -- what was asked for
-  fingerprint     text,                           -- only steps that failed so are reset; null: every failed step
+  filter          jsonb not null,                 -- the requested filter
+  fingerprint     text,                           -- only steps with this failure are reset; null: every failed step
   rate_per_second double precision not null,
   actor           text not null,
   reason          text not null,
@@ -12,8 +12,9 @@ create table tasker.dlq_replays (
   replayed        int not null default 0,
   skipped         int not null default 0,
   created_at      timestamptz not null,
-  paced_at        timestamptz not null,           -- up to when the rate is used up
-  looked_at       timestamptz not null default '-infinity',   -- whose turn is next: held or fast ones keep none waiting
+  paced_at        timestamptz not null,           -- time up to which the rate is used
+  -- selects the next replay: locked or fast ones do not delay others
+  looked_at       timestamptz not null default '-infinity',
   finished_at     timestamptz
 );
 create index dlq_replays_running on tasker.dlq_replays (created_at) where state = 'running';   -- replay_v1

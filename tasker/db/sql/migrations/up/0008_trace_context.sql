@@ -1,3 +1,3 @@
--- The place in a trace that the task was submitted at, as the headers `traceparent` and `tracestate` name it (W3C Trace Context);
--- null without one. Written once, and read with what handlers are given.
+-- The trace context in which the task was submitted, as the headers `traceparent` and `tracestate` (W3C Trace Context);
+-- null without one. Written once, and read with the inputs of handlers.
 alter table tasker.task_details add column trace jsonb;

@@ -1,5 +1,6 @@
--- How many dead letters there ever were, and how long those waited that were dealt with: entries go with their tasks, numbers
--- stay. `what` is 'created', or the most hours that those waited whom it counts. A transaction has a shard to itself.
+-- The number of dead letters ever created, and the time until they were resolved: entries are deleted with their tasks,
+-- counters stay. `what` is 'created', or an upper limit in hours of the time until resolution. Each transaction has a
+-- shard to itself.
 create table tasker.dlq_counters (
   what   text not null,
   shard  int not null,

@@ -1,3 +1,3 @@
--- Events that a handler publishes itself, beside those that its template declares: null for these, else how many its handler
--- published with the result, so that one that is missing is found.
+-- For events published by a handler itself: the number of events that it published with the result, so that a missing
+-- one is detected; null for events declared by a template.
 alter table tasker.domain_events add column published_with int;
