@@ -1,4 +1,4 @@
-"""Messaging inside one process, for tests and single-process use. Chosen by the name `memory`."""
+"""Messaging within one process, for tests and single-process use. Selected by the name `memory`."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ __all__ = ["MemoryBackend", "create", "settings_table"]
 
 
 def create(settings: BackendSettings) -> MemoryBackend:
-    """A new set of queues. `clock` has a `monotonic()` in seconds; `max_depth` bounds the messages of each queue.
+    """Return a backend with empty queues.
 
-    Raises `MessagingError` for unknown settings; `channel`, the engine's database, is of no use here.
+    `clock` has a `monotonic()` in seconds; `max_depth` is the maximum number of messages of each queue. Raises
+    `MessagingError` for unknown settings; `channel`, the engine's database, is ignored.
     """
     from tasker_memory.backend import DEFAULT_MAX_DEPTH, MemoryBackend, SystemClock
 
     settings = known_settings("memory", settings, ["clock", "max_depth"])
     max_depth = settings.get("max_depth", DEFAULT_MAX_DEPTH)
-    if type(max_depth) is not int or max_depth < 1:  # True is no number here
+    if type(max_depth) is not int or max_depth < 1:  # True is not accepted as a number
         raise MessagingError("memory needs a whole number from 1 as max_depth", retryable=False)
     return MemoryBackend(settings.get("clock") or SystemClock(), max_depth)
 
 
 def settings_table() -> type[Table]:
-    """What `[common.queues.memory]` may hold."""
+    """Return the settings model of `[common.queues.memory]`."""
     from tasker_memory.table import MemoryTable
 
     return MemoryTable
 
 
 def __getattr__(name: str) -> Any:
-    """`MemoryBackend`, on first use: every process imports this package to ask for its variables (PEP 562)."""
+    """Import `MemoryBackend` on first use: every process imports this package for its variables (PEP 562)."""
     if name != "MemoryBackend":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from tasker_memory.backend import MemoryBackend

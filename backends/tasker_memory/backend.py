@@ -1,4 +1,7 @@
-"""The backend: no call awaits anything between reading and changing, so tasks of one event loop never interleave."""
+"""Backend for messaging within one process.
+
+No method awaits between reading and changing, so tasks of one event loop never interleave.
+"""
 
 from __future__ import annotations
 
@@ -16,29 +19,28 @@ DEFAULT_MAX_DEPTH = 1_000_000
 
 
 class MonotonicClock(Protocol):
-    """The part of `tasker.contracts.clock.Clock` that is needed here."""
+    """The part of `tasker.contracts.clock.Clock` that the backend needs."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Return a time in seconds that never goes back."""
         ...
 
 
 class SystemClock:
-    """The machine's clock."""
+    """Clock of the machine."""
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary start."""
         return time.monotonic()
 
 
 class QueueFull(MessagingError):
-    """The queue holds as many messages as it may; nothing of the call was sent."""
+    """Error for a full queue; no message of the call was sent."""
 
     error_type = "queue_full"
 
 
 class MemoryBackend:
-    """`Backend` in the memory of this process, for the tasks of one event loop. What it holds ends with the process."""
+    """`Backend` in the memory of this process, for the tasks of one event loop. Messages end with the process."""
 
     capabilities = Capabilities(push=True, native_delay=True, ack_extend=True, fetch_by_id=True, shared=False)
 
@@ -50,46 +52,40 @@ class MemoryBackend:
         self._subscriptions: dict[asyncio.Event, set[str]] = {}
 
     def provider_name(self) -> str:
-        """`memory`."""
         return "memory"
 
     async def open(self) -> None:
-        """Nothing to connect."""
+        """Do nothing: there is no connection."""
 
     async def close(self) -> None:
-        """Forget all messages."""
+        """Delete all messages."""
         self._queues.clear()
 
     async def health_check(self) -> bool:
-        """Always True."""
         return True
 
     async def create_queue(self, queue: str) -> None:
-        """Make the queue if it does not exist."""
         self._queues.setdefault(check_queue_name(queue), MemoryQueue())
 
     async def delete_queue(self, queue: str) -> None:
-        """Remove the queue and its messages."""
         self._queues.pop(check_queue_name(queue), None)
 
     async def queue_exists(self, queue: str) -> bool:
-        """True when the queue exists."""
         return check_queue_name(queue) in self._queues
 
     async def list_queues(self) -> list[str]:
-        """Names of all queues, sorted."""
         return sorted(self._queues)
 
     async def send_message(self, queue: str, payload: bytes) -> int:
-        """Send; raises `QueueFull` at `max_depth` messages."""
+        """Send a message. Raises `QueueFull` at `max_depth` messages."""
         return self._put(queue, [payload], 0.0)[0]
 
     async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
-        """Send all of them, or none and raise `QueueFull`."""
+        """Send all messages, or none and raise `QueueFull`."""
         return self._put(queue, payloads, 0.0)
 
     async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
-        """Send a message that becomes visible after the delay, and is announced then."""
+        """Send a message that becomes visible, and is announced, after the delay."""
         return self._put(queue, [payload], delay_seconds)[0]
 
     def _put(self, queue: str, payloads: Sequence[bytes], delay_seconds: float) -> list[int]:
@@ -108,13 +104,13 @@ class MemoryBackend:
         return ids
 
     async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        """Up to `limit` visible messages in the order they were sent."""
+        """Return up to `limit` visible messages in the order in which they were sent."""
         source = self._queue(queue)
         now = self._clock.monotonic()
         return [self._received(queue, taken) for taken in source.take(limit, now, now + visibility_timeout)]
 
     async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
-        """The message of that id when it is visible."""
+        """Return the message with that id if it is visible, else None."""
         now = self._clock.monotonic()
         taken = self._queue(queue).take_one(message_id, now, now + visibility_timeout)
         return self._received(queue, message_id) if taken else None
@@ -124,25 +120,25 @@ class MemoryBackend:
         return QueuedMessage(queue, message_id, message.payload, message.read_count)
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
-        """Delete it. Tasks of this process share its messages: an id does not tell which of them received it."""
+        """Delete a message. The tasks of this process share its messages: an id does not tell which of them received
+        it."""
         return self._queue(queue).remove(message_id)
 
     async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
-        """Delete them."""
         return [self._queue(queue).remove(message_id) for message_id in message_ids]
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
-        """Give it back, visible again after the delay."""
+        """Release a message; it is visible again after the delay."""
         moved = self._queue(queue).move(message_id, self._clock.monotonic() + delay_seconds, taken=False)
         self._wake(queue)
         return moved
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
-        """Keep it hidden for `seconds` from now."""
+        """Hide a message for `seconds` from now."""
         return self._queue(queue).move(message_id, self._clock.monotonic() + seconds, taken=True)
 
     async def queue_stats(self, queue: str) -> QueueStats:
-        """Depth, age and the subscriptions that name the queue."""
+        """Return the depth, the age and the number of subscriptions of a queue."""
         source = self._queue(queue)
         oldest = source.oldest()
         age = None if oldest is None else self._clock.monotonic() - oldest
@@ -151,9 +147,10 @@ class MemoryBackend:
         return QueueStats(queue, len(source.messages), age, consumers, in_flight=in_flight)
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable, None]:
-        """One notification for each queue that has something, again after each send and when a hidden message is due.
+        """Yield a notification for each queue with visible messages, then after each send and when a hidden message is
+        due.
 
-        However many messages arrive while nobody asks, they wait as one notification.
+        Messages that arrive between two notifications are announced by one.
         """
         wanted = {check_queue_name(queue) for queue in queues}
         for queue in wanted:

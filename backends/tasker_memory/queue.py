@@ -1,4 +1,4 @@
-"""One queue: messages in order, hidden ones by the moment they come back."""
+"""Queue of messages in order, with a heap of hidden messages by the time at which they become visible again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tasker.contracts.dataclasses import dataclass
 
 @dataclass(slots=True)
 class Message:
-    """A message; `visible_at` is a reading of the clock, `taken` says that somebody has received it."""
+    """Message of a queue. `visible_at` is a reading of the clock; `taken` is True after the message was received."""
 
     payload: bytes
     sent_at: float
@@ -19,9 +19,9 @@ class Message:
 
 
 class MemoryQueue:
-    """Times are readings of the backend's clock, in seconds.
+    """Queue with times that are readings of the backend's clock, in seconds.
 
-    The two heaps may hold entries that a later change made stale; the message itself tells.
+    The two heaps may contain entries that a later change made stale; the message itself is authoritative.
     """
 
     def __init__(self) -> None:
@@ -30,12 +30,11 @@ class MemoryQueue:
         self._hidden: list[tuple[float, int]] = []
 
     def put(self, message_id: int, payload: bytes, now: float, visible_at: float) -> None:
-        """Append a message."""
         self.messages[message_id] = Message(payload, now, visible_at)
         heappush(self._hidden, (visible_at, message_id))
 
     def take(self, limit: int, now: float, hide_until: float) -> list[int]:
-        """Ids of up to `limit` visible messages in the order they were sent, now hidden."""
+        """Hide up to `limit` visible messages; return their ids in the order in which they were sent."""
         self._surface(now)
         taken: list[int] = []
         while self._ready and len(taken) < limit:
@@ -45,7 +44,7 @@ class MemoryQueue:
         return taken
 
     def take_one(self, message_id: int, now: float, hide_until: float) -> bool:
-        """Hide that message; False when it is gone or not visible."""
+        """Hide that message; return False if it is gone or not visible."""
         message = self.messages.get(message_id)
         if message is None or message.visible_at > now:
             return False
@@ -55,7 +54,7 @@ class MemoryQueue:
         return True
 
     def remove(self, message_id: int) -> bool:
-        """Delete a received message."""
+        """Delete a received message; return False if it was not received."""
         message = self.messages.get(message_id)
         if message is None or not message.taken:
             return False
@@ -63,7 +62,7 @@ class MemoryQueue:
         return True
 
     def move(self, message_id: int, visible_at: float, *, taken: bool) -> bool:
-        """Change when a received message comes back."""
+        """Change the time at which a received message becomes visible."""
         message = self.messages.get(message_id)
         if message is None or not message.taken:
             return False
@@ -72,16 +71,16 @@ class MemoryQueue:
         return True
 
     def next_due(self) -> float | None:
-        """When the next hidden message may come back."""
+        """Return the time at which the next hidden message may become visible."""
         return self._hidden[0][0] if self._hidden else None
 
     def has_visible(self, now: float) -> bool:
-        """True when a `take` would find something, stale entries aside."""
+        """Return True if `take` would return a message."""
         self._surface(now)
         return bool(self._ready)
 
     def oldest(self) -> float | None:
-        """When the oldest message was sent."""
+        """Return the time at which the oldest message was sent."""
         first = next(iter(self.messages.values()), None)
         return first.sent_at if first else None
 

@@ -1,4 +1,5 @@
-"""Messaging on NATS JetStream: a work queue for each queue, one shared pull consumer. Chosen by the name `nats`."""
+"""Messaging on NATS JetStream: a work-queue stream with a shared pull consumer for each queue. Selected by the name
+`nats`."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ VARIABLES = ("NATS_URL",)
 
 
 def create(settings: BackendSettings) -> NatsBackend:
-    """The backend for a mapping of `NatsSettings`' fields, not yet connected. Raises `MessagingError`."""
+    """Return the backend for a mapping of `NatsSettings`' fields, not yet connected. Raises `MessagingError`."""
     from tasker_nats.backend import NatsBackend
     from tasker_nats.settings import NatsSettings
 
@@ -22,7 +23,7 @@ def create(settings: BackendSettings) -> NatsBackend:
 
 
 def settings_table() -> type[Table]:
-    """What `[common.queues.nats]` may hold."""
+    """Return the settings model of `[common.queues.nats]`."""
     from tasker_nats.table import NatsTable
 
     return NatsTable

@@ -1,4 +1,5 @@
-"""The backend: what JetStream lacks (a timeout for each message, delays, announcements) is added here."""
+"""Backend on NATS JetStream, with the features that JetStream lacks: timeouts of single messages, delays,
+announcements."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from tasker_nats.streams import CONSUMER, Streams
 from tasker_nats.unsettled import Receipt, UnsettledMessages
 
 BURST = 500
-"""Messages that are sent before their confirmations are awaited, and received in one call."""
+"""Maximum number of messages sent before their confirmations are awaited, and received in one call."""
 TICK_SECONDS = 0.5
-"""How often overdue messages are looked for."""
+"""Interval of the check for overdue messages."""
 QUIET_SECONDS = 2.0
-"""How long a subscription waits for announcements before it says that there may be something."""
+"""Time without announcements after which a subscription notifies of all queues."""
 DELAY = "Tasker-Delay-Ms"
 
 
@@ -30,7 +31,7 @@ class NatsBackend:
     """`Backend` on NATS JetStream.
 
     The server hides a received message for `ack_wait_seconds`; this process renews that until the visibility timeout
-    ends, and gives the message back then. When the process dies, the server does so after `ack_wait_seconds`.
+    ends, and releases the message then. If the process dies, the server releases it after `ack_wait_seconds`.
     """
 
     capabilities = Capabilities(push=True, native_delay=True, ack_extend=True)
@@ -44,69 +45,65 @@ class NatsBackend:
         self._ticker: asyncio.Task[None] | None = None
 
     def provider_name(self) -> str:
-        """`nats`."""
         return "nats"
 
     async def open(self) -> None:
-        """Connect. Raises `BackendUnavailable`."""
+        """Connect to the server. Raises `BackendUnavailable`."""
         await self._link.open()
         self._ticker = self._ticker or asyncio.create_task(self._tick(), name="nats visibility timeouts")
 
     async def close(self) -> None:
-        """Disconnect. What was received and not settled comes back after `ack_wait_seconds`."""
+        """Disconnect. Received messages that were not settled become visible after `ack_wait_seconds`."""
         if self._ticker is not None:
             self._ticker.cancel()
         self._ticker = None
         await self._link.close()
 
     async def health_check(self) -> bool:
-        """True when JetStream answers."""
+        """Return True if JetStream answers."""
         with suppress(MessagingError):
             return await self._link.api("INFO") is not None
         return False
 
     async def create_queue(self, queue: str) -> None:
-        """Make the queue if it does not exist."""
         await self._streams.create(check_queue_name(queue))
 
     async def delete_queue(self, queue: str) -> None:
-        """Remove the queue and its messages."""
         await self._streams.delete(check_queue_name(queue))
         self._known.discard(queue)
 
     async def queue_exists(self, queue: str) -> bool:
-        """True when the server has it."""
         return await self._streams.state(check_queue_name(queue)) is not None
 
     async def list_queues(self) -> list[str]:
-        """Names of all queues under this prefix, sorted."""
+        """Return the names of all queues with this prefix, sorted."""
         return await self._streams.queues()
 
     async def send_message(self, queue: str, payload: bytes) -> int:
-        """Send; returns once the server has confirmed that it keeps the message."""
+        """Send a message; return once the server has confirmed that it stored it."""
         return (await self._send(queue, [payload]))[0]
 
     async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
-        """Send in order. When it raises, some may have been sent."""
+        """Send messages in order. If it raises an error, some of them may have been sent."""
         ids: list[int] = []
         for start in range(0, len(payloads), BURST):
             ids += await self._send(queue, payloads[start : start + BURST])
         return ids
 
     async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
-        """Send a message that says when it is due: whoever receives it before then puts it off, unseen."""
+        """Send a message with the time at which it is due: a process that receives it earlier returns it with a delay."""
         return (await self._send(queue, [payload], {DELAY: str(max(0, round(delay_seconds * 1000)))}))[0]
 
     async def _send(self, queue: str, payloads: Sequence[bytes], headers: dict[str, str] | None = None) -> list[int]:
         ids = await self._link.publish(self._streams.subject(check_queue_name(queue)), payloads, headers)
         if ids is None:
             raise _missing(queue)
-        with suppress(MessagingError):  # it is stored, and found without an announcement
+        with suppress(MessagingError):  # the message is stored, and found without an announcement
             await self._link.tell(self._streams.subject(queue, "ready"))
         return ids
 
     async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        """Up to `limit` messages, at most 500; those that came back go first."""
+        """Return up to `limit` messages, at most 500; returned messages come first."""
         await self._must_exist(queue)
         await self._return_ended()
         received: list[QueuedMessage] = []
@@ -133,7 +130,10 @@ class NatsBackend:
             self._known.add(queue)
 
     async def _put_aside(self, queue: str, message: Msg) -> bool:
-        """Bury what came too often, put off what is not due; a delayed message once in any case, for the count."""
+        """Bury a message with too many deliveries and postpone one that is not due.
+
+        A delayed message is returned at least once, so that its count of reads is the same in all cases.
+        """
         deliveries, delay = message.metadata.num_delivered, (message.headers or {}).get(DELAY)
         if deliveries > self._settings.delivery_limit:
             await self._streams.bury(queue, message.data)
@@ -151,19 +151,19 @@ class NatsBackend:
         return QueuedMessage(queue, message_id, message.data, reads)
 
     async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
-        """Not possible here (`fetch_by_id` is not claimed): raises `MessagingError`."""
+        """Raise `MessagingError`: consumers cannot fetch by id (`fetch_by_id` is not among the capabilities)."""
         raise MessagingError("a consumer gives messages in order only", retryable=False, hint="use receive_messages")
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
-        """Remove it. False also when the connection that it came by was lost."""
+        """Delete a message. Returns False also if the connection on which it was received was lost."""
         return await self._settle(queue, message_id, b"+ACK")
 
     async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
-        """Remove them: sent at once, then waited for."""
+        """Delete messages: all acknowledgements are sent before the first confirmation is awaited."""
         return list(await asyncio.gather(*(self.ack_message(queue, message_id) for message_id in message_ids)))
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
-        """Give it back; the server keeps the delay."""
+        """Release a message; the server applies the delay."""
         return await self._settle(queue, message_id, _nak(delay_seconds))
 
     async def _settle(self, queue: str, message_id: int, verdict: bytes) -> bool:
@@ -175,11 +175,11 @@ class NatsBackend:
         return settled
 
     async def _verdict(self, reply: str, verdict: bytes) -> bool:
-        """Returns when the server has taken note; False when the queue is gone."""
+        """Send a verdict and wait for its confirmation; return False if the queue is gone."""
         return await self._link.request(reply, verdict) is not None
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
-        """Move its deadline."""
+        """Extend the deadline of a message."""
         receipt = self._ours(queue, message_id)
         if receipt is not None:
             receipt.deadline = self._monotonic() + seconds
@@ -191,7 +191,7 @@ class NatsBackend:
         return None if lost else receipt
 
     def _taken_back(self, receipt: Receipt) -> bool:
-        """The server has not heard of it for so long that somebody else may have it."""
+        """Return True if the last renewal is so old that the server may have delivered the message to another process."""
         return self._monotonic() - receipt.confirmed > self._settings.ack_wait_seconds
 
     async def _tick(self) -> None:
@@ -206,7 +206,7 @@ class NatsBackend:
         await asyncio.gather(*(self._verdict(one.reply, _nak(0.0)) for one in ended if not self._taken_back(one)))
 
     async def _renew(self) -> None:
-        """Tell the server what is still worked on, long before it takes it back."""
+        """Renew the messages in progress, long before the server releases them."""
         now, third = self._monotonic(), self._settings.ack_wait_seconds / 3
         unsettled = self._unsettled.receipts.values()
         due = [one for one in unsettled if one.confirmed + third < now and not self._taken_back(one)]
@@ -217,7 +217,10 @@ class NatsBackend:
                 receipt.confirmed = now
 
     async def queue_stats(self, queue: str) -> QueueStats:
-        """Depth with hidden and delayed messages, and the age of the first one. What is put off counts as in flight."""
+        """Return the depth, including hidden and delayed messages, and the age of the first one.
+
+        Postponed messages count as in flight.
+        """
         state = await self._streams.state(check_queue_name(queue))
         if state is None:
             raise _missing(queue)
@@ -226,10 +229,10 @@ class NatsBackend:
         return QueueStats(queue, depth, age, in_flight=in_flight)
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable, None]:
-        """One notification for each queue, after each send to it, and for all of them when it was quiet for a while.
+        """Yield a notification for each queue, after each send to it, and for all queues after a quiet time.
 
-        Announcements are plain messages that follow the stored one. Nobody repeats them, and nobody announces what
-        comes back or comes due: the notifications of quiet times cover that.
+        Announcements are plain messages that follow the stored one. They are not repeated, and returned or due messages
+        are not announced: the notifications after quiet times cover these.
         """
         wanted = sorted({check_queue_name(queue) for queue in queues})
         waiting, news = dict.fromkeys(wanted), asyncio.Event()
@@ -240,7 +243,7 @@ class NatsBackend:
 
         async with self._link.subscribed([self._streams.subject(queue, "ready") for queue in wanted], announced):
             for queue in wanted:
-                await self.queue_stats(queue)  # refuses a missing queue; its answer says that we are subscribed
+                await self.queue_stats(queue)  # refuses a missing queue; its answer confirms the subscription
             while True:
                 for queue in list(waiting):
                     del waiting[queue]

@@ -1,4 +1,4 @@
-"""The connection to the server, kept up by the client, and the few calls of JetStream that are needed."""
+"""Connection to the server, maintained by the client library, and the calls of JetStream that the backend uses."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ from tasker_nats import tls
 from tasker_nats.settings import NatsSettings
 
 REPLY_SECONDS = 5.0
-"""How long the server may take to answer."""
+"""Maximum time for an answer of the server."""
 
 
 class Link:
-    """One connection. Calls while it is down fail at once with `BackendUnavailable`; they never wait for it."""
+    """Connection to the server. While it is down, calls fail at once with `BackendUnavailable` instead of waiting."""
 
     def __init__(self, settings: NatsSettings) -> None:
         self._settings = settings
         self._client: Client | None = None
         self._trouble: Exception | None = None
         self.generation = 0
-        """How often the connection was made again; what was received before counts as given back."""
+        """Number of reconnects; messages received before the last one count as released."""
 
     async def open(self) -> None:
-        """Connect; nothing happens when it is open. Raises `BackendUnavailable`, and `MessagingError` for files of
-        certificates that cannot be used."""
+        """Connect unless already connected.
+
+        Raises `BackendUnavailable`, and `MessagingError` for unusable certificate files.
+        """
         if self._client is None:
             client, files = Client(), tls.files_of(self._settings.url)
-            encrypted = tls.context(files) if files else None  # else the client makes one where the server wants it
+            encrypted = tls.context(files) if files else None  # else the client creates one if the server requires it
             try:
                 connecting = client.connect(
                     tls.plain(self._settings.url),
@@ -44,13 +46,14 @@ class Link:
                     name="tasker",
                     max_reconnect_attempts=-1,
                     reconnect_time_wait=1,
-                    ping_interval=10,  # two without an answer, and the connection counts as lost
+                    ping_interval=10,  # the connection counts as lost after two without an answer
                     error_cb=self._note,
                     reconnected_cb=self._reconnected,
                 )
                 await asyncio.wait_for(connecting, self._settings.connection_timeout_seconds)
             except (OSError, Error, ValueError) as error:
-                with suppress(AttributeError, AssertionError):  # clients cannot close what was never open
+                # the client cannot close a connection that was never open
+                with suppress(AttributeError, AssertionError):
                     await client.close()
                 raise self._unavailable(f"cannot be made: {self._trouble or error!r}") from error
             self._client = client
@@ -62,7 +65,6 @@ class Link:
         self.generation += 1
 
     async def close(self) -> None:
-        """Disconnect."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
@@ -83,13 +85,13 @@ class Link:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except OSError as error:  # a timeout is one, too
+        except OSError as error:  # includes timeouts
             raise self._unavailable(f"was lost or gives no answer ({error!r})") from error
         except Error as error:
             raise MessagingError(f"NATS refused a call: {error!r}") from error
 
     async def request(self, subject: str, body: bytes) -> bytes | None:
-        """What somebody answers on that subject; None when nobody is there."""
+        """Return the answer to a request on that subject, or None if it has no responder."""
         with self._errors():
             try:
                 return (await self._up().request(subject, body, timeout=REPLY_SECONDS)).data
@@ -97,21 +99,22 @@ class Link:
                 return None
 
     async def api(self, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any] | None:
-        """One call of JetStream's interface; None when what it names does not exist."""
+        """Call JetStream's API; return None if the named object does not exist."""
         reply = await self.request(f"$JS.API.{path}", json.dumps(body or {}).encode())
         if reply is None:
             raise self._unavailable("reaches no JetStream; start nats-server with -js")
         return _checked(json.loads(reply))
 
     async def tell(self, subject: str, payload: bytes = b"") -> None:
-        """Publish without waiting for anything; the server reads it before any later call."""
+        """Publish without waiting; the server reads it before any later call."""
         with self._errors():
             await self._up().publish(subject, payload)
 
     async def publish(
         self, subject: str, payloads: Sequence[bytes], headers: dict[str, str] | None = None
     ) -> list[int] | None:
-        """Store in order and wait for the confirmations; their sequence numbers, None when no stream takes them."""
+        """Store messages in order, and return their sequence numbers after the confirmations, or None if no stream
+        exists."""
         client = self._up()
         async with self.subscribed([client.new_inbox()]) as (inbox,):
             with self._errors():
@@ -123,7 +126,7 @@ class Link:
         return [answer["seq"] for reply in replies if (answer := _checked(json.loads(reply.data)))]
 
     async def pull(self, stream: str, consumer: str, limit: int) -> list[Msg]:
-        """Up to `limit` messages that the consumer has now. When it does not exist there is no answer."""
+        """Return up to `limit` messages that the consumer has now. Without such a consumer there is no answer."""
         client, messages = self._up(), list[Msg]()
         request = json.dumps({"batch": limit, "no_wait": True}).encode()
         async with self.subscribed([client.new_inbox()]) as (inbox,):
@@ -137,7 +140,7 @@ class Link:
     async def subscribed(
         self, subjects: Sequence[str], on_message: Callable[[Msg], Awaitable[None]] | None = None
     ) -> AsyncIterator[list[Subscription]]:
-        """Subscriptions that end with the block."""
+        """Subscribe to the subjects for the duration of the block."""
         client, made = self._up(), list[Subscription]()
         try:
             with self._errors():
@@ -151,7 +154,7 @@ class Link:
 
 
 def _is_status(message: Msg) -> bool:
-    """True for an answer that is no message: no more messages, nobody there."""
+    """Return True for an answer that is a status, not a message: no more messages, or no responder."""
     return not message.reply and "Status" in (message.headers or {})
 
 

@@ -1,4 +1,4 @@
-"""What can be set about the backend."""
+"""Settings of the backend."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ DEFAULT_URL = "nats://localhost:4222"
 
 @dataclass(frozen=True, slots=True)
 class NatsSettings:
-    """Where the server is and how it is used."""
+    """Address of the server and settings of its use."""
 
     url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or DEFAULT_URL)
-    """Address; several servers of a cluster are separated by commas. `?cafile=FILE` names the certificate to trust,
-    `&certfile=FILE&keyfile=FILE` what is shown."""
+    """Address; several servers of a cluster are separated by commas. `?cafile=FILE` names the trusted certificate,
+    `&certfile=FILE&keyfile=FILE` the client certificate."""
     prefix: str = "tasker"
-    """First part of every name, letters, digits and `_`: several of the engine's databases can share one server."""
+    """First part of every name, letters, digits and `_`: several Tasker databases can share one server."""
     connection_timeout_seconds: float = 10.0
-    """How long `open` waits for the server."""
+    """Maximum time that `open` waits for the server."""
     ack_wait_seconds: float = 30.0
-    """After how long the server takes back what a process held that is gone. The same for all processes."""
+    """Time after which the server releases the messages of a process that is gone. The same for all processes."""
     delivery_limit: int = 1000
-    """How often a message may be received before it is moved to the dead letters."""
+    """Maximum number of deliveries of a message before it is moved to the dead letters."""
     replicas: int = 1
-    """Servers of a cluster that keep each new queue, 1 to 5."""
+    """Number of servers of a cluster that store each new queue, 1 to 5."""
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> NatsSettings:
-        """The settings in a mapping.
+        """Create the settings from a mapping.
 
-        Raises `MessagingError` for unknown keys, a URL that cannot be taken apart or names what is none of `tls.FILES`,
-        and a prefix that names cannot hold.
+        Raises `MessagingError` for unknown keys, an invalid URL, a URL with other query keys than `tls.FILES`, and a
+        prefix that is not allowed in names.
         """
         settings = cls(**known_settings("nats", given, [item.name for item in fields(cls)]))
         for url in settings.url.split(","):
@@ -52,4 +52,4 @@ class NatsSettings:
 
 
 DEFAULTS = NatsSettings(DEFAULT_URL)
-"""Without any setting or variable."""
+"""Defaults, without any setting or variable."""

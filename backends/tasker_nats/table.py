@@ -1,4 +1,4 @@
-"""The backend's table of the configuration."""
+"""Settings of the backend in the configuration."""
 
 from __future__ import annotations
 

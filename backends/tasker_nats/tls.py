@@ -1,4 +1,4 @@
-"""Which certificate is trusted and which is shown: the query of a URL, `tls://host?cafile=FILE`."""
+"""Trusted and client certificates, from the query of a URL: `tls://host?cafile=FILE`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from tasker.errors import MessagingError
 
 FILES = ("cafile", "certfile", "keyfile")
-"""What a URL may name: as those of RabbitMQ do."""
+"""Allowed query keys of a URL, the same as for RabbitMQ."""
 
 
 def files_of(urls: str) -> Mapping[str, str]:
-    """The files that the URLs, separated by commas, name; all servers of a cluster are reached with the same.
+    """Return the files named by the URLs, which are separated by commas; all servers of a cluster share them.
 
-    Raises `MessagingError` for anything else in their queries, for two files of a kind and for a key alone.
+    Raises `MessagingError` for other query keys, for two files of a kind, and for a key without a certificate.
     """
     found: dict[str, str] = {}
     for url in urls.split(","):
@@ -30,12 +30,12 @@ def files_of(urls: str) -> Mapping[str, str]:
 
 
 def plain(urls: str) -> list[str]:
-    """The URLs without their queries."""
+    """Return the URLs without their queries."""
     return [urlunsplit(urlsplit(url)._replace(query="")) if "?" in url else url for url in urls.split(",")]
 
 
 def context(files: Mapping[str, str]) -> ssl.SSLContext:
-    """What connections are encrypted with. Raises `MessagingError` for a file that cannot be used."""
+    """Create the TLS context of connections. Raises `MessagingError` for an unusable file."""
     try:
         made = ssl.create_default_context(cafile=files.get("cafile"))
         if "certfile" in files:

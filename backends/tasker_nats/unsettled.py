@@ -1,24 +1,24 @@
-"""Which messages this process has received and not yet settled."""
+"""Messages that this process has received and not yet settled."""
 
 from __future__ import annotations
 
 from tasker.contracts.dataclasses import dataclass
 
 LIMIT = 100_000
-"""Messages remembered; the oldest give way, and come back when the server takes them back."""
+"""Maximum number of remembered messages; beyond it the oldest are forgotten until the server releases them."""
 
 
 @dataclass(slots=True)
 class Receipt:
-    """A received message: the subject to which a verdict is sent, and until when it is ours."""
+    """Receipt of a message, with the subject for its verdict and the time until which it belongs to this process."""
 
     reply: str
     deadline: float
-    """When its visibility timeout ends, on the monotonic clock."""
+    """End of its visibility timeout, on the monotonic clock."""
     confirmed: float
-    """When the server last knew that somebody works on it."""
+    """Time at which the server last learned that the message is in progress."""
     generation: int
-    """The connection by which it came."""
+    """Number of the connection on which it was received."""
 
 
 class UnsettledMessages:
@@ -29,13 +29,12 @@ class UnsettledMessages:
         self.receipts: dict[tuple[str, int], Receipt] = {}
 
     def put(self, key: tuple[str, int], receipt: Receipt) -> None:
-        """The message was received by us."""
         self.receipts.pop(key, None)
         self.receipts[key] = receipt
         if len(self.receipts) > self._limit:
             del self.receipts[next(iter(self.receipts))]
 
     def take_ended(self, now: float, generation: int) -> list[Receipt]:
-        """Those whose deadline has passed or whose connection was lost; they are not ours any more."""
+        """Remove and return the receipts whose deadline has passed or whose connection was lost."""
         ended = [key for key, one in self.receipts.items() if one.deadline <= now or one.generation != generation]
         return [self.receipts.pop(key) for key in ended]

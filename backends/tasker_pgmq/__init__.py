@@ -1,4 +1,4 @@
-"""Messaging on PGMQ, in the engine's own database. Chosen by the name `pgmq`."""
+"""Messaging on PGMQ, in the engine's own database. Selected by the name `pgmq`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PgmqBackend", "create", "settings_table"]
 
 
 def create(settings: BackendSettings) -> PgmqBackend:
-    """The backend over `settings["channel"]`, a `SqlChannel`; without one only the SQL it installs is at hand.
+    """Return the backend that uses `settings["channel"]`, a `SqlChannel`; without one it can only return its SQL.
 
     Raises `MessagingError` for any other setting.
     """
@@ -25,14 +25,14 @@ def create(settings: BackendSettings) -> PgmqBackend:
 
 
 def settings_table() -> type[Table]:
-    """What `[common.queues.pgmq]` may hold."""
+    """Return the settings model of `[common.queues.pgmq]`."""
     from tasker_pgmq.table import PgmqTable
 
     return PgmqTable
 
 
 def __getattr__(name: str) -> Any:
-    """`PgmqBackend`, on first use: every process imports this package to ask for its variables (PEP 562)."""
+    """Import `PgmqBackend` on first use: every process imports this package for its variables (PEP 562)."""
     if name != "PgmqBackend":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from tasker_pgmq.backend import PgmqBackend

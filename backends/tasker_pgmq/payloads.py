@@ -1,4 +1,5 @@
-"""Bytes as jsonb and back. A JSON object is stored as itself, so that it can be read with SQL; all else is wrapped."""
+"""Conversion between bytes and jsonb. A JSON object is stored as it is, so that SQL can read it; other bytes are
+wrapped."""
 
 from __future__ import annotations
 
@@ -9,20 +10,20 @@ from typing import Any, NoReturn
 
 
 def to_jsonb(payload: bytes) -> str:
-    """JSON text that jsonb accepts: the payload's own, or `{"raw": BASE64}` when it is not a JSON object."""
+    """Return JSON text that jsonb accepts: the payload's own, or `{"raw": BASE64}` if it is not a JSON object."""
     try:
         value = json.loads(payload, parse_constant=_refuse)
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
         text.encode()
     except (ValueError, RecursionError):
         return _wrap(payload)
-    # jsonb has no NUL; an object that looks like the wrapping would be taken for it on the way back
+    # jsonb has no NUL; an object of the wrapper's form would be mistaken for the wrapper when it is read.
     plain = isinstance(value, dict) and value.keys() != {"raw"} and "\\u0000" not in text
     return text if plain else _wrap(payload)
 
 
 def from_jsonb(text: str | None) -> bytes:
-    """The payload that `to_jsonb` stored; what others stored comes back as its JSON text."""
+    """Return the payload that `to_jsonb` stored; other values are returned as their JSON text."""
     if text is None:
         return b"null"
     return _unwrap(text) if text.startswith('{"raw"') else text.encode()

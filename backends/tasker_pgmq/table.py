@@ -1,4 +1,4 @@
-"""The backend's table of the configuration: what the engine reads while the queues are in its database."""
+"""Settings of the backend in the configuration: used by the engine while the queues are in its database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tasker.contracts.settings import Table, table, whole
 
 
 class DepthThresholds(Table):
-    """When a namespace has too much ready work. Counts above `common.queues.queue_depth_thresholds`."""
+    """Thresholds of ready work of a namespace. They override `common.queues.queue_depth_thresholds`."""
 
     critical_threshold: int = whole(
         CRITICAL_DEPTH,

@@ -1,4 +1,4 @@
-"""Messaging on RabbitMQ: quorum queues, confirmed sends, acknowledgements. Chosen by the name `rabbitmq`."""
+"""Messaging on RabbitMQ: quorum queues, confirmed sends, acknowledgements. Selected by the name `rabbitmq`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VARIABLES = ("RABBITMQ_URL",)
 
 
 def create(settings: BackendSettings) -> RabbitmqBackend:
-    """The backend, not yet connected. `settings` are fields of `RabbitmqSettings`; raises `MessagingError`."""
+    """Return the backend, not yet connected. `settings` are fields of `RabbitmqSettings`. Raises `MessagingError`."""
     from tasker_rabbitmq.backend import RabbitmqBackend
     from tasker_rabbitmq.settings import RabbitmqSettings
 
@@ -22,7 +22,7 @@ def create(settings: BackendSettings) -> RabbitmqBackend:
 
 
 def settings_table() -> type[Table]:
-    """What `[common.queues.rabbitmq]` may hold."""
+    """Return the settings model of `[common.queues.rabbitmq]`."""
     from tasker_rabbitmq.table import RabbitmqTable
 
     return RabbitmqTable

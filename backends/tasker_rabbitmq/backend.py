@@ -1,4 +1,4 @@
-"""The backend: what AMQP lacks (ids, visibility timeouts, delays) is added here, all else is the broker's."""
+"""Backend on RabbitMQ, with the features that AMQP lacks: ids, visibility timeouts, delays."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from tasker_rabbitmq.settings import RabbitmqSettings
 from tasker_rabbitmq.topology import Topology
 
 TICK_SECONDS = 0.25
-"""How often overdue messages and lost connections are looked for."""
+"""Interval of the check for overdue messages and lost connections."""
 LOOK_SECONDS = 30.0
-"""How long the age of a queue's first message is taken from the last look at it."""
+"""Time for which the age of a queue's first message is cached."""
 EMPTY_LOOKS = 3
-"""Looks in a row that find a queue empty, and after which nobody counts as holding any of its messages: what is pushed
-to a busy worker is invisible for a moment only."""
+"""Number of consecutive checks with an empty queue after which other processes count as holding none of its messages:
+messages pushed to a busy worker are invisible only for a moment."""
 
 
 class RabbitmqBackend:
     """`Backend` on RabbitMQ.
 
     A received message stays unacknowledged on the broker until it is settled. Its visibility timeout is a deadline in
-    this process, which then gives it back; when the process or its connection dies, the broker takes it back at once.
+    this process, which then releases the message; if the process or its connection dies, the broker releases it at
+    once.
     """
 
     capabilities = Capabilities(push=True, native_delay=True, ack_extend=True)
@@ -47,23 +48,22 @@ class RabbitmqBackend:
         self._ticker: asyncio.Task[None] | None = None
 
     def provider_name(self) -> str:
-        """`rabbitmq`."""
         return "rabbitmq"
 
     async def open(self) -> None:
-        """Connect. Raises `BackendUnavailable`."""
+        """Connect to the broker. Raises `BackendUnavailable`."""
         await self._link.open()
         self._ticker = self._ticker or asyncio.create_task(self._tick(), name="rabbitmq visibility timeouts")
 
     async def close(self) -> None:
-        """Disconnect; whatever was received and not settled is visible again at once."""
+        """Disconnect; received messages that were not settled are visible again at once."""
         if self._ticker is not None:
             self._ticker.cancel()
             self._ticker = None
         await self._link.close()
 
     async def health_check(self) -> bool:
-        """True when the broker answers."""
+        """Return True if the broker answers."""
         with suppress(MessagingError):
             await self._topology.counts("dead.letters")
             return True
@@ -72,21 +72,18 @@ class RabbitmqBackend:
     # Queues
 
     async def create_queue(self, queue: str) -> None:
-        """Make the queue if it does not exist."""
         await self._topology.create(check_queue_name(queue))
         self._known.add(queue)
 
     async def delete_queue(self, queue: str) -> None:
-        """Remove the queue and its messages."""
         await self._topology.delete(check_queue_name(queue))
         self._known.discard(queue)
 
     async def queue_exists(self, queue: str) -> bool:
-        """True when the broker has it."""
         return await self._counts(queue) is not None
 
     async def list_queues(self) -> list[str]:
-        """Names of the queues that this process has used and that still exist: AMQP cannot tell of others."""
+        """Return the names of the existing queues that this process has used: AMQP cannot list others."""
         return [queue for queue in sorted(self._known) if await self.queue_exists(queue)]
 
     async def _counts(self, queue: str) -> tuple[int, int] | None:
@@ -95,7 +92,7 @@ class RabbitmqBackend:
         return counts
 
     async def _must_exist(self, queue: str) -> None:
-        """Ask for an unknown queue on a channel that has nothing to lose: a missing one closes the channel."""
+        """Check an unknown queue on a separate channel, because a missing queue closes the channel."""
         if check_queue_name(queue) not in self._known and await self._counts(queue) is None:
             raise self._missing(queue)
 
@@ -106,17 +103,17 @@ class RabbitmqBackend:
     # Sending
 
     async def send_message(self, queue: str, payload: bytes) -> int:
-        """Send; returns once the broker has confirmed that it keeps the message."""
+        """Send a message; return once the broker has confirmed that it stored it."""
         return (await self.send_messages(queue, [payload]))[0]
 
     async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
-        """Send in order. When it raises, some may have been sent."""
+        """Send messages in order. If it raises an error, some of them may have been sent."""
         messages = [(next(self._ids), payload) for payload in payloads]
         await self._publish(queue, check_queue_name(queue), messages, self._clock.now())
         return [message_id for message_id, _ in messages]
 
     async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
-        """Send a message that waits in a queue whose messages live for the delay, rounded up to two digits."""
+        """Send a message through a queue whose messages expire after the delay, rounded up to two digits."""
         await self._must_exist(queue)
         message_id = next(self._ids)
         delayed = await self._topology.delay_queue(queue, delay_seconds)
@@ -124,7 +121,7 @@ class RabbitmqBackend:
         return message_id
 
     async def _publish(self, queue: str, target: str, messages: Messages, sent_at: datetime, reads: int = 0) -> None:
-        """Send to `target`, the queue itself or one that delays for it."""
+        """Send to `target`, the queue itself or a delay queue of it."""
         try:
             await publish(self._link, self._topology.name(target), messages, sent_at, reads)
         except KeyError as error:
@@ -133,7 +130,7 @@ class RabbitmqBackend:
     # Receiving
 
     async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        """Up to `limit` messages: those pushed for a subscription of this backend, else polled from the broker."""
+        """Return up to `limit` messages: pushed ones if this backend has a subscription, else polled ones."""
         await self._must_exist(queue)
         await self._return_overdue()
         limit = min(limit, self._unsettled.room())
@@ -142,14 +139,15 @@ class RabbitmqBackend:
         return [await self._hold(queue, receipt, visibility_timeout) for receipt in receipts]
 
     async def _pushed(self, feed: Feed, queue: str, limit: int) -> list[Receipt]:
-        """What was pushed. The broker is let send ahead as much as is asked for: the rest is for others."""
-        more = max(limit, 2 * feed.prefetch) if limit > feed.prefetch else limit  # each rise means another consumer
-        if not feed.running:  # it held too much, or the queue was removed
+        """Return pushed messages. The prefetch limit follows the demand, so that other processes get the rest."""
+        # each increase creates another consumer
+        more = max(limit, 2 * feed.prefetch) if limit > feed.prefetch else limit
+        if not feed.running:  # it had too many messages, or the queue was removed
             self._known.discard(queue)
             await self._must_exist(queue)
         await feed.start(min(more, self._settings.prefetch_count))
         receipts = feed.take(limit)
-        # with as many unsettled as the prefetch, no more is pushed until some are settled
+        # With as many unsettled messages as the prefetch limit, no more are pushed until some are settled.
         if not receipts and (feed.silent() or len(self._unsettled.of(queue)) >= feed.prefetch):
             return await self._polled(queue, limit)
         return receipts
@@ -163,27 +161,27 @@ class RabbitmqBackend:
     async def _hold(self, queue: str, receipt: Receipt, visibility_timeout: float) -> QueuedMessage:
         receipt.deadline = self._clock.monotonic() + visibility_timeout
         if (copy := self._unsettled.put(queue, receipt)) is not None:
-            await copy.acknowledge(self._link)  # the same message twice: one of them is enough
+            await copy.acknowledge(self._link)  # a duplicate: one of the two is acknowledged
         return QueuedMessage(queue, receipt.message_id, receipt.body, receipt.reads)
 
     async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
-        """Not possible here (`fetch_by_id` is not claimed): raises `MessagingError`."""
+        """Raise `MessagingError`: RabbitMQ cannot fetch by id (`fetch_by_id` is not among the capabilities)."""
         raise MessagingError("RabbitMQ cannot fetch a message by its id", retryable=False, hint="use receive_messages")
 
     # Settling
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
-        """Done with it. False also when the connection that it came by was lost."""
+        """Acknowledge a message. Returns False also if the connection on which it was received was lost."""
         return (await self.ack_messages(queue, [message_id]))[0]
 
     async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
-        """Done with all of them, in as few frames as what else is received allows."""
+        """Acknowledge messages, in as few frames as other unsettled messages allow."""
         receipts = [self._unsettled.take(check_queue_name(queue), message_id) for message_id in message_ids]
         await acknowledge(self._link, [receipt for receipt in receipts if receipt is not None])
         return [receipt is not None for receipt in receipts]
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
-        """Give it back. One that comes back often waits longer each time, and ends with the dead letters."""
+        """Release a message. The delay grows with the number of its returns, until it is moved to the dead letters."""
         receipt = self._unsettled.take(check_queue_name(queue), message_id)
         if receipt is None:
             return False
@@ -196,7 +194,7 @@ class RabbitmqBackend:
         return True
 
     async def _replace(self, queue: str, receipt: Receipt, reads: int, delay: float = 0.0) -> None:
-        """A copy to the end first, then away with the original: a crash in between doubles it, none is lost."""
+        """Append a copy and then acknowledge the original: a crash in between duplicates the message, and none is lost."""
         copy, sent_at = (receipt.message_id, receipt.body), receipt.sent_at or self._clock.now()
         try:
             target = await self._topology.delay_queue(queue, delay) if delay else queue
@@ -207,7 +205,7 @@ class RabbitmqBackend:
         await receipt.acknowledge(self._link)
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
-        """Move its deadline. The broker's own limit (`consumer_timeout`, 30 minutes) stays."""
+        """Extend the deadline of a message. The broker's own limit (`consumer_timeout`, 30 minutes) still applies."""
         if (receipt := self._unsettled.get(check_queue_name(queue), message_id)) is not None:
             receipt.deadline = self._clock.monotonic() + seconds
         return receipt is not None
@@ -223,10 +221,11 @@ class RabbitmqBackend:
         for receipt in self._unsettled.take_overdue(self._clock.monotonic()):
             await receipt.give_back(self._link)
 
-    # Watching
+    # Monitoring
 
     async def queue_stats(self, queue: str) -> QueueStats:
-        """Counts ready messages, those unsettled and those delayed by this process; what others have is not known."""
+        """Count ready messages, unsettled ones, and those delayed by this process; other processes' messages are not
+        known."""
         counts = await self._counts(queue)
         if counts is None:
             raise self._missing(queue)
@@ -241,14 +240,18 @@ class RabbitmqBackend:
         return QueueStats(queue, depth, age, counts[1], unseen)
 
     def _idle(self, queue: str, ready: int) -> bool:
-        """True when it was found empty so often in a row that others hold only what they work on."""
+        """Return True if the queue was empty in so many consecutive checks that other processes only have messages in
+        progress."""
         now = self._clock.monotonic()
         looked_at, looks = self._empty.get(queue, (now, 0))
         self._empty[queue] = now, 0 if ready else 1 if now - looked_at > LOOK_SECONDS else looks + 1
         return self._empty[queue][1] >= EMPTY_LOOKS
 
     async def _first(self, queue: str) -> datetime | None:
-        """When the first ready message was sent: it is taken and put back, seldom, since that counts as a delivery."""
+        """Return the time at which the first ready message was sent.
+
+        The message is received and put back, so rarely, because that counts as a delivery.
+        """
         looked_at, sent_at = self._looks.get(queue, (-LOOK_SECONDS, None))
         if self._clock.monotonic() - looked_at >= LOOK_SECONDS:
             async with self._link.alone() as channel:
@@ -260,15 +263,18 @@ class RabbitmqBackend:
         return sent_at
 
     async def _put_back(self, queue: str, receipt: Receipt) -> None:
-        """To its place the first time; then to the end, where nothing is counted. A message that nobody takes, because
-        its queue is paused, would else count as one that ends whoever takes it, by looks alone."""
+        """Put a message back: the first time to its position, later to the end, where nothing is counted.
+
+        A message that no process takes because its queue is paused would otherwise reach the delivery limit by these
+        checks alone.
+        """
         looked_at = receipt.reads > 1
         await (self._replace(queue, receipt, receipt.reads - 1) if looked_at else receipt.give_back(self._link))
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable, None]:
-        """One notification for each queue, then one for each queue in which pushed messages wait to be received.
+        """Yield a notification for each queue, then one for each queue in which pushed messages wait to be received.
 
-        Raises `BackendUnavailable` when the connection is lost: subscribe again.
+        Raises `BackendUnavailable` if the connection is lost: subscribe again.
         """
         wanted = sorted({check_queue_name(queue) for queue in queues})
         news = asyncio.Event()
@@ -285,7 +291,7 @@ class RabbitmqBackend:
 
     @asynccontextmanager
     async def _fed(self, queue: str, news: asyncio.Event) -> AsyncGenerator[Feed, None]:
-        """The feed of a queue, shared by its subscriptions; it ends with the last of them."""
+        """Return the feed of a queue, shared by its subscriptions; it ends with the last of them."""
         await self._must_exist(queue)
         feed = self._feeds.setdefault(queue, Feed(self._link, self._topology.name(queue), self._ids))
         feed.listeners.add(news)

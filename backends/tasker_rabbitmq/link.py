@@ -1,4 +1,4 @@
-"""The connection to the broker: kept up by aio-pika, used through channels that are opened again when they are gone."""
+"""Connection to the broker, maintained by aio-pika, and channels that are reopened when they are closed."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tasker_rabbitmq.settings import RabbitmqSettings
 from tasker_rabbitmq.settling import Settlements
 
 REPLY_SECONDS = 15.0
-"""How long the broker may take to answer or to confirm; in an alarm state it confirms nothing."""
+"""Maximum time for an answer or a confirmation of the broker; during an alarm it confirms nothing."""
 LONGEST_SECONDS = 2 * REPLY_SECONDS
-"""What ends a call that the client's own limits do not end."""
+"""Limit for calls that the client library's own limits do not end."""
 MOMENT_SECONDS = 1.0
-"""How long the end of a subscription waits for the broker; a service that ends late is told as hanging."""
+"""Time that the end of a subscription waits for the broker; a service that ends late is reported as hanging."""
 RECONNECT_SECONDS = 0.5
 
 PUBLISH, RECEIVE, ADMIN = "publish", "receive", "admin"
-"""Channels by purpose. An error on one (it closes the channel) leaves the messages of the others alone."""
+"""Channels by purpose. An error closes its channel, but does not affect the messages of the others."""
 
 
 class Link:
-    """Robust connections. Calls while they are down fail at once with `BackendUnavailable`; they never wait for it.
+    """Robust connections. While they are down, calls fail at once with `BackendUnavailable` instead of waiting.
 
-    What sends has a connection of its own, made when something is sent first: in an alarm the broker reads nothing more
-    from a connection that has sent something, acknowledgements neither, and then its queues never become shorter.
+    Sending uses a separate connection, made with the first send: during an alarm the broker reads nothing more from a
+    connection that has sent something, not even acknowledgements, and its queues would never become shorter.
     """
 
     def __init__(self, settings: RabbitmqSettings) -> None:
@@ -46,15 +46,15 @@ class Link:
         self._channels: dict[str, Channel] = {}
         self._endings: set[asyncio.Task[None]] = set()
         self._unanswered: asyncio.Task[None] | None = None
-        """What was waited for in vain, for a moment."""
+        """Cleanup task that the broker did not answer in time."""
         self._lock = asyncio.Lock()
         self._admin = asyncio.Lock()
         self.settlements = Settlements()
         self.consuming = asyncio.Lock()
-        """Held while a consumer and its limit are set up."""
+        """Lock for setting up a consumer and its limit."""
 
     async def open(self) -> None:
-        """Connect; nothing happens when it is open. Raises `BackendUnavailable`."""
+        """Connect unless already connected. Raises `BackendUnavailable`."""
         async with self._lock:
             self._connection = self._connection or await self._connect()
 
@@ -76,9 +76,9 @@ class Link:
             raise BackendUnavailable(text, retryable=mends, hint=hint) from error
 
     async def close(self) -> None:
-        """Disconnect; the broker puts back what was received and not settled.
+        """Disconnect; the broker releases received messages that were not settled.
 
-        What is done afterwards has a moment for that: messages that were sent ahead go back uncounted.
+        Pending cleanup tasks get a moment first, so that messages sent ahead are returned without being counted.
         """
         if self._endings:
             await asyncio.wait(self._endings, timeout=MOMENT_SECONDS)
@@ -91,20 +91,23 @@ class Link:
                 await _end(connection)
 
     async def channel(self, purpose: str) -> Channel:
-        """The open channel for a purpose; a new one when it was closed."""
+        """Return the open channel for a purpose, a new one if it was closed."""
         async with self._lock:
             transport = await self._to_send() if purpose == PUBLISH else self._transport(self._connection)
             found = self._channels.get(purpose)
             if found is None or found.is_closed:
                 async with self.answered():
-                    # confirming, it refuses what cannot be delivered, too
+                    # With confirmations, the broker also refuses messages that cannot be routed.
                     made = await transport.channel(publisher_confirms=purpose == PUBLISH, timeout=REPLY_SECONDS)
                     assert isinstance(made, Channel)
                     self._channels[purpose] = found = made
             return found
 
     async def _to_send(self) -> AbstractConnection:
-        """Raises `BackendUnavailable` also while the broker has said that it takes no messages."""
+        """Return the connection for sending.
+
+        Raises `BackendUnavailable` also while the broker is blocked by a resource alarm.
+        """
         self._transport(self._connection)
         if self._sending is None:
             made = await self._connect()
@@ -122,7 +125,7 @@ class Link:
 
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[Channel, None]:
-        """A channel for one caller at a time: asking for a missing queue closes it, with all that is under way."""
+        """Return a channel for one caller at a time: a check of a missing queue closes it, with all its pending calls."""
         async with self._admin:
             channel = await self.channel(ADMIN)
             async with self.answered(channel):
@@ -140,15 +143,15 @@ class Link:
 
     @asynccontextmanager
     async def answered(self, channel: AbstractChannel | None = None) -> AsyncGenerator[None, None]:
-        """Turns what the client raises into `MessagingError`, and bounds how long it takes.
+        """Convert errors of the client library to `MessagingError`, and limit the time of the block.
 
-        A channel on which a call took too long may never answer again: it is given up.
+        A channel on which a call took too long may never answer again: it is abandoned.
 
-        The client sends through a queue of ten frames. Once a connection is lost nobody empties it, and whoever puts
-        something in waits, also to say that a call took too long.
+        The client sends through a queue of ten frames. After the loss of a connection this queue is not emptied, and a
+        caller that adds a frame waits, even to report that a call took too long.
 
-        Who is told to stop just as an answer comes is stopped all the same: the client's limits (`asyncio.wait_for`
-        before Python 3.12) let the answer count and forget the rest.
+        A task that is cancelled just as an answer arrives is cancelled nevertheless: the client's limits
+        (`asyncio.wait_for` before Python 3.12) would return the answer and forget the cancellation.
         """
         told = _told_to_stop()
         try:
@@ -159,7 +162,7 @@ class Link:
         except asyncio.CancelledError as error:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
-            # nobody has cancelled this task: the client cancels what waits on a channel that it closes
+            # This task was not cancelled: the client cancels tasks that wait on a channel that it closes.
             raise self.unavailable("was lost") from error
         except TimeoutError as error:
             if channel is not None:
@@ -171,20 +174,26 @@ class Link:
             raise MessagingError(f"RabbitMQ refused a call: {error}") from error
 
     def _give_up(self, channel: AbstractChannel) -> None:
-        """Use it no more, and close it: else its consumers and what it has received would stay with it."""
+        """Stop using a channel, and close it: otherwise it would keep its consumers and received messages."""
         self._channels = {purpose: kept for purpose, kept in self._channels.items() if kept is not channel}
         self.afterwards(_end(channel))
 
     async def briefly(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do this, and wait a moment for it; then it goes on as what is done `afterwards`. Who is told to stop does not
-        wait for a broker that gives no answer: many that end one after the other wait for one moment together."""
+        """Run cleanup work and wait for it for a moment; then it continues in the background like `afterwards`.
+
+        A cancelled caller does not wait for a broker that does not answer: many that end one after the other wait for
+        one moment together.
+        """
         ending, is_silent = self.afterwards(work), self._unanswered is not None and not self._unanswered.done()
         await asyncio.wait([ending], timeout=0 if is_silent else MOMENT_SECONDS)
         if not (is_silent or ending.done()):
             self._unanswered = ending
 
     def afterwards(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do this though the caller is cancelled, at the latest until the end of the connection; it may fail then."""
+        """Run cleanup work in the background even if the caller is cancelled, at most until the connection ends.
+
+        Errors of the work are ignored.
+        """
         ending = asyncio.create_task(_quietly(work), name="rabbitmq clean-up")
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
@@ -192,13 +201,13 @@ class Link:
         return ending
 
     def unavailable(self, problem: str) -> BackendUnavailable:
-        """The error that says what is wrong with the connection."""
         hint = "an open backend connects again by itself: try again"
         return BackendUnavailable(f"the connection to {self._where} {problem}", hint=hint)
 
 
 def _quieten_clients() -> None:
-    """The engine tells of an outage once; what the clients say at each attempt is for whoever asks for all."""
+    """Silence the client libraries: the engine logs an outage once, and their logs of each attempt appear only at
+    DEBUG."""
     for name in ("aio_pika", "aiormq"):
         client = logging.getLogger(name)
         if client.level == logging.NOTSET and not client.isEnabledFor(logging.DEBUG):
@@ -217,6 +226,6 @@ async def _end(closable: AbstractChannel | aio_pika.abc.AbstractConnection) -> N
 
 
 def _told_to_stop() -> int:
-    """How often the running task was, and has not taken it back."""
+    """Return the number of pending cancellations of the running task."""
     task = asyncio.current_task()
     return task.cancelling() if task else 0

@@ -13,13 +13,13 @@ from tasker_rabbitmq.link import RECEIVE, REPLY_SECONDS, Link
 from tasker_rabbitmq.received import Feed, Receipt, new_ids, receipt_of
 
 STRAGGLER_SECONDS = 0.2
-"""How long to wait for messages that the broker has announced; a competitor may get them."""
+"""Maximum wait for messages that the broker has announced; another process may get them."""
 
 
 async def poll(link: Link, name: str, ids: Iterator[int], limit: int) -> list[Receipt]:
-    """Up to `limit` messages: one by `basic_get`, which tells how many are left; those come in one burst.
+    """Return up to `limit` messages: one by `basic_get`, which returns the number of others, then those in one burst.
 
-    Raises `KeyError` when the queue of that name on the broker does not exist, `MessagingError` otherwise.
+    Raises `KeyError` if the broker has no queue of that name, `MessagingError` otherwise.
     """
     found = await _get(link, name)
     if found.delivery_tag is None:
@@ -27,15 +27,15 @@ async def poll(link: Link, name: str, ids: Iterator[int], limit: int) -> list[Re
     rest, first = min(limit - 1, found.message_count or 0), receipt_of(found, ids)
     try:
         return [first, *(await _burst(Feed(link, name, ids), rest) if rest else ())]
-    except BaseException:  # nobody will know of it
+    except BaseException:  # the caller does not get the message
         link.afterwards(first.give_back(link))
         raise
 
 
 async def _get(link: Link, name: str) -> DeliveredMessage:
-    """One `basic_get`, which ends though its caller is cancelled: what it brings then goes back at once.
+    """Call `basic_get` to its end even if the caller is cancelled: a message that it returns is then put back.
 
-    The client would close the channel of a call that is cancelled, with all that came by it, or keep its message.
+    For a cancelled call the client would close the channel, with all other messages of it, or keep the message.
     """
     channel = await link.channel(RECEIVE)
     getting = asyncio.create_task(channel.basic_get(name, timeout=REPLY_SECONDS))
@@ -67,5 +67,5 @@ async def _burst(feed: Feed, count: int) -> list[Receipt]:
     except BaseException:
         await feed.stop()
         raise
-    await feed.stop(keep=count)  # what has arrived meanwhile, too: no more was asked for
+    await feed.stop(keep=count)  # also messages that have arrived meanwhile: no more were requested
     return feed.take(count)

@@ -1,4 +1,4 @@
-"""Messages as they come: pushed by the broker, received by somebody, settled by their receipt."""
+"""Messages pushed by the broker, and the receipts by which they are settled."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from tasker_rabbitmq.link import RECEIVE, REPLY_SECONDS, Link
 from tasker_rabbitmq.sending import READS, publish
 
 HELD_LIMIT = 100_000
-"""Unsettled messages at most; beyond it receiving is refused."""
+"""Maximum number of unsettled messages; receiving is refused beyond it."""
 SILENCE_SECONDS = 5.0
-"""After so long without a pushed message the queue is looked at: the push of a broker may have come to a halt."""
+"""Time without a pushed message after which the queue is polled: the broker may have stopped pushing."""
 FREE_RETURNS = 5
 FORCED_DELAY = BackoffPolicy(0.1, 25.6)
-"""A message that was received more often is not given back at once but with a growing delay."""
+"""Growing delay with which a message is released after more than `FREE_RETURNS` receptions."""
 LINGER_SECONDS = 0.5
-"""How long a pushed message may lie here before those that nobody asks for go back for others."""
+"""Time after which pushed messages that were not requested are returned for other processes."""
 
 
 def new_ids() -> Iterator[int]:
-    """Ids that grow and that no other process is likely to give: RabbitMQ has none of its own."""
+    """Return an iterator of growing ids that no other process is likely to use: RabbitMQ has no ids of its own."""
     return itertools.count(secrets.randbits(62))
 
 
 @dataclass(slots=True)
 class Receipt:
-    """A delivered message. It can be settled as long as the channel lives that delivered it."""
+    """Receipt of a delivered message. It is valid as long as the channel that delivered the message is open."""
 
     message_id: int
     body: bytes
@@ -47,26 +47,25 @@ class Receipt:
     channel: AbstractChannel
     tag: int
     deadline: float = 0.0
-    """When it goes back by itself, a reading of the clock."""
+    """Time of the automatic release, a reading of the clock."""
 
     @property
     def void(self) -> bool:
-        """True when the channel is gone: the broker has put the message back."""
+        """True if the channel is closed: the broker has released the message."""
         return self.channel.is_closed
 
     async def acknowledge(self, link: Link) -> None:
-        """Done with it."""
         await acknowledge(link, [self])
 
     async def give_back(self, link: Link, *, requeue: bool = True) -> None:
-        """To its place in the queue, or else to the dead letters."""
+        """Return the message to its position in the queue, or move it to the dead letters."""
         async with link.answered(self.channel):
             if not self.void:
                 await link.settlements.reject(self.channel, self.tag, requeue=requeue)
 
 
 async def acknowledge(link: Link, receipts: Sequence[Receipt]) -> None:
-    """Done with all of them, in few frames."""
+    """Acknowledge messages in few frames."""
     tags: dict[AbstractChannel, list[int]] = {}
     for receipt in receipts:
         tags.setdefault(receipt.channel, []).append(receipt.tag)
@@ -76,7 +75,7 @@ async def acknowledge(link: Link, receipts: Sequence[Receipt]) -> None:
 
 
 def receipt_of(delivered: DeliveredMessage, ids: Iterator[int]) -> Receipt:
-    """The receipt of a delivery; what a stranger has sent gets an id of ours."""
+    """Create the receipt of a delivery; a message of another sender without an id gets a new one."""
     found = delivered.header.properties
     headers = found.headers or {}
     reads = 1 + sum(count for key in (READS, "x-delivery-count") if isinstance(count := headers.get(key), int))
@@ -86,54 +85,53 @@ def receipt_of(delivered: DeliveredMessage, ids: Iterator[int]) -> Receipt:
 
 
 def forced_delay(reads: int) -> float:
-    """Seconds before a message that was received `reads` times is visible again: 0, then 0.1 doubled up to 25.6."""
+    """Return the delay in seconds after `reads` receptions: 0 at first, then 0.1, doubled each time up to 25.6."""
     return 0.0 if reads <= FREE_RETURNS else FORCED_DELAY.pause(reads - FREE_RETURNS - 1)
 
 
 class UnsettledMessages:
-    """Receipts by queue and message id. Those whose channel is gone do not count."""
+    """Receipts by queue and message id. Those of closed channels do not count."""
 
     def __init__(self, limit: int = HELD_LIMIT) -> None:
         self._limit = limit
         self._receipts: dict[tuple[str, int], Receipt] = {}
 
     def room(self) -> int:
-        """How many more may come. Raises `MessagingError` when there is none."""
+        """Return the number of messages that may still be received. Raises `MessagingError` if it is 0."""
         if len(self._receipts) < self._limit:
             return self._limit - len(self._receipts)
         raise MessagingError(f"{self._limit} received messages are not settled", hint="acknowledge or return them")
 
     def put(self, queue: str, receipt: Receipt) -> Receipt | None:
-        """Remember; returns the receipt of another copy of the message that was here already."""
+        """Store a receipt; return that of another copy of the message if there was one."""
         former = self.take(queue, receipt.message_id)
         self._receipts[queue, receipt.message_id] = receipt
         return former
 
     def get(self, queue: str, message_id: int) -> Receipt | None:
-        """The valid receipt of the message."""
+        """Return the valid receipt of the message."""
         receipt = self._receipts.get((queue, message_id))
         return receipt if receipt and not receipt.void else None
 
     def take(self, queue: str, message_id: int) -> Receipt | None:
-        """Like `get`, and the message is settled."""
+        """Return the receipt like `get`, and forget the settled message."""
         receipt = self.get(queue, message_id)
         self._receipts.pop((queue, message_id), None)
         return receipt
 
     def of(self, queue: str) -> list[Receipt]:
-        """The valid receipts of a queue."""
         return [receipt for (name, _), receipt in self._receipts.items() if name == queue and not receipt.void]
 
     def take_overdue(self, now: float) -> list[Receipt]:
-        """Those whose deadline has passed are not ours any more; void ones are forgotten on the way."""
+        """Remove and return the receipts whose deadline has passed; forget invalid ones."""
         keys = [key for key, receipt in self._receipts.items() if receipt.void or receipt.deadline <= now]
         return [receipt for key in keys if (receipt := self.take(*key))]
 
 
 class Feed:
-    """A consumer of one queue, and what has arrived and waits to be taken: at most its prefetch.
+    """Consumer of one queue with the messages that have arrived and wait to be taken: at most its prefetch limit.
 
-    `listeners` are told of every arrival, and by `tend` of the end of the channel.
+    `listeners` are notified of every arrival, and by `tend` of the end of the channel.
     """
 
     def __init__(self, link: Link, name: str, ids: Iterator[int]) -> None:
@@ -147,16 +145,16 @@ class Feed:
 
     @property
     def running(self) -> bool:
-        """True while the broker pushes."""
+        """True while the broker pushes messages."""
         return self._channel is not None and not self._channel.is_closed and self._tag in self._channel.consumers
 
     @property
     def lost(self) -> bool:
-        """True when the broker was pushing and the channel is gone."""
+        """True if the broker was pushing messages and the channel is closed."""
         return self._channel is not None and self._channel.is_closed
 
     def silent(self) -> bool:
-        """True once in a while when nothing is pushed."""
+        """Return True if nothing was pushed for a while, at most once per `SILENCE_SECONDS`."""
         now = time.monotonic()
         if self.waiting or now - self._heard < SILENCE_SECONDS:
             return False
@@ -173,11 +171,11 @@ class Feed:
                 return
             if self.running:
                 await channel.basic_cancel(self._tag, timeout=REPLY_SECONDS)
-            # the limit holds for the consumer that is made after it
+            # The limit applies to consumers created after it.
             await channel.basic_qos(prefetch_count=prefetch, timeout=REPLY_SECONDS)
             reply = await channel.basic_consume(self._name, self._arrived, timeout=REPLY_SECONDS)
             self._channel, self._tag, self.prefetch = channel, reply.consumer_tag or "", prefetch
-        if not self.listeners:  # they have gone meanwhile: nobody would take what is pushed, or stop it
+        if not self.listeners:  # they are gone meanwhile: no task would take pushed messages, or stop the consumer
             await self.stop()
 
     async def _arrived(self, delivered: DeliveredMessage) -> None:
@@ -192,13 +190,16 @@ class Feed:
             event.set()
 
     def take(self, limit: int) -> list[Receipt]:
-        """Up to `limit` of what waits, the oldest first."""
+        """Return up to `limit` waiting messages, the oldest first."""
         self._asked, self._asked_at = limit, time.monotonic()
         taken = [self.waiting.popleft() for _ in range(min(limit, len(self.waiting)))]
         return [receipt for receipt in taken if not receipt.void]
 
     async def tend(self) -> None:
-        """Give back what lies here for too long: more came than is asked for now. Tell of the end of the channel."""
+        """Return messages that have waited too long, because more came than are requested now.
+
+        Notifies the listeners of the end of the channel.
+        """
         now = time.monotonic()
         if self.lost:
             self._tell()
@@ -210,7 +211,7 @@ class Feed:
                     await self.start(asked)
 
     async def stop(self, keep: int = 0) -> None:
-        """No more pushes; what was not taken goes back, but for the oldest `keep`."""
+        """Stop the pushes; return the waiting messages except the oldest `keep`."""
         channel, self._channel, self.prefetch = self._channel, None, 0
         async with self._link.answered(channel):
             if channel is not None and not channel.is_closed and self._tag in channel.consumers:
@@ -218,8 +219,10 @@ class Feed:
             await self._return([self.waiting.pop() for _ in range(len(self.waiting) - keep)][::-1])
 
     async def _return(self, untaken: Sequence[Receipt]) -> None:
-        """Back to the queue, as copies: the broker counts what it has sent ahead as a delivery, and a message that
-        came before counts as one that may have ended whoever received it. Nobody has received these.
+        """Return messages to the queue as copies.
+
+        The broker counts a message sent ahead as delivered, and many deliveries mark a message as one that may have
+        crashed its consumers. No caller has received these.
         """
         now = datetime.now(UTC)
 
@@ -232,14 +235,14 @@ class Feed:
             while left:
                 await self._return_alike(*left[0])
                 left.pop(0)
-        except MessagingError:  # as what they are, then: nobody else knows of them
+        except MessagingError:  # return the originals: no other component knows of them
             for receipt in itertools.chain.from_iterable(receipts for receipts, *_ in left):
                 await receipt.give_back(self._link)
             raise
 
     async def _return_alike(self, receipts: Sequence[Receipt], sent_at: datetime, reads: int) -> None:
-        """The copies first: a crash in between doubles messages, and loses none."""
+        """Publish the copies first: a crash in between duplicates messages, and loses none."""
         copies = [(receipt.message_id, receipt.body) for receipt in receipts]
-        with suppress(KeyError):  # the queue is gone, and the messages with it
+        with suppress(KeyError):  # the queue is gone, and its messages with it
             await publish(self._link, self._name, copies, sent_at, reads)
             await acknowledge(self._link, receipts)

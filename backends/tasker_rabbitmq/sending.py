@@ -1,4 +1,4 @@
-"""Sending: durable messages with ids of ours, every one confirmed by the broker."""
+"""Sending of durable messages with Tasker's own ids, each confirmed by the broker."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from pamqp.header import ContentHeader
 from tasker_rabbitmq.link import PUBLISH, REPLY_SECONDS, Link
 
 IN_FLIGHT = 500
-"""Messages that are published before their confirmations are awaited."""
+"""Maximum number of messages published before their confirmations are awaited."""
 READS = "x-tasker-reads"
-"""Header: how often the message was received before it was sent again with a delay, which resets the broker's count."""
+"""Header with the number of receptions before the message was sent again with a delay, which resets the broker's count.
+"""
 
 
 Messages = Sequence[tuple[int, bytes]]
@@ -28,9 +29,9 @@ Messages = Sequence[tuple[int, bytes]]
 
 
 async def publish(link: Link, name: str, messages: Messages, sent_at: datetime, reads: int) -> None:
-    """Send in order to the queue of that name on the broker, as messages that were received `reads` times.
+    """Send to the queue of that name on the broker, in order, as messages that were received `reads` times.
 
-    Raises `KeyError` when it does not exist, `MessagingError` otherwise; some may have been sent then.
+    Raises `KeyError` if it does not exist, `MessagingError` otherwise; some messages may have been sent then.
     """
     headers: FieldTable | None = {READS: reads} if reads else None
     common = Basic.Properties(delivery_mode=2, timestamp=sent_at, headers=headers)
@@ -46,8 +47,10 @@ async def publish(link: Link, name: str, messages: Messages, sent_at: datetime, 
 async def _send(
     channel: Channel, name: str, messages: Messages, common: Basic.Properties
 ) -> list[asyncio.Future[object]]:
-    """Write them together, and answer their confirmations: one by one the client makes a task, a timer and a write of
-    each, which takes four times as long."""
+    """Write messages together and return their confirmations.
+
+    For single messages the client creates a task, a timer and a write each, which takes four times as long.
+    """
     async with channel.lock:
         tags = range(channel.delivery_tag + 1, channel.delivery_tag + 1 + len(messages))
         text = b"".join(_frames(channel, name, messages, common))
@@ -55,7 +58,7 @@ async def _send(
         channel.delivery_tag = tags[-1]
         try:
             await channel.write_queue.put(ChannelFrame(payload=text, should_close=False))
-        except BaseException:  # the broker has seen none of them: their numbers are given to the next ones
+        except BaseException:  # the broker has seen none of them: the next messages get their numbers
             channel.delivery_tag = tags[0] - 1
             for tag in tags:
                 channel.confirmations.pop(tag).cancel()
@@ -75,7 +78,7 @@ def _frames(channel: Channel, name: str, messages: Messages, common: Basic.Prope
 
 
 def _expect(channel: Channel, tag: int, message_id: str) -> asyncio.Future[object]:
-    """Let the client know whose confirmation this is, by the number of the message and, if it comes back, its id."""
+    """Register a confirmation with the client, by the number of the message and, if it is returned, by its id."""
 
     def forget(_: asyncio.Future[object]) -> None:
         if channel.message_id_delivery_tag.get(message_id) == tag:

@@ -1,4 +1,4 @@
-"""What can be set about the backend."""
+"""Settings of the backend."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ DEFAULT_URL = "amqp://guest:guest@localhost:5672/%2F"
 
 
 class SystemClock:
-    """The machine's clock."""
+    """Clock of the machine."""
 
     def now(self) -> datetime:
-        """The current time in UTC."""
+        """Return the current time in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Return a time in seconds that never goes back."""
         return time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
 class RabbitmqSettings:
-    """Where the broker is and how it is used."""
+    """Address of the broker and settings of its use."""
 
     url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or DEFAULT_URL)
     """AMQP address; the virtual host `/` is written `%2F`."""
     prefix: str = ""
-    """Put before every name on the broker, so that several databases can share one virtual host."""
+    """Prefix of every name on the broker, so that several databases can share one virtual host."""
     prefetch_count: int = 100
-    """Messages of a subscribed queue that the broker sends ahead, 1 to 65535."""
+    """Maximum number of messages of a subscribed queue that the broker sends ahead, 1 to 65535."""
     heartbeat_seconds: int = 30
-    """Silence after which the connection counts as lost, 0 to 3600; 0 turns the check off."""
+    """Silence after which the connection counts as lost, 0 to 3600; 0 disables the check."""
     connection_timeout_seconds: float = 30.0
-    """How long `open` waits for the broker."""
+    """Maximum time that `open` waits for the broker."""
     delivery_limit: int = 1000
-    """How often a message may come back before it is moved to the dead letters."""
+    """Maximum number of returns of a message before it is moved to the dead letters."""
     clock: Clock = field(default_factory=SystemClock)
-    """Measures visibility timeouts and stamps messages."""
+    """Clock for visibility timeouts and the timestamps of messages."""
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> RabbitmqSettings:
-        """The settings in a mapping. Raises `MessagingError` for unknown keys and a URL that cannot be taken apart."""
+        """Create the settings from a mapping. Raises `MessagingError` for unknown keys and an invalid URL."""
         settings = cls(**known_settings("rabbitmq", given, [item.name for item in fields(cls)]))
         check_url("rabbitmq", settings.url)
         return settings
 
 
 DEFAULTS = RabbitmqSettings(DEFAULT_URL)
-"""Without any setting or variable."""
+"""Defaults, without any setting or variable."""

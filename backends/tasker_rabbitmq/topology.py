@@ -1,4 +1,4 @@
-"""Queues on the broker. Names of the contract hold no dot, so a dot keeps other names apart from them."""
+"""Queues on the broker. Queue names of the contract have no dot, so a dot distinguishes internal names."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from tasker_rabbitmq.link import REPLY_SECONDS, Link
 from tasker_rabbitmq.settings import RabbitmqSettings
 
 DEAD_LETTERS_KEPT = 10_000
-"""Dead letters beyond this number push out the oldest."""
+"""Maximum number of dead letters; new ones replace the oldest."""
 SILENT_SECONDS, LOOKS = 0.25, 8
-"""A queue whose leader does not answer the broker for so long is told as empty and without consumers (3.10)."""
+"""A queue whose leader does not answer the broker for this time is reported as empty and without consumers (3.10)."""
 IDLE_MS = 60_000
-"""The broker removes a delay queue that was not used for this long beyond its delay."""
+"""Time after which the broker removes an unused delay queue, in addition to its delay."""
 
 
 class Topology:
-    """Declares and removes queues; they are named here without the prefix."""
+    """Declaration and removal of queues, by their names without the prefix."""
 
     def __init__(self, link: Link, settings: RabbitmqSettings) -> None:
         self._link, self._prefix, self._limit = link, settings.prefix, settings.delivery_limit
         self._delays: dict[str, set[str]] = {}
 
     def name(self, queue: str) -> str:
-        """The name on the broker."""
         return self._prefix + queue
 
     async def counts(self, queue: str) -> tuple[int, int] | None:
-        """(ready messages, consumers), or None when there is no such queue.
+        """Return (ready messages, consumers), or None if there is no such queue.
 
-        A queue that may not have answered its broker in time is asked again.
+        Asks again if the queue may not have answered its broker in time.
         """
         for _ in range(LOOKS):
             began = time.monotonic()
@@ -52,7 +51,7 @@ class Topology:
         return declared.message_count or 0, declared.consumer_count or 0
 
     async def create(self, queue: str) -> None:
-        """Make a quorum queue with dead letters. An existing one stays as it is."""
+        """Create a quorum queue with dead letters. An existing one does not change."""
         if await self.counts(queue) is not None:
             return
         dead, newest = self.name("dead.letters"), self.name("the.newest")
@@ -62,21 +61,21 @@ class Topology:
             await _declare(channel, dead, {"x-max-length": DEAD_LETTERS_KEPT})
             await channel.queue_bind(dead, dead, timeout=REPLY_SECONDS)
             await _declare(channel, self.name(queue), limits)
-            # A broker that is killed within seconds of making a quorum queue never serves it again: what it knows of
-            # the newest one is still in a write buffer (seen with 3.10). Making another one writes it out.
+            # A broker that is killed within seconds of creating a quorum queue never serves it again, because the data
+            # of the newest queue is still in a write buffer (seen with 3.10). Creating another one flushes it.
             await _declare(channel, newest, {})
             await channel.queue_delete(newest, timeout=REPLY_SECONDS)
 
     async def delete(self, queue: str) -> None:
-        """Remove the queue and the delay queues that were used for it here."""
+        """Delete the queue and the delay queues that this process used for it."""
         async with self._link.alone() as channel:
             for name in [queue, *self._delays.pop(queue, ())]:
                 await channel.queue_delete(self.name(name), timeout=REPLY_SECONDS)
 
     async def delay_queue(self, queue: str, seconds: float) -> str:
-        """A queue that passes its messages on to `queue` when they have lived for the delay.
+        """Return a queue that moves its messages to `queue` after the delay.
 
-        Declaring it again renews its own life, so it outlives every message in it.
+        Declaring it again renews its lifetime, so it outlives every message in it.
         """
         milliseconds = rounded_up(seconds)
         delayed = f"{queue}.delay.{milliseconds}"
@@ -94,13 +93,13 @@ class Topology:
         return delayed
 
     async def delayed(self, queue: str) -> int:
-        """Messages that were delayed here and still wait."""
+        """Return the number of waiting messages that this process delayed."""
         counts = [await self.counts(name) for name in self._delays.get(queue, ())]
         return sum(found[0] for found in counts if found)
 
 
 def rounded_up(seconds: float) -> int:
-    """Milliseconds with two significant digits, never fewer than asked for: that bounds the number of delay queues."""
+    """Return milliseconds with two significant digits, rounded up: that limits the number of delay queues."""
     milliseconds = max(1, math.ceil(round(seconds * 1000, 3)))
     unit: int = 10 ** max(0, len(str(milliseconds)) - 2)
     return -(-milliseconds // unit) * unit

@@ -1,4 +1,4 @@
-"""Messaging on Redis streams: consumer groups, a sorted set for delays. Chosen by the name `redis`."""
+"""Messaging on Redis streams: consumer groups, a sorted set for delays. Selected by the name `redis`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VARIABLES = ("TASKER_REDIS_URL",)
 
 
 def create(settings: BackendSettings) -> RedisBackend:
-    """The backend for a mapping of `RedisSettings`' fields, not yet connected. Raises `MessagingError`."""
+    """Return the backend for a mapping of `RedisSettings`' fields, not yet connected. Raises `MessagingError`."""
     from tasker_redis.backend import RedisBackend
     from tasker_redis.settings import RedisSettings
 
@@ -22,7 +22,7 @@ def create(settings: BackendSettings) -> RedisBackend:
 
 
 def settings_table() -> type[Table]:
-    """What `[common.queues.redis]` may hold."""
+    """Return the settings model of `[common.queues.redis]`."""
     from tasker_redis.table import RedisTable
 
     return RedisTable

@@ -1,4 +1,4 @@
-"""The backend: one stream, one consumer group and one sorted set for each queue."""
+"""Backend on Redis: one stream, one consumer group and one sorted set for each queue."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tasker_redis.settings import RedisSettings
 from tasker_redis.unsettled import Receipt, UnsettledMessages
 
 BURST = 1000
-"""Messages that one call to the server sends or receives at most: nobody else is served meanwhile."""
+"""Maximum number of messages that one call sends or receives: the server does nothing else meanwhile."""
 WAIT_MS = 2000
-"""How long a subscription waits for new messages before it looks for those that came back."""
+"""Time that a subscription waits for new messages before it checks for returned ones."""
 LONGEST_SECONDS = 30 * 24 * 3600.0
-"""Delays and visibility timeouts end here (`HORIZON` in the scripts)."""
+"""Maximum of delays and visibility timeouts (`HORIZON` in the scripts)."""
 SEEN_MS = 60_000
-"""A consumer that asked for messages within this time counts as one."""
+"""Time within which a consumer must have asked for messages to be counted."""
 FORGOTTEN_MS = 3_600_000
-"""A consumer that holds nothing and was not seen for this long is removed."""
+"""Time after which an unseen consumer without messages is removed."""
 BEGINNING = b"0-0"
 
 
@@ -31,7 +31,7 @@ class RedisBackend:
     """`Backend` on Redis streams, with the server's clock.
 
     A received message stays among the group's pending entries until it is settled. The name of the consumer and the
-    count of deliveries tell whether it is still ours.
+    count of deliveries tell whether it still belongs to this process.
     """
 
     capabilities = Capabilities(push=True, native_delay=True, ack_extend=True)
@@ -47,19 +47,18 @@ class RedisBackend:
         self._first = "returned"
 
     def provider_name(self) -> str:
-        """`redis`."""
         return "redis"
 
     async def open(self) -> None:
-        """Connect. Raises `BackendUnavailable`."""
+        """Connect to the server. Raises `BackendUnavailable`."""
         await self._link.open()
 
     async def close(self) -> None:
-        """Disconnect. What was received and not settled comes back after its visibility timeout."""
+        """Disconnect. Received messages that were not settled return after their visibility timeout."""
         await self._link.close()
 
     async def health_check(self) -> bool:
-        """True when the server answers."""
+        """Return True if the server answers."""
         try:
             with self._link.errors():
                 return bool(await self._link.redis.ping())
@@ -69,24 +68,21 @@ class RedisBackend:
     # Queues
 
     async def create_queue(self, queue: str) -> None:
-        """Make the queue if it does not exist."""
         self._epoch = await self._link.run("create", self._keys(queue), queue, FORGOTTEN_MS)
         self._made.add(queue)
 
     async def delete_queue(self, queue: str) -> None:
-        """Remove the queue and its messages."""
         await self._link.run("delete", self._keys(queue), queue)
         self._made.discard(queue)
         self._cursors.pop(queue, None)
 
     async def queue_exists(self, queue: str) -> bool:
-        """True when the server lists it."""
         keys = self._keys(queue)
         with self._link.errors():
             return bool(await self._link.redis.exists(keys[0]))
 
     async def list_queues(self) -> list[str]:
-        """Names of all queues under this prefix, sorted."""
+        """Return the names of all queues with this prefix, sorted."""
         with self._link.errors():
             names = await self._link.redis.smembers(self._key("queues"))
         return sorted(name.decode() for name in cast("set[bytes]", names))
@@ -109,9 +105,9 @@ class RedisBackend:
         return answer
 
     async def _restored(self) -> bool:
-        """Make the queues of this process again when the server came back without its data.
+        """Create the queues of this process again if the server came back without its data.
 
-        What somebody deleted on the same server stays deleted.
+        A queue deleted by another process on the same server stays deleted.
         """
         with self._link.errors():
             epoch = await self._link.redis.hget(self._key("meta"), "epoch")
@@ -124,18 +120,17 @@ class RedisBackend:
     # Sending
 
     async def send_message(self, queue: str, payload: bytes) -> int:
-        """Send."""
         return (await self._send(queue, [payload], 0))[0]
 
     async def send_messages(self, queue: str, payloads: Sequence[bytes]) -> list[int]:
-        """Send in order. When it raises, some may have been sent."""
+        """Send messages in order. If it raises an error, some of them may have been sent."""
         ids: list[int] = []
         for start in range(0, len(payloads), BURST):
             ids += await self._send(queue, payloads[start : start + BURST], 0)
         return ids
 
     async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
-        """Send a message that waits in a sorted set until it is due; whoever looks at the queue then moves it on."""
+        """Send a message that waits in a sorted set until it is due; the next access to the queue then moves it."""
         return (await self._send(queue, [payload], _milliseconds(delay_seconds)))[0]
 
     async def _send(self, queue: str, payloads: Sequence[bytes], delay_ms: int) -> list[int]:
@@ -145,7 +140,7 @@ class RedisBackend:
     # Receiving
 
     async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
-        """Up to `limit` messages, at most 1,000. New ones and those that came back take turns in going first."""
+        """Return up to `limit` messages, at most 1,000. New and returned messages take turns in coming first."""
         if limit < 1:
             return []
         cursor = self._cursors.get(queue, BEGINNING)
@@ -160,27 +155,27 @@ class RedisBackend:
         return QueuedMessage(queue, int(message_id), payload, deliveries)
 
     async def receive_message(self, queue: str, message_id: int, visibility_timeout: float) -> QueuedMessage | None:
-        """Not possible here (`fetch_by_id` is not claimed): raises `MessagingError`."""
+        """Raise `MessagingError`: streams cannot fetch by id (`fetch_by_id` is not among the capabilities)."""
         raise MessagingError("a stream gives its messages in order only", retryable=False, hint="use receive_messages")
 
     # Settling
 
     async def ack_message(self, queue: str, message_id: int) -> bool:
-        """Remove it from the stream."""
+        """Delete a message from the stream."""
         return (await self._settle(queue, [message_id], "ack"))[0]
 
     async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
-        """Remove them from the stream, in one call for each 1,000."""
+        """Delete messages from the stream, in one call for each 1,000."""
         starts = range(0, len(message_ids), BURST)
         parts = [await self._settle(queue, message_ids[at : at + BURST], "ack") for at in starts]
         return [settled for part in parts for settled in part]
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
-        """Give it back, visible again after the delay."""
+        """Release a message; it is visible again after the delay."""
         return (await self._settle(queue, [message_id], "nack", delay_seconds))[0]
 
     async def extend_visibility(self, queue: str, message_id: int, seconds: float) -> bool:
-        """Keep it hidden for `seconds` from now."""
+        """Hide a message for `seconds` from now."""
         return (await self._settle(queue, [message_id], "extend", seconds))[0]
 
     async def _settle(self, queue: str, ids: Sequence[int], action: str, seconds: float = 0.0) -> list[bool]:
@@ -195,18 +190,19 @@ class RedisBackend:
                 self._unsettled.forget(queue, message_id)
         return [settled.get(message_id, False) for message_id in ids]
 
-    # Watching
+    # Monitoring
 
     async def queue_stats(self, queue: str) -> QueueStats:
-        """Depth with delayed messages; the age counts from when a message became visible for the first time."""
+        """Return the depth, including delayed messages; the age counts from the time when a message first became
+        visible."""
         depth, age_ms, consumers, in_flight = await self._on(queue, "stats", SEEN_MS)
         return QueueStats(queue, depth, None if age_ms < 0 else age_ms / 1000, consumers, in_flight=in_flight)
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable, None]:
-        """One notification for each queue, then one when messages came, came due, or came back.
+        """Yield a notification for each queue, then one when messages came, came due, or returned.
 
-        It reads the streams beside the group (XREAD): being told of a message must not take it from somebody who asks.
-        Raises `BackendUnavailable` when the connection is lost: subscribe again.
+        It reads the streams outside of the group (XREAD), because a notification must not take the message from a
+        consumer. Raises `BackendUnavailable` if the connection is lost: subscribe again.
         """
         wanted = {queue: self._keys(queue)[0] for queue in sorted(set(queues))}
         seen: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""The connection to the server, and the scripts that run there: nothing comes between the parts of one."""
+"""Connection to the server, and the scripts that run there atomically."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tasker.errors import BackendUnavailable, MessagingError
 from tasker_redis.settings import RedisSettings
 
 REPLY_SECONDS = 15.0
-"""How long the server may take to answer."""
+"""Maximum time for an answer of the server."""
 
 SWALLOWED_SECONDS = 0.05
-"""After how long a cancellation that had no effect is repeated."""
+"""Time after which an ineffective cancellation is repeated."""
 
 SCRIPTS = ("create", "delete", "send", "receive", "settle", "look", "stats")
 
 
 class Link:
-    """A bounded pool of connections. A lost one is made anew by the next call, which fails when it cannot be."""
+    """Bounded pool of connections. The next call replaces a lost one, and fails if it cannot."""
 
     def __init__(self, settings: RedisSettings) -> None:
         self._settings = settings
@@ -34,7 +34,7 @@ class Link:
         self._scripts: dict[str, Any] = {}
 
     async def open(self) -> None:
-        """Connect; nothing happens when it is open. Raises `BackendUnavailable`."""
+        """Connect unless already connected. Raises `BackendUnavailable`."""
         if self._redis is None:
             client = self._client(self._settings.max_connections)
             self._scripts = {name: client.register_script(_source(name)) for name in SCRIPTS}
@@ -43,27 +43,26 @@ class Link:
             self._redis = client
 
     async def close(self) -> None:
-        """Disconnect."""
         client, self._redis = self._redis, None
         if client is not None:
             await client.aclose()
 
     @property
     def redis(self) -> Redis:
-        """The client of the open connection."""
+        """Client of the open connection. Raises `BackendUnavailable` if it is not open."""
         if self._redis is None:
             raise BackendUnavailable("the connection to Redis is not open", hint="call open() first")
         return self._redis
 
     async def run(self, script: str, keys: list[str], *args: object) -> Any:
-        """What a script answers; None when its queue does not exist."""
+        """Return the answer of a script, or None if its queue does not exist."""
         client = self.redis
         with self.errors():
             return await interruptible(self._scripts[script](keys, args, client))
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[Redis]:
-        """A client of its own, for a call that waits."""
+        """Return a client with a connection of its own, for a call that waits."""
         client = self._client(1)
         try:
             yield client
@@ -79,16 +78,16 @@ class Link:
                 timeout=REPLY_SECONDS,
                 socket_connect_timeout=seconds,
                 socket_timeout=REPLY_SECONDS,
-                retry=Retry(NoBackoff(), 1),  # once: the connection may have been lost while nobody looked
+                retry=Retry(NoBackoff(), 1),  # once: the connection may have been lost while it was idle
             )
-        except ValueError:  # it may quote a part of the password
+        except ValueError:  # its message may contain a part of the password
             hint = "it should look like redis://localhost:6379/0"
             raise MessagingError("the address of Redis is not usable", retryable=False, hint=hint) from None
         return Redis.from_pool(cast(Any, pool))
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turns what the client raises into `MessagingError`."""
+        """Convert errors of the client library to `MessagingError`."""
         try:
             yield
         except (ConnectionError, TimeoutError, OSError) as error:
@@ -100,7 +99,7 @@ class Link:
 
 
 async def interruptible(call: Awaitable[Any]) -> Any:
-    """What the call returns. The client may swallow a cancellation; it is repeated until the call has ended."""
+    """Return the result of the call. The client may swallow a cancellation, which is repeated until the call has ended."""
     task = asyncio.ensure_future(call)
     try:
         await asyncio.wait([task])
@@ -109,7 +108,7 @@ async def interruptible(call: Awaitable[Any]) -> Any:
             task.cancel()
             await asyncio.wait([task], timeout=SWALLOWED_SECONDS)
         if not task.cancelled():
-            task.exception()  # looked at, so that nobody complains when this call was cancelled
+            task.exception()  # retrieved, so that asyncio does not log it when this call was cancelled
     return task.result()
 
 

@@ -1,4 +1,4 @@
-"""What can be set about the backend."""
+"""Settings of the backend."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ DEFAULT_URL = "redis://localhost:6379/0"
 
 @dataclass(frozen=True, slots=True)
 class RedisSettings:
-    """Where the server is and how it is used."""
+    """Address of the server and settings of its use."""
 
     url: str = field(default_factory=lambda: os.environ.get(VARIABLES[0]) or DEFAULT_URL)
     """Address: `redis://`, `rediss://` or `unix://`; the path is the number of the database."""
     prefix: str = "tasker"
-    """First part of every key, so that several of the engine's databases can share one server."""
+    """First part of every key, so that several Tasker databases can share one server."""
     connection_timeout_seconds: float = 10.0
-    """How long to wait for a connection."""
+    """Maximum time to wait for a connection."""
     max_connections: int = 10
-    """Connections for calls; every subscription has one more of its own."""
+    """Maximum number of connections for calls; every subscription has one more of its own."""
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> RedisSettings:
-        """The settings in a mapping. Raises `MessagingError` for unknown keys and a URL that cannot be taken apart."""
+        """Create the settings from a mapping. Raises `MessagingError` for unknown keys and an invalid URL."""
         settings = cls(**known_settings("redis", given, [item.name for item in fields(cls)]))
         check_url("redis", settings.url)
         return settings
 
 
 DEFAULTS = RedisSettings(DEFAULT_URL)
-"""Without any setting or variable."""
+"""Defaults, without any setting or variable."""
