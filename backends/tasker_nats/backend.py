@@ -91,7 +91,7 @@ class NatsBackend:
         return ids
 
     async def send_message_with_delay(self, queue: str, payload: bytes, delay_seconds: float) -> int:
-        """Send a message with the time at which it is due: a process that receives it earlier returns it with a delay."""
+        """Send a message with the time when it is due: a process that receives it earlier returns it with a delay."""
         return (await self._send(queue, [payload], {DELAY: str(max(0, round(delay_seconds * 1000)))}))[0]
 
     async def _send(self, queue: str, payloads: Sequence[bytes], headers: dict[str, str] | None = None) -> list[int]:
@@ -191,7 +191,7 @@ class NatsBackend:
         return None if lost else receipt
 
     def _taken_back(self, receipt: Receipt) -> bool:
-        """Return True if the last renewal is so old that the server may have delivered the message to another process."""
+        """Return True if the last renewal is so old that the server may have delivered the message again."""
         return self._monotonic() - receipt.confirmed > self._settings.ack_wait_seconds
 
     async def _tick(self) -> None:

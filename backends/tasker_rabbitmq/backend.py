@@ -194,7 +194,7 @@ class RabbitmqBackend:
         return True
 
     async def _replace(self, queue: str, receipt: Receipt, reads: int, delay: float = 0.0) -> None:
-        """Append a copy and then acknowledge the original: a crash in between duplicates the message, and none is lost."""
+        """Append a copy, then acknowledge the original: a crash in between duplicates the message, and loses none."""
         copy, sent_at = (receipt.message_id, receipt.body), receipt.sent_at or self._clock.now()
         try:
             target = await self._topology.delay_queue(queue, delay) if delay else queue

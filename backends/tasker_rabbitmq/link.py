@@ -125,7 +125,7 @@ class Link:
 
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[Channel, None]:
-        """Return a channel for one caller at a time: a check of a missing queue closes it, with all its pending calls."""
+        """Return a channel for one caller at a time: checking a missing queue closes it, with all its pending calls."""
         async with self._admin:
             channel = await self.channel(ADMIN)
             async with self.answered(channel):

@@ -99,7 +99,7 @@ class Link:
 
 
 async def interruptible(call: Awaitable[Any]) -> Any:
-    """Return the result of the call. The client may swallow a cancellation, which is repeated until the call has ended."""
+    """Return the result of the call. The client may swallow a cancellation, so it is repeated until the call ends."""
     task = asyncio.ensure_future(call)
     try:
         await asyncio.wait([task])

@@ -1,4 +1,4 @@
-"""A journal of what a process does: a line of JSON for each attempt, end of a task, breaker, repair. Named `logs`."""
+"""Journal of the events of a process: a line of JSON for each attempt, end of a task, breaker, repair. Named `logs`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STARTS = ("tasker_attempt_started", "tasker_tasks_submitted")
 
 
 class Logs:
-    """The plugin. What is formed of each event says `tasker_logs.lines`."""
+    """Plugin that writes the journal. `tasker_logs.lines` defines the line of each event."""
 
     def __init__(self) -> None:
         self._journal: Journal | None = None
@@ -35,14 +35,17 @@ class Logs:
 
     @hookimpl
     def tasker_settings(self) -> type[Table]:
-        """What `[plugins.logs]` may hold."""
+        """Return the settings model of `[plugins.logs]`."""
         from tasker_logs.table import LogsTable
 
         return LogsTable
 
     @hookimpl
     def tasker_configured(self, settings: Any) -> Collection[str]:
-        """Where lines go; starts are heard of where they are written. Raises `OSError` for a file that cannot be."""
+        """Open the journal; ignore the starts of attempts and tasks unless the settings include them.
+
+        Raises `OSError` for a file that cannot be written.
+        """
         from tasker_logs.journal import Journal
 
         self._journal, self._starts = Journal(settings.path), settings.starts
@@ -50,57 +53,51 @@ class Logs:
 
     @hookimpl
     def tasker_process_started(self, process: ProcessInfo) -> None:
-        """A worker or orchestrator works."""
         self._write("Process started", process)
 
     @hookimpl
     def tasker_process_stopped(self, process: ProcessInfo) -> None:
-        """It has ended."""
         self._write("Process stopped", process)
 
     @hookimpl
     def tasker_batch_delivered(self) -> None:
-        """Lines are written together."""
+        """Write the buffered lines together."""
         if self._journal is not None:
             self._journal.flush()
 
     @hookimpl
     def tasker_tasks_submitted(self, submitted: TasksSubmitted) -> None:
-        """A line for each task, where starts are asked for."""
+        """Write a line for each task if the settings include starts."""
         for task in submitted.tasks if self._starts else ():
             found = Initialized(task.task_uuid, submitted.namespace, submitted.template)
             self._write(f"Task initialized: task_uuid={task.task_uuid}", found)
 
     @hookimpl
     def tasker_attempt_started(self, attempt: AttemptStarted) -> None:
-        """A line where these are asked for: there are as many as attempts."""
+        """Write a line if the settings include starts: there are as many as attempts."""
         if self._starts:
             self._write(f"Step claimed: step_uuid={attempt.step_uuid}", attempt)
 
     @hookimpl
     def tasker_attempt_ended(self, ended: AttemptEnded) -> None:
-        """How it ended, how long it took, and what was wrong."""
+        """Write a line with the outcome, the duration and the error."""
         word = "completed" if ended.end == "succeeded" else ended.end
         self._write(f"Step {word}: step_uuid={ended.attempt.step_uuid}", ended)
 
     @hookimpl
     def tasker_task_finished(self, task: TaskFinished) -> None:
-        """A task is over."""
         self._write(f"Task finalized: task_uuid={task.task_uuid}", task)
 
     @hookimpl
     def tasker_breaker_changed(self, breaker: BreakerChanged) -> None:
-        """A circuit breaker went from one state to another."""
         self._write("Circuit breaker changed", breaker)
 
     @hookimpl
     def tasker_claims_throttled(self, claims: ClaimsThrottled) -> None:
-        """The process takes on less, or goes on."""
         self._write("Claims held", claims)
 
     @hookimpl
     def tasker_sweep_repaired(self, repaired: SweepRepaired) -> None:
-        """A sweep has repaired something."""
         self._write("Repaired", repaired)
 
     def _write(self, message: str, value: Any) -> None:

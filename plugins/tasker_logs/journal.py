@@ -1,4 +1,4 @@
-"""The file of the journal."""
+"""File of the journal."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from typing import Any
 import orjson
 
 LOOK_SECONDS = 1.0
-"""How often it is looked whether the file was moved away."""
+"""Interval of the check whether the file was moved away."""
 MOST_BYTES = 64_000
-"""So much waits at most. Lines are written together: a call of the system for each costs more than the line."""
+"""Maximum size of the buffer. Lines are written together, because a system call for each costs more than the line."""
 
 
 class Journal:
-    """A file that lines are added to, whole ones, by several processes at a time.
+    """File to which several processes may append whole lines at the same time.
 
-    Whoever rotates it moves it away: within a second the lines go to a new one. One thread at a time may use it.
+    Rotation moves the file away: within a second the lines go to a new one. One thread at a time may use it.
     """
 
     def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Raises `OSError` when the file cannot be opened to add to it."""
-        self._path = Path(path).expanduser().absolute()  # a handler may change the folder of the process
+        """Open the file. Raises `OSError` if it cannot be opened for appending."""
+        self._path = Path(path).expanduser().absolute()  # a handler may change the working directory of the process
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._clock, self._looked_at = clock, clock()
         self._lines, self._size = list[bytes](), 0
         self._open()
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """A line, written with the next `flush`, or when there are many. Raises `OSError` as that does."""
+        """Buffer a line until the next `flush`, or flush if the buffer is full. Raises `OSError` like `flush`."""
         text = encoded(line)
         self._lines.append(text)
         self._size += len(text)
@@ -41,7 +41,7 @@ class Journal:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was added. Raises `OSError` when it cannot be written; then it is lost."""
+        """Write the buffered lines. Raises `OSError` if that fails; then the lines are lost."""
         lines, self._lines, self._size = self._lines, [], 0
         if lines:
             self._look()
@@ -68,16 +68,16 @@ class Journal:
 
 
 def encoded(line: Mapping[str, Any]) -> bytes:
-    """A line as JSON in UTF-8, with its end."""
+    """Return a line as JSON in UTF-8, with a newline."""
     try:
         return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:  # halves of characters, or numbers of more than 64 bits
+    except TypeError:  # surrogates, or numbers of more than 64 bits
         return (json.dumps(line, ensure_ascii=False, default=str, separators=(",", ":")) + "\n").encode(
             "utf-8", "backslashreplace"
         )
 
 
 def write_all(file: int, content: bytes) -> None:
-    """Write the whole of it: a system may take a part, where the disk is full. Raises `OSError`."""
+    """Write all bytes: the system may accept a part of them if the disk is nearly full. Raises `OSError`."""
     while content:
         content = content[os.write(file, content) :]

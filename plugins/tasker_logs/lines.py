@@ -1,4 +1,4 @@
-"""What the journal says of each event: ids first, then what happened, times, errors, the rest."""
+"""Lines of the journal for each event: ids first, then the event, times, errors, the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tasker.hookspecs import AttemptEnded, AttemptStarted, SweepRepaired
 
 @dataclass(frozen=True, slots=True)
 class Initialized:
-    """A task that this process has created."""
+    """Task that this process has created."""
 
     task_uuid: str
     namespace: str
@@ -37,7 +37,7 @@ LEVELS = {"failed": "WARNING", "lost": "WARNING"}
 
 
 def line(message: str, value: Any, now: int | None = None) -> dict[str, Any]:
-    """One line of the journal. `now` is the time that it carries, in milliseconds since 1970; None: the clock's."""
+    """Return one line of the journal. `now` is its timestamp, in milliseconds since 1970; None: the current time."""
     found = {
         "timestamp": _moment(time.time_ns() // 1_000_000 if now is None else now),
         "level": LEVELS.get(getattr(value, "end", ""), "INFO"),
@@ -60,12 +60,16 @@ def _moment(now: int) -> str:
 
 @lru_cache(4)
 def _second(number: int) -> str:
-    """Its date and time: all lines of a second have them in common."""
+    """Return the date and time, cached because the lines of a second share them."""
     return datetime.fromtimestamp(number, UTC).isoformat()[:19]
 
 
 def _attempt(attempt: AttemptStarted, end: dict[str, Any]) -> dict[str, Any]:
-    """There is one for each attempt: written out, it takes a third of the time. Times are those of the line."""
+    """Return the fields of an attempt.
+
+    Written out, because there is one for each attempt and this takes a third of the time. Its times are those of the
+    line.
+    """
     return {
         "correlation_id": attempt.correlation_id,
         "task_uuid": attempt.task_uuid,
@@ -98,4 +102,4 @@ def _end(ended: AttemptEnded) -> dict[str, Any]:
 def _fields(value: Any) -> dict[str, Any]:
     if isinstance(value, SweepRepaired):
         return dict(value.counts)
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}  # a tenth of the time of `asdict`
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}  # takes a tenth of the time of `asdict`

@@ -1,4 +1,4 @@
-"""What `[plugins.logs]` may hold."""
+"""Settings of the plugin in the configuration."""
 
 from __future__ import annotations
 

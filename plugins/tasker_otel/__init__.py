@@ -37,12 +37,12 @@ STARTED = (
     "Console logging with OpenTelemetry initialized opentelemetry_enabled=true logs_enabled=%s"
     " otlp_endpoint=%s service_name=%s sample_rate=%g"
 )
-"""The published phrase."""
+"""Log message in the documented wording."""
 _log = logging.getLogger("tasker.plugins.otel")
 
 
 class OpenTelemetry:
-    """The plugin. What is told says `tasker_otel.spans`."""
+    """Plugin that sends spans. `tasker_otel.spans` defines their content."""
 
     def __init__(self) -> None:
         self._share, self._service = 1.0, ""
@@ -54,14 +54,14 @@ class OpenTelemetry:
 
     @hookimpl
     def tasker_settings(self) -> type[Table]:
-        """What `[plugins.otel]` may hold."""
+        """Return the settings model of `[plugins.otel]`."""
         from tasker_otel.table import OtelTable
 
         return OtelTable
 
     @hookimpl
     def tasker_configured(self, settings: Any) -> Collection[str]:
-        """What makes spans, and what sends them; nothing is heard for spans that are not asked for.
+        """Create the spans' factory and their sender; ignore the hooks of spans that are turned off.
 
         Raises `RuntimeError` without the SDK.
         """
@@ -84,14 +84,14 @@ class OpenTelemetry:
 
     @hookimpl
     def tasker_attempt_trace(self) -> AttemptTrace:
-        """Handlers carry on the span of their attempt."""
+        """Return the function that gives handlers the trace context of their attempt's span."""
         from tasker_otel.identity import attempt_traceparent
 
         return partial(attempt_traceparent, self._share)
 
     @hookimpl
     def tasker_attempt_ended(self, ended: AttemptEnded) -> None:
-        """The span of an attempt."""
+        """Send the span of an attempt."""
         if self._spans is not None:
             self._send(self._spans.attempt(ended))
         if self._around is not None:
@@ -99,13 +99,13 @@ class OpenTelemetry:
 
     @hookimpl
     def tasker_task_finished(self, task: TaskFinished) -> None:
-        """The span of a task, as the last one of its trace."""
+        """Send the span of a task, the last one of its trace."""
         if self._spans is not None:
             self._send(self._spans.task(task, datetime.now(UTC)))
 
     @hookimpl
     def tasker_tasks_closed(self, tasks: Sequence[TaskClosed]) -> None:
-        """The spans of tasks that ended without an attempt of this process."""
+        """Send the spans of tasks that ended without an attempt of this process."""
         if self._spans is not None:
             for task in tasks:
                 self._send(self._spans.closed(task))
@@ -113,23 +113,23 @@ class OpenTelemetry:
 
     @hookimpl
     def tasker_tasks_submitted(self, submitted: TasksSubmitted) -> None:
-        """A span of the creation of each task."""
+        """Send a span for the creation of each task."""
         self._send_all(self._around.created(submitted) if self._around else ())
 
     @hookimpl
     def tasker_transitions(self, transitions: Sequence[StateTransition]) -> None:
-        """Spans of results that were taken."""
+        """Send the spans of accepted results."""
         self._send_all(self._around.moved(transitions) if self._around else ())
 
     @hookimpl
     def tasker_request_answered(self, request: RequestAnswered) -> None:
-        """A span of a request."""
+        """Send the span of a request."""
         if self._around is not None:
             self._send(self._around.answered(request))
 
     @hookimpl
     def tasker_process_started(self) -> None:
-        """A worker or an orchestrator, which tells when it stops; that it traces is a line in its log."""
+        """Log that tracing is on, in a worker or an orchestrator; these processes also call a hook when they stop."""
         self._is_told_of_the_end = True
         if self._sender is not None:
             logs = "false" if self._logs is None else "true"
@@ -137,14 +137,14 @@ class OpenTelemetry:
 
     @hookimpl
     def tasker_batch_delivered(self) -> None:
-        """What a program has closed is sent at once: nobody tells when it ends."""
+        """Flush the spans of closed tasks at once in a client, which calls no hook when it ends."""
         if self._has_closed and not self._is_told_of_the_end and self._sender is not None:
             self._sender.flush(FLUSH_SECONDS)
         self._has_closed = False
 
     @hookimpl
     def tasker_process_stopped(self) -> None:
-        """Send what is left."""
+        """Flush the spans."""
         if self._sender is not None:
             self._sender.flush(FLUSH_SECONDS)
 
@@ -157,7 +157,8 @@ class OpenTelemetry:
             self._send(span)
 
     def _look_around(self, spans: Spans) -> Collection[str]:
-        """Spans of what is around attempts, too. A server or a command makes some, and is not told that it ends."""
+        """Create spans for operations around attempts, too; flush at exit, because servers and commands call no hook
+        then."""
         from tasker_otel.surroundings import Surroundings
 
         self._around = Surroundings(spans)
@@ -170,7 +171,7 @@ class OpenTelemetry:
             self._sender.flush(FLUSH_SECONDS)
 
     def _begin_logs(self, settings: Any) -> None:
-        """Send the log of the process, too. The console has it in any case, also where this cannot begin."""
+        """Send the log of the process, too. The console gets it in any case, even if this cannot start."""
         if self._logs is not None:
             self._logs.detach()
         self._logs = None

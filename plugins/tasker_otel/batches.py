@@ -1,4 +1,4 @@
-"""What waits to be sent, by the queue of the SDK: counted, and told in the log of Tasker when the receiver is away."""
+"""Buffers of spans and log lines over the SDK's queue, which count losses and log once if the receiver is unreachable."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from opentelemetry.sdk.trace.export import SpanExporter
 
 _log = logging.getLogger("tasker.plugins.otel")
 sending: ContextVar[bool] = ContextVar("tasker_otel_sending", default=False)
-"""What is logged while this is set is about the sending itself. Were it sent, that would be logged again."""
+"""True while a thread sends. Log records of the sending itself are not sent, because each would cause another one."""
 
 
 class SdkQueue(Protocol):
-    """A queue of the SDK, with a thread that gives batches to an exporter."""
+    """Queue of the SDK, with a thread that passes batches to an exporter."""
 
     def force_flush(self, timeout_millis: int = ...) -> bool:
-        """Give it all."""
+        """Pass all batches to the exporter."""
 
 
 class Batches:
-    """A queue of the SDK that is kept from running over: it would push out the oldest, and count nothing.
+    """Queue of the SDK with a limit, because a full one would drop the oldest items without counting them.
 
-    `queue_of` makes it for an exporter, `noun` is what waits in it ("span"), `capacity` how many at most; `where` names
-    the receiver, `heard` the logger by which the exporter says what goes wrong.
+    `queue_of` creates it for an exporter, `noun` is the kind of its items ("span"), `capacity` their maximum number;
+    `where` is the receiver, `heard` the logger to which the exporter reports errors.
     """
 
     def __init__(
@@ -38,16 +38,16 @@ class Batches:
         self._queue = queue_of(self._told)
         self._accepted = self._dropped = 0
         self._flushes: SimpleQueue[Event] = SimpleQueue()
-        # begun now: a process that ends begins no threads any more
+        # Started now, because a process that ends cannot start threads.
         Thread(target=self._flushing, name=f"tasker {noun}s", daemon=True).start()
 
     @property
     def lost(self) -> int:
-        """How many were lost since the start."""
+        """Number of items lost since the start."""
         return self._dropped + self._told.failed
 
     def has_room(self) -> bool:
-        """Whether one more may be given to the queue, which is counted. One thread at a time may ask."""
+        """Return True if the queue accepts one more item, and count it. One thread at a time may call it."""
         if self._accepted - self._told.taken >= self._capacity:
             self._dropped += 1
             return False
@@ -55,9 +55,9 @@ class Batches:
         return True
 
     def flush(self, seconds: float) -> None:
-        """Wait until all is sent, at most so long; what is left is told in the log."""
+        """Wait until all items are sent, at most `seconds`; log the number of unsent ones."""
         self._flushes.put(over := Event())
-        over.wait(seconds)  # the SDK's own limit does nothing yet
+        over.wait(seconds)  # the SDK's own timeout has no effect yet
         left = self._accepted - self._told.done
         if left or self.lost:
             told = "%ss_lost receiver=%s not_sent=%s dropped=%s"
@@ -71,10 +71,10 @@ class Batches:
 
 
 class _Told(SpanExporter):
-    """Counts what an exporter does, and tells once that it fails, instead of what it says of each of its requests.
+    """Exporter that counts, and that logs one failure of the wrapped exporter instead of one for each request.
 
-    The SDK uses it from one thread at a time. `taken` are those that left the queue, `done` those whose end is known.
-    An exporter of log lines has the same methods.
+    The SDK uses it from one thread at a time. `taken` counts the items that left the queue, `done` those whose outcome
+    is known. An exporter of log lines has the same methods.
     """
 
     def __init__(self, noun: str, exporter: Any, where: str, heard: logging.Logger) -> None:
@@ -83,14 +83,14 @@ class _Told(SpanExporter):
         self.taken = self.done = self.failed = 0
 
     def export(self, batch: Sequence[Any]) -> Any:
-        """As the exporter does; None where it raises."""
+        """Export a batch with the wrapped exporter; return None if that raises an error."""
         self.taken += len(batch)
         heard, token = _Heard(), sending.set(True)
         self._heard.addFilter(heard)
         found = None
         try:
             found = self._exporter.export(batch)
-        except Exception as error:  # a defect of one batch must not be told with each of them
+        except Exception as error:  # a defect of one batch must not be logged with each of them
             heard.last = repr(error)
         finally:
             self._heard.removeFilter(heard)
@@ -109,23 +109,21 @@ class _Told(SpanExporter):
         self._is_down = not is_up
 
     def shutdown(self) -> None:
-        """As the exporter does."""
         self._exporter.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """As the exporter does."""
         return bool(self._exporter.force_flush(timeout_millis))
 
 
 class _Heard(logging.Filter):
-    """Takes what the SDK says in this thread out of the log, and keeps the first: it names the reason."""
+    """Filter that removes the SDK's records of this thread from the log, and keeps the first one as the reason."""
 
     def __init__(self) -> None:
         super().__init__()
         self._thread, self.last = get_ident(), ""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether others are to hear it."""
+        """Return True for records of other threads."""
         if record.thread != self._thread:
             return True
         self.last = self.last or record.getMessage()

@@ -1,9 +1,9 @@
-"""Spans as OTLP has them, in the official classes of protobuf.
+"""Encoder of spans for OTLP, with the official protobuf classes.
 
-The SDK makes a dozen objects of each span and encodes each of its attributes anew: together half of what Tasker takes
-for a step. Here spans that are alike are one message, in which the few values that differ are set before it is encoded
-again; and what the spans of a task have in common is encoded once. Of two messages that are encoded one behind the
-other protobuf reads one that has the fields of both. The tests compare with what the SDK encodes.
+The SDK creates a dozen objects for each span and encodes each of its attributes anew, which takes half of Tasker's own
+time for a step. Here similar spans share one message, in which the few different values are set before it is encoded
+again; and the common part of the spans of a task is encoded once. Protobuf reads two concatenated messages as one that
+has the fields of both. The tests compare the output with the SDK's.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ERROR = trace_pb2.Status.STATUS_CODE_ERROR
 
 
 class Common:
-    """What the spans of a task have in common."""
+    """Common part of the spans of a task."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._span = trace_pb2.Span(attributes=_attributes((name, "") for name in names))
         self._values = [each.value for each in self._span.attributes]
 
     def encoded(self, trace_id: bytes, trace_state: str, values: Iterable[str]) -> bytes:
-        """With these values of its attributes, in their order."""
+        """Encode with these values of its attributes, in their order."""
         self._span.trace_id, self._span.trace_state = trace_id, trace_state
         for place, value in zip(self._values, values, strict=True):
             place.string_value = value
@@ -42,10 +42,10 @@ class Common:
 
 
 class AttemptShape:
-    """Attempts of a step that ended alike.
+    """Attempts of a step with the same kind of outcome.
 
-    `end` holds the attributes of what completed it, but for its duration, None where nothing did; `raised` the events
-    of a failure. Where one of these has an `exception.message`, each attempt has its own.
+    `end` contains the attributes of the completing event without its duration, None if there was none; `raised`
+    contains the events of a failure. An `exception.message` among these has a separate value for each attempt.
     """
 
     def __init__(self, attributes: Pairs, end: Pairs | None, raised: Iterable[tuple[str, Pairs]], why: str) -> None:
@@ -71,7 +71,7 @@ class AttemptShape:
     def encoded(
         self, place: tuple[bytes, bytes], step_uuid: str, times: tuple[int, int], duration_ms: int, message: str
     ) -> bytes:
-        """One of them. `place` is its span and that of its task, `times` are when it began and ended."""
+        """Encode one of them. `place` is its span and that of its task, `times` are its start and end."""
         span, step, (start, end) = self._span, self._step, times
         span.span_id, span.parent_span_id = place
         span.start_time_unix_nano = self._began.time_unix_nano = start
@@ -83,7 +83,7 @@ class AttemptShape:
 
 
 class Shape:
-    """Spans without events that are alike: tasks of a template that ended so, what is done for them."""
+    """Similar spans without events: tasks of a template with the same outcome, and operations on them."""
 
     def __init__(self, name: str, attributes: Pairs, why: str = "", *, serves: bool = False) -> None:
         kind, status = SERVER if serves else INTERNAL, _status(why)
@@ -92,7 +92,7 @@ class Shape:
     def encoded(
         self, span_id: bytes, parent_id: bytes | None, times: tuple[int, int], *, is_remote: bool = False
     ) -> bytes:
-        """One of them; `is_remote`: the parent is a caller's."""
+        """Encode one of them; `is_remote`: the parent belongs to a caller."""
         span = self._span
         span.span_id, span.parent_span_id = span_id, parent_id or b""
         span.flags = REMOTE if is_remote else LOCAL
@@ -101,7 +101,7 @@ class Shape:
 
 
 class Request:
-    """A request with spans of one resource and scope, those of `like`, as the SDK encodes it."""
+    """Request with spans of one resource and scope, those of `like`, as the SDK encodes it."""
 
     def __init__(self, like: ReadableSpan) -> None:
         (resource,) = encode_spans([like]).resource_spans
@@ -110,14 +110,14 @@ class Request:
         self._resource, self._scope = _bytes(resource), _bytes(scope)
 
     def of(self, spans: Iterable[bytes]) -> bytes:
-        """With these spans."""
+        """Encode the request with these spans."""
         within = b"".join([self._scope, *(part for span in spans for part in _within(SPANS, span))])
         scope = b"".join((self._resource, *_within(SCOPE_SPANS, within)))
         return b"".join(_within(RESOURCE_SPANS, scope))
 
 
 def _within(field: int, message: bytes) -> tuple[bytes, bytes]:
-    """An encoded message as this field of another one: number and kind, length in groups of seven bits, content."""
+    """Return an encoded message as a field of another one: number and type, length in groups of seven bits, content."""
     head, length = [field << 3 | 2], len(message)
     while length > 127:
         head.append(length & 127 | 128)

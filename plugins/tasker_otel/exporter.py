@@ -1,4 +1,4 @@
-"""Posts spans with the SDK's exporter, which tries again and knows headers, certificates, compression and proxies."""
+"""Exporter based on the SDK's, which retries and supports headers, certificates, compression and proxies."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ COMPRESSED: Mapping[str | None, Callable[[bytes], bytes]] = {"gzip": gzip.compre
 
 
 class EncodedSpan(ReadableSpan):
-    """What waits in the queue of the SDK: a span that is encoded already. It asks only whether its trace is kept."""
+    """Encoded span in the queue of the SDK, which only checks whether its trace is sampled."""
 
     def __init__(self, message: bytes) -> None:
         self.message = message
 
     @property
     def context(self) -> SpanContext:
-        """One whose trace is kept."""
+        """Context of a sampled trace."""
         return KEPT
 
 
 class EncodedExporter(SpanExporter):
-    """Posts spans that `tasker_otel.encoding` has encoded.
+    """Exporter of spans that `tasker_otel.encoding` has encoded.
 
-    The SDK's exporter encodes what it posts itself. It is given a span without anything, of the resource that all of
-    them have, and a session that posts the batch in its place.
+    The SDK's exporter encodes its own body. It gets an empty span of the common resource, and a session that posts the
+    encoded batch instead.
     """
 
     def __init__(self, settings: OtelTable) -> None:
@@ -53,32 +53,30 @@ class EncodedExporter(SpanExporter):
         )
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """As the SDK's exporter does."""
+        """Export a batch as the SDK's exporter does."""
         self._session.batch = self._request.of(span.message for span in spans if isinstance(span, EncodedSpan))
         return self._exporter.export([self._empty])
 
     def shutdown(self) -> None:
-        """As the SDK's exporter does."""
         self._exporter.shutdown()  # type: ignore[no-untyped-call]  # of the SDK
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """As the SDK's exporter does."""
         return self._exporter.force_flush(timeout_millis)
 
 
 def resource_of(settings: OtelTable) -> Resource:
-    """Who sends spans."""
+    """Return the resource that identifies the sender of spans."""
     return Resource.create({**dict(pairs(settings.resource_attributes)), SERVICE_NAME: settings.service_name})
 
 
 def empty_span(resource: Resource) -> ReadableSpan:
-    """One that tells nothing but who sends it."""
+    """Return a span that only identifies its sender."""
     scope = InstrumentationScope("tasker", version("tasker-engine"))
     return ReadableSpan("", KEPT, resource=resource, instrumentation_scope=scope)
 
 
 class _Session(requests.Session):
-    """Posts `batch`, whatever it is given."""
+    """Session that posts `batch` instead of the given body."""
 
     batch = b""
 

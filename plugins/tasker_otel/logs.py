@@ -1,4 +1,4 @@
-"""Log lines of the process as OpenTelemetry has them, beside those of its console."""
+"""Log records of the process in the format of OpenTelemetry, sent in addition to the console's."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ SEVERITIES = (
     (logging.DEBUG, SeverityNumber.DEBUG),
 )
 NUMBERS = range(-(2**63), 2**63)
-"""Those that protobuf takes; any other would cost the whole batch."""
+"""The integers that protobuf accepts; any other would lose the whole batch."""
 
 
 def attached(settings: OtelTable) -> LogHandler | None:
-    """What sends the log of this process to the receiver of these settings, until it is detached.
+    """Send the log of this process to the receiver of these settings; return the handler, to be detached later.
 
-    None in a program that has set up no logging: with a handler of ours Python would not show its warnings any more.
+    Returns None in an application without logging handlers: with this handler Python would not print its warnings any
+    more.
     """
     if not logging.getLogger().handlers:
         return None
@@ -51,7 +52,7 @@ def attached(settings: OtelTable) -> LogHandler | None:
 
 
 class LogSender(Batches, LogRecordProcessor):
-    """Sends lines in batches, from a thread of the SDK; what does not fit into its queue is lost, and counted."""
+    """Sender of log lines in batches, from a thread of the SDK; lines beyond its capacity are dropped and counted."""
 
     _queue: BatchLogRecordProcessor
 
@@ -60,21 +61,19 @@ class LogSender(Batches, LogRecordProcessor):
         super().__init__("log", exporter, where, OTLPLogExporter.__module__, queue_of, capacity)
 
     def on_emit(self, log_record: ReadWriteLogRecord) -> None:
-        """Send it with the next batch. Never waits."""
+        """Send a record with the next batch. Never waits."""
         if self.has_room():
             self._queue.on_emit(log_record)
 
     def shutdown(self) -> None:
-        """As the queue does."""
         self._queue.shutdown()  # type: ignore[no-untyped-call]  # of the SDK
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """As the queue does."""
         return self._queue.force_flush(timeout_millis)
 
 
 class LogHandler(logging.Handler):
-    """Hands each record of logging to the SDK. Never waits."""
+    """Logging handler that passes each record to the SDK. Never waits."""
 
     def __init__(self, sender: LogSender, resource: Resource) -> None:
         super().__init__()
@@ -85,17 +84,17 @@ class LogHandler(logging.Handler):
         self.addFilter(StepFilter())
 
     def attach(self) -> None:
-        """Have what the console has, up to the last line, for which the end of the process waits."""
+        """Start to handle the records of the root logger, up to the last line, for which the process waits at exit."""
         logging.getLogger().addHandler(self)
         atexit.register(self.sender.flush, EXIT_SECONDS)
 
     def detach(self) -> None:
-        """Have nothing more."""
+        """Stop to handle records."""
         logging.getLogger().removeHandler(self)
         atexit.unregister(self.sender.flush)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """As the console shows it. What the sending itself says is left out."""
+        """Send a record as the console shows it, except records of the sending itself."""
         if sending.get():
             return
         token = sending.set(True)
@@ -108,7 +107,7 @@ class LogHandler(logging.Handler):
 
 
 def log_record_of(record: logging.LogRecord, told: dict[str, Any]) -> LogRecord:
-    """What a record tells, in the words of OpenTelemetry; `told` as `JsonFormatter.told` has it."""
+    """Return a record as an OpenTelemetry record; `told` as returned by `JsonFormatter.told`."""
     context = _place(told.pop("trace_id", None), told.pop("span_id", None))
     return LogRecord(
         timestamp=round(record.created * 1_000_000) * 1000,
@@ -121,12 +120,12 @@ def log_record_of(record: logging.LogRecord, told: dict[str, Any]) -> LogRecord:
 
 
 def severity_of(level: int) -> SeverityNumber:
-    """The severity of a level of logging; what is below DEBUG is TRACE."""
+    """Return the severity of a logging level; below DEBUG it is TRACE."""
     return next((number for least, number in SEVERITIES if level >= least), SeverityNumber.TRACE)
 
 
 def _place(trace_id: str | None, span_id: str | None) -> Context | None:
-    """Where the line is in a trace; None: where the program says, if it uses OpenTelemetry itself."""
+    """Return the trace context of a line; None: that of the application, if it uses OpenTelemetry itself."""
     if trace_id is None or span_id is None:
         return None
     span = SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=False)
@@ -134,7 +133,7 @@ def _place(trace_id: str | None, span_id: str | None) -> Context | None:
 
 
 def _fields(record: logging.LogRecord, told: dict[str, Any]) -> dict[str, Any]:
-    """What a handler gave beside ours, of which it hides none; an exception by its conventional names."""
+    """Return the fields of a record, which do not replace Tasker's own; exceptions have their conventional names."""
     given, trace = told.pop("fields", {}), told.pop("exception", None)
     found = {**(given if isinstance(given, Mapping) else {"fields": given}), **told}
     if trace is not None:
@@ -145,7 +144,7 @@ def _fields(record: logging.LogRecord, told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sent(value: Any) -> str | int | float | bool:
-    """A text, a switch, or a number that protobuf takes; anything else as JSON."""
+    """Return a text, a boolean, or a number that protobuf accepts; other values as JSON."""
     if isinstance(value, bool | float) or (isinstance(value, int) and value in NUMBERS):
         return value
     return clean(value if isinstance(value, str) else as_json(value))

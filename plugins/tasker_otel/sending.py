@@ -1,4 +1,4 @@
-"""Hands spans to the queue of the SDK."""
+"""Sender of spans to the queue of the SDK."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tasker_otel.table import OtelTable
 
 
 def sender_of(settings: OtelTable) -> Sender:
-    """A sender to the receiver of these settings."""
+    """Return a sender to the receiver of these settings."""
     exporter = EncodedExporter(settings)
     return Sender(exporter, exporter.where, settings.queue)
 
 
 class Sender(Batches):
-    """Sends spans in batches, from a thread of the SDK; what does not fit into its queue is lost, and counted.
+    """Sender of spans in batches, from a thread of the SDK; spans beyond its capacity are dropped and counted.
 
-    One thread at a time may `put`. `where` names the receiver, `capacity` is how many spans wait at most.
+    One thread at a time may `put`. `where` is the receiver, `capacity` the maximum number of waiting spans.
     """
 
     _queue: BatchSpanProcessor

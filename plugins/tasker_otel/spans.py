@@ -1,4 +1,4 @@
-"""What is told of an attempt and of a task. Of inputs and results there is nothing in it."""
+"""Spans of attempts and tasks. They contain no inputs and results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMON = ("correlation_id", "task_uuid", "namespace", "template")
 
 @dataclass(frozen=True, slots=True)
 class KnownTask:
-    """A task that this process has run an attempt of; `common` is what all its spans have."""
+    """Task of which this process has run an attempt; `common` is the common part of its spans."""
 
     identity: TaskIdentity
     common: bytes
@@ -28,10 +28,10 @@ class KnownTask:
 
 
 class Spans:
-    """Makes spans, encoded, and remembers the tasks that it has heard of last. One thread at a time may use it.
+    """Factory of encoded spans, which remembers the most recent tasks. One thread at a time may use it.
 
-    `share` is that of tasks without a traceparent that are traced, `messages`: what handlers raised is told. Spans are
-    made complete: a tracer would choose identifiers of its own, and the clock of when it hears of something.
+    `share` is the sampling ratio of tasks without a traceparent; `messages`: include the messages of exceptions. Spans
+    are created complete: a tracer would choose identifiers of its own, and the time of its call.
     """
 
     def __init__(self, share: float = 1.0, *, messages: bool = False) -> None:
@@ -41,7 +41,7 @@ class Spans:
         self._task_shape, self._attempt_shape = lru_cache(1000)(_of_task), lru_cache(1000)(_of_attempt)
 
     def attempt(self, ended: AttemptEnded) -> bytes | None:
-        """The span of an attempt; None where its trace is not kept."""
+        """Return the span of an attempt, or None if its trace is not sampled."""
         attempt = ended.attempt
         task = self.known(attempt)
         if not task.identity.sampled:
@@ -54,12 +54,12 @@ class Spans:
         return task.common + shape.encoded(place, attempt.step_uuid, times, ended.duration_ms or 0, message)
 
     def task(self, finished: TaskFinished, now: datetime) -> bytes | None:
-        """The span of a task; None where its trace is not kept, or the task is not one that is remembered."""
+        """Return the span of a task, or None if its trace is not sampled or the task is not remembered."""
         task = self._tasks.pop(finished.task_uuid, None)
         return self._task(task, finished.task_uuid, finished.state, now) if task else None
 
     def closed(self, closed: TaskClosed) -> bytes | None:
-        """The span of a task of which this process may not have heard; None where its trace is not kept."""
+        """Return the span of a task that this process may not know, or None if its trace is not sampled."""
         self._tasks.pop(closed.task_uuid, None)
         return self._task(
             self.of(closed, closed.namespace, closed.template), closed.task_uuid, closed.state, closed.ended_at
@@ -75,7 +75,7 @@ class Spans:
         return task.common + shape.encoded(task.identity.span_id, parent, times, is_remote=parent is not None)
 
     def known(self, attempt: AttemptStarted) -> KnownTask:
-        """Its task, which is remembered from here on."""
+        """Return the task of an attempt, and remember it."""
         task = self._tasks.get(attempt.task_uuid)
         if task is None:
             task = self._tasks[attempt.task_uuid] = self.of(attempt, attempt.namespace, attempt.template)
@@ -86,7 +86,7 @@ class Spans:
         return task
 
     def of(self, told: AttemptStarted | TaskClosed | TaskSubmitted, namespace: str, template: str) -> KnownTask:
-        """The task that this is told of, of a template of this namespace."""
+        """Return the task of this event, of a template of this namespace."""
         identity = task_identity(told.task_uuid, told.traceparent, self._share)
         values = (told.correlation_id, told.task_uuid, namespace, template)
         return KnownTask(identity, self._common.encoded(identity.trace_id, state_of(told.tracestate), values), template)
@@ -107,17 +107,17 @@ class Spans:
 
 
 def state_of(tracestate: str | None) -> str:
-    """What a span has of a header, without what is none; empty where there is nothing."""
+    """Return the valid entries of a header for a span; empty without a header."""
     return TraceState.from_header([tracestate]).to_header() if tracestate else ""
 
 
 def nanoseconds(moment: datetime) -> int:
-    """Since 1970, as exact as the moment is."""
+    """Return nanoseconds since 1970, as precise as the argument."""
     return round(moment.timestamp() * 1_000_000) * 1000
 
 
 def created_at(task_uuid: str) -> int:
-    """When a task was submitted, in nanoseconds since 1970: its identifier begins with the millisecond."""
+    """Return the time of submission, in nanoseconds since 1970: a task's identifier begins with the millisecond."""
     return int(task_uuid[:8] + task_uuid[9:13], 16) * 1_000_000
 
 
@@ -138,7 +138,7 @@ def _of_attempt(
     retryable: bool,
     has_message: bool,
 ) -> AttemptShape:
-    """What attempts of a step in one process have in common that ended alike."""
+    """Return the common part of the attempts of a step in one process with the same kind of outcome."""
     attributes = (
         ("step_name", step),
         ("handler", handler),
@@ -162,5 +162,5 @@ def _raised(why: str, has_message: bool, following: int | None) -> Iterator[tupl
 
 
 def clean(text: str) -> str:
-    """What a handler raised may hold halves of characters, which protobuf refuses, and the whole batch with them."""
+    """Replace surrogates, which a handler's message may contain: protobuf refuses them, and the whole batch with them."""
     return text.encode("utf-8", "replace").decode()

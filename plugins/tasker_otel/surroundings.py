@@ -1,6 +1,6 @@
-"""Spans of what is done around attempts: answering a request, creating tasks, claiming steps, bringing results.
+"""Spans of operations around attempts: answering a request, creating tasks, claiming steps, completing them.
 
-Each is told of by the process that does it, with the times that it was asked for and answered.
+The process that does an operation reports it, with the times of request and answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """An attempt whose result is on its way, and since when, in nanoseconds since 1970."""
+    """Attempt whose result is being reported, and the start of that, in nanoseconds since 1970."""
 
     task: KnownTask
     step: str
@@ -35,7 +35,7 @@ class Brought:
 
 
 class Surroundings:
-    """Makes these spans, encoded. `spans` makes those that they are below; the same thread uses both."""
+    """Factory of these spans, encoded. `spans` creates their parents; the same thread uses both."""
 
     def __init__(self, spans: Spans) -> None:
         self._spans = spans
@@ -45,7 +45,7 @@ class Surroundings:
         self._shape, self._request_shape = lru_cache(1000)(Shape), lru_cache(1000)(_of_request)
 
     def created(self, submitted: TasksSubmitted) -> Iterator[bytes]:
-        """`create_task` of each task whose trace is kept."""
+        """Yield `create_task` of each task whose trace is sampled."""
         end = nanoseconds(submitted.answered_at)
         times = (end - round(submitted.duration_ms * 1_000_000), end)
         shape = self._shape("create_task", (("task_name", submitted.template),))
@@ -55,7 +55,7 @@ class Surroundings:
                 yield task.common + shape.encoded(part_span("create", each.task_uuid), task.identity.span_id, times)
 
     def moved(self, transitions: Sequence[StateTransition]) -> Iterator[bytes]:
-        """`submit_result` of each attempt of this process whose result was taken; claims are remembered."""
+        """Yield `submit_result` of each attempt of this process whose result was accepted; remember claims."""
         for each in transitions:
             if each.step_uuid is not None and each.token is not None:
                 key, end = (each.step_uuid, each.token), nanoseconds(each.answered_at)
@@ -65,7 +65,7 @@ class Surroundings:
                     yield self._of_step("submit_result", key, brought, (brought.since, end), each.to_state)
 
     def ended(self, ended: AttemptEnded) -> bytes | None:
-        """`step_claim` of an attempt; None where its trace is not kept, or the claim is not remembered."""
+        """Return `step_claim` of an attempt, or None if its trace is not sampled or the claim is not remembered."""
         attempt = ended.attempt
         key, task = (attempt.step_uuid, attempt.token), self._spans.known(attempt)
         claimed = self._claims.pop(key, None)
@@ -77,7 +77,7 @@ class Surroundings:
         return self._of_step("step_claim", key, brought, claimed, "in_progress") if claimed else None
 
     def answered(self, request: RequestAnswered) -> bytes | None:
-        """A request that came with a place in a trace that is kept: alone in one of its own it would tell nothing."""
+        """Return the span of a request in a sampled trace; None without one, because a span alone would have no use."""
         if request.traceparent is None or not (caller := caller_of(request.traceparent)).sampled:
             return None
         end = nanoseconds(request.answered_at)

@@ -1,4 +1,4 @@
-"""What `[plugins.otel]` may hold."""
+"""Settings of the plugin in the configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _endpoint(value: str) -> str:
 
 
 def pairs(value: str) -> Iterator[tuple[str, str]]:
-    """Of `key=value,key=value`, where values are encoded as in URLs. Raises `ValueError` for what is none."""
+    """Yield the pairs of `key=value,key=value`, with URL-encoded values. Raises `ValueError` for invalid ones."""
     for part in filter(None, (each.strip() for each in value.split(","))):
         key, separator, found = part.partition("=")
         if not (separator and key.strip()):

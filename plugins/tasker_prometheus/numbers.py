@@ -1,4 +1,4 @@
-"""What the plugin counts, from what it hears. One thread at a time may use it."""
+"""Metrics of the plugin, updated by its hooks. One thread at a time may use them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ REJECTIONS: Mapping[str | None, str] = {
 }
 """By the code of the problem with which a request is refused."""
 DISCOVERS = frozenset(("due", "backlog"))
-"""The writes that look for steps which have become ready: retries that are due, and what waits for room in a queue."""
+"""The writes that look for steps that have become ready: due retries, and backlogged steps."""
 RESENDS = "hinted"
-"""The write that sends again what was lost: the step was counted when it was enqueued."""
+"""The write that sends lost messages again: their steps were counted when they were enqueued."""
 
 
 class Numbers:
-    """All metrics of the table, and what becomes of them."""
+    """All metrics of the table."""
 
     def __init__(self) -> None:
         self._counters: dict[str, Counter] = {}
@@ -44,12 +44,12 @@ class Numbers:
                 self._histograms[row.name] = row.histogram()
 
     def metrics(self) -> list[Metric]:
-        """All of them, in the order of the table, and behind them what is the same."""
+        """Return all metrics, in the order of the table, then those under other names."""
         own: dict[str, Metric] = {name: self._counters.get(name) or self._histograms[name] for name in BY_NAME}
         return [*own.values(), *(SameAs(row, own[row.source]) for row in SAME)]
 
     def submitted(self, submitted: TasksSubmitted) -> None:
-        """Tasks were created."""
+        """Count created tasks."""
         labels = {"namespace": submitted.namespace, "task_type": submitted.template}
         self._add("tasker_tasks_requests_total", submitted.created, **labels)
         self._observe(
@@ -57,7 +57,7 @@ class Numbers:
         )
 
     def stored(self, attempts: Sequence[StoredAttempt]) -> None:
-        """Attempts of this worker ended, and were dealt with."""
+        """Count attempts of this worker that ended and were completed."""
         for (namespace, error_type), number in Counts(map(_end, attempts)).items():
             self._add("tasker_steps_executions_total", number, namespace=namespace)
             if error_type is None:
@@ -69,7 +69,7 @@ class Numbers:
             self._observe(name, duration_ms, number, namespace=namespace, result=result)
 
     def written(self, written: WriteCommitted) -> None:
-        """The engine has answered."""
+        """Count the effects of a write of the engine."""
         duration_ms = written.duration_ms
         self._observe("tasker_sql_query_duration_milliseconds", duration_ms, function=written.function)
         if written.function in DISCOVERS:
@@ -88,7 +88,7 @@ class Numbers:
         self._ended(written)
 
     def looked(self, looked: QueuePolled) -> None:
-        """The process has looked at a queue."""
+        """Record a poll of a queue."""
         if looked.failed:
             self._add("tasker_queue_errors_total", 1)
         if not looked.announced:
@@ -97,14 +97,14 @@ class Numbers:
             self._observe("tasker_event_processing_duration_seconds", looked.duration_ms / 1000)
 
     def published(self, event: EventPublished) -> None:
-        """A domain event was told, or failed."""
+        """Count a domain event that was published or failed."""
         name = "tasker_domain_events_failed_total" if event.failed else "tasker_domain_events_published_total"
         self._add(name, 1, namespace=event.namespace, event_name=event.name)
         each = "tasker_domain_events_publish_duration_milliseconds"
         self._observe(each, event.duration_ms, delivery_mode=event.delivery_mode)
 
     def answered(self, request: RequestAnswered) -> None:
-        """A server has answered."""
+        """Count an answered request."""
         endpoint, status = request.endpoint, str(request.status)
         method = request.method if request.method in METHODS else "other"
         self._add("api_requests_total", 1, endpoint=endpoint, method=method, status_code=status)

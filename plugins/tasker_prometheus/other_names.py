@@ -1,4 +1,4 @@
-"""The metrics that are told under another name too, as data."""
+"""Metrics with a second name, as data."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tasker_prometheus.table import BY_NAME, NAMESPACE, Row
 
 @dataclass(frozen=True, slots=True)
 class Same(Row):
-    """A metric that is another one's values under a name that they were published under as well.
+    """Metric with the values of another one, under another published name.
 
-    `source` names that one; `chosen` are the labels that its values must have, as (name, value).
+    `source` is the name of that one; `chosen` are the labels that its values must have, as (name, value).
     """
 
     source: str = ""

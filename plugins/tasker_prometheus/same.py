@@ -1,4 +1,4 @@
-"""What is told under another name as well: made of its source when it is told, and never counted twice."""
+"""Metrics under a second name: computed from their source when they are read, and never counted twice."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tasker_prometheus.other_names import Same
 class SameAs(Metric):
     """The values of another metric of this plugin, summed over the labels that this one does not have.
 
-    Of a histogram a counter takes how many values there were. A histogram whose name ends in `_seconds` tells in
-    seconds what its source tells in milliseconds.
+    A counter takes the number of values of a histogram. A histogram whose name ends in `_seconds` has the values in
+    seconds of a source in milliseconds.
     """
 
     def __init__(self, row: Same, source: Metric) -> None:
@@ -24,7 +24,7 @@ class SameAs(Metric):
         self._endings = {"_count": ""} if row.kind == "counter" and source.kind == "histogram" else None
 
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        """Those of the source, summed."""
+        """Yield the samples of the source, summed."""
         found: Counter[tuple[str, Labels, str | None]] = Counter()
         if not self.labels and self.kind == "counter":
             found["", (), None] = 0

@@ -1,4 +1,4 @@
-"""The metrics of the plugin, as data: the code, the reference and the dashboards are made from this table."""
+"""Metrics of the plugin, as data: the code, the reference and the dashboards are made from this table."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.metrics import Counter, Histogram
 
 MILLISECONDS = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
-"""The upper ends of the buckets of durations."""
+"""The upper bounds of the buckets of durations."""
 SECONDS = tuple(each / 1000 for each in MILLISECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A metric. A histogram is one of milliseconds, or of seconds where its name says so.
+    """Metric. A histogram is in milliseconds, or in seconds if its name says so.
 
-    `label_values` says what each label holds, and how many there are; `where` says who counts it.
+    `label_values` describes the values of each label and their number; `where` is the process that counts it.
     """
 
     name: str
@@ -25,15 +25,14 @@ class Row:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of its labels."""
         return tuple(name for name, _ in self.label_values)
 
     def counter(self) -> Counter:
-        """A counter of this row, at 0."""
+        """Return a counter of this row, at 0."""
         return Counter(self.name, self.meaning, self.labels)
 
     def histogram(self) -> Histogram:
-        """A histogram of this row, with nothing in it."""
+        """Return an empty histogram of this row."""
         bounds = SECONDS if self.name.endswith("_seconds") else MILLISECONDS
         return Histogram(self.name, self.meaning, bounds, self.labels)
 

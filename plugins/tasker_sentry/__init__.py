@@ -14,21 +14,21 @@ __all__ = ["Sentry"]
 
 
 class Sentry:
-    """The plugin. What is sent says `tasker_sentry.events`."""
+    """Plugin that sends events. `tasker_sentry.events` defines their content."""
 
     def __init__(self) -> None:
         self._reporter: Reporter | None = None
 
     @hookimpl
     def tasker_settings(self) -> type[Table]:
-        """What `[plugins.sentry]` may hold."""
+        """Return the settings model of `[plugins.sentry]`."""
         from tasker_sentry.table import SentryTable
 
         return SentryTable
 
     @hookimpl
     def tasker_configured(self, settings: Any) -> None:
-        """Make the client. Raises `ValueError` for a DSN that is missing or wrong, `RuntimeError` without the SDK."""
+        """Create the client. Raises `ValueError` for a missing or invalid DSN, `RuntimeError` without the SDK."""
         try:
             from tasker_sentry.reporter import Reporter
         except ModuleNotFoundError as error:
@@ -37,18 +37,16 @@ class Sentry:
 
     @hookimpl
     def tasker_attempt_ended(self, ended: AttemptEnded) -> None:
-        """Report a failure."""
         if ended.end == "failed" and self._reporter is not None:
             self._reporter.failed(ended)
 
     @hookimpl
     def tasker_task_finished(self, task: TaskFinished) -> None:
-        """Report a task that needs a person."""
+        """Report a task that needs an operator."""
         if task.state == "error" and self._reporter is not None:
             self._reporter.dead(task)
 
     @hookimpl
     def tasker_process_stopped(self) -> None:
-        """Send what is left."""
         if self._reporter is not None:
             self._reporter.flush()

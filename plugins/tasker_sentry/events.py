@@ -1,4 +1,4 @@
-"""What an event of Sentry holds. Of inputs, results and what a handler was given there is nothing in it."""
+"""Content of Sentry events. They contain no inputs, results and arguments of handlers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ LOGGER = "tasker"
 
 
 def is_final(ended: AttemptEnded) -> bool:
-    """True when the step is not tried again, as far as this attempt knows."""
+    """Return True if the step is not retried, as far as this attempt knows."""
     return not ended.retryable or ended.attempt.attempt >= ended.attempt.max_attempts
 
 
 def failure(ended: AttemptEnded, *, messages: bool) -> Event:
-    """A failed attempt: one group of events for each step of a template and type of error."""
+    """Return the event of a failed attempt: events of a template's step with the same type of error form one group."""
     attempt, kind = ended.attempt, ended.error_type or "error"
     said = ended.error_message if messages else f"{attempt.step} of {attempt.namespace}/{attempt.template} failed"
     tags = {
@@ -41,7 +41,8 @@ def failure(ended: AttemptEnded, *, messages: bool) -> Event:
 
 
 def dead_letter(task: TaskFinished, template: tuple[str, str] | None) -> Event:
-    """A task that ended in error. `template` is its namespace and template, where this process knows it."""
+    """Return the event of a task that ended in error. `template` is its namespace and template, if this process knows
+    it."""
     known = {} if template is None else {"namespace": template[0], "template": template[1]}
     what = "/".join(template) if template else "a task"
     return {

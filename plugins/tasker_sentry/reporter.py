@@ -1,4 +1,4 @@
-"""Sends events with a client of the plugin's own: the program's use of Sentry is left alone."""
+"""Reporter with a client of its own: the application's use of Sentry is not affected."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ REMEMBERED_TASKS = 1000
 
 
 class Reporter:
-    """Reports failures and dead tasks. One thread at a time may use it."""
+    """Reporter of failures and dead tasks. One thread at a time may use it."""
 
     def __init__(self, settings: SentryTable, clock: Callable[[], float] = time.monotonic) -> None:
-        """Raises `ValueError` without a DSN, and for one that is none."""
+        """Create the client. Raises `ValueError` for a missing or invalid DSN."""
         if not settings.dsn:
             raise ValueError("it needs a DSN: set plugins.sentry.dsn, or SENTRY_DSN")
         try:
@@ -40,7 +40,7 @@ class Reporter:
         self._minute, self._sent = clock(), 0
 
     def failed(self, ended: AttemptEnded) -> None:
-        """A failure; one that is tried again only where that is asked for."""
+        """Report a failure; one that is retried only if the settings include it."""
         attempt = ended.attempt
         self._templates[attempt.task_uuid] = (attempt.namespace, attempt.template)
         if len(self._templates) > REMEMBERED_TASKS:
@@ -49,11 +49,11 @@ class Reporter:
             self._send(failure(ended, messages=self._settings.messages))
 
     def dead(self, task: TaskFinished) -> None:
-        """A task that ended in error."""
+        """Report a task that ended in error."""
         self._send(dead_letter(task, self._templates.pop(task.task_uuid, None)))
 
     def flush(self) -> None:
-        """Wait until all is sent, at most `FLUSH_SECONDS`."""
+        """Wait until all events are sent, at most `FLUSH_SECONDS`."""
         self._client.flush(timeout=FLUSH_SECONDS)
 
     def _send(self, event: Event) -> None:

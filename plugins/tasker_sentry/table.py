@@ -1,4 +1,4 @@
-"""What `[plugins.sentry]` may hold."""
+"""Settings of the plugin in the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Durable events of steps as signed HTTP requests, in the form of Standard Webhooks. Named `webhooks`."""
+"""Durable events of steps as signed HTTP requests, in the format of Standard Webhooks. Named `webhooks`."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["Webhooks"]
 
 
 class Webhooks:
-    """The plugin. What is sent says `tasker_webhooks.signing`, when `tasker_webhooks.sending`."""
+    """Plugin that posts events. `tasker_webhooks.signing` defines the requests, `tasker_webhooks.sending` their times."""
 
     def __init__(self) -> None:
         self._settings: WebhooksTable | None = None
 
     @hookimpl
     def tasker_settings(self) -> type[Table]:
-        """What `[plugins.webhooks]` may hold."""
+        """Return the settings model of `[plugins.webhooks]`."""
         from tasker_webhooks.table import WebhooksTable
 
         return WebhooksTable
 
     @hookimpl
     def tasker_configured(self, settings: WebhooksTable) -> None:
-        """Raises `ValueError` for endpoints that cannot be told apart, or have no secret."""
+        """Check the settings. Raises `ValueError` for endpoints with the same name, or without a secret."""
         names = [each.name for each in settings.endpoints]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"several endpoints are called {', '.join(twice)}")
@@ -43,7 +43,7 @@ class Webhooks:
 
     @hookimpl
     def tasker_background_jobs(self, database_url: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
-        """Sends, where there is an endpoint."""
+        """Return the job that sends events if there is an enabled endpoint."""
         settings = self._settings
         if settings is None or not any(each.enabled for each in settings.endpoints):
             return None
@@ -54,7 +54,7 @@ class Webhooks:
 
     @hookimpl
     def tasker_connections(self) -> int:
-        """Those of the sender, where there is an endpoint."""
+        """Return the number of the sender's connections if there is an enabled endpoint."""
         settings = self._settings
         if settings is None or not any(each.enabled for each in settings.endpoints):
             return 0
@@ -64,7 +64,7 @@ class Webhooks:
 
     @hookimpl
     def tasker_routers(self) -> Sequence[APIRouter]:
-        """`/plugins/webhooks`: what the commands ask of a server."""
+        """Return the routes of `/plugins/webhooks`, which the commands use through a server."""
         if self._settings is None:
             return []
         from tasker_webhooks.routes import endpoint_routes
@@ -73,7 +73,8 @@ class Webhooks:
 
     @hookimpl
     def tasker_commands(self) -> Sequence[click.Command]:
-        """`tasker webhook`; without settings it makes secrets for them, and the rest says what to do."""
+        """Return `tasker webhook`; without settings it creates secrets for them, and its other commands explain the
+        setup."""
         from tasker_webhooks.commands import webhook
 
         return [webhook(self._settings)]

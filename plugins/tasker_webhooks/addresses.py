@@ -1,4 +1,4 @@
-"""Which addresses may be posted to. What is checked is connected to: a name that changes its mind gains nothing."""
+"""Check of the addresses of endpoints. The checked address is used for the connection, so a DNS change has no effect."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from tasker.contracts.addresses import Address, embedded, is_public
 
 
 class Refused(Exception):
-    """The host may not be posted to; the text says why."""
+    """Error for a host that is not allowed; the text says why."""
 
 
 def permitted(address: Address, networks: Iterable[str]) -> bool:
-    """Whether it is public, or of one of the networks."""
+    """Return True if the address is public, or in one of the networks."""
     both = (address, embedded(address))
     return is_public(address) or any(one in ip_network(each) for each in networks for one in both)
 
 
 async def resolved(host: str, port: int, networks: Sequence[str]) -> str:
-    """An address of the host to connect to. Raises `Refused` where one of its addresses may not be, else `OSError`."""
+    """Return an address of the host to connect to.
+
+    Raises `Refused` if one of its addresses is not allowed, and `OSError` if there is none.
+    """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [ip_address(str(each[4][0]).partition("%")[0]) for each in found]

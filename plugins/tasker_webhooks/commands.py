@@ -1,4 +1,4 @@
-"""`tasker webhook`: how endpoints do, and what a person does about them."""
+"""Commands of `tasker webhook`: the state of endpoints, and operator actions on them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENDPOINT = click.argument("endpoint", metavar="ENDPOINT")
 
 
 class WebhookGroup(click.Group):
-    """Group that is there before the plugin is on, for its command `secret`."""
+    """Group that exists before the plugin is enabled, for its command `secret`."""
 
     works_without_settings = True
 

@@ -1,4 +1,4 @@
-"""What a person asks of endpoints and does about them: one interface, on the database here or through a server."""
+"""State of endpoints and operator actions on them: one interface, for the local database or through a server."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tasker.services.domain_events.values import SubscriberStatus
 
 ASIDE = 200
-"""Of the events that an endpoint has not taken so many are told."""
+"""Maximum number of listed events that an endpoint has not accepted."""
 
 
 @dataclass(frozen=True)
 class EndpointStatus:
-    """An endpoint, and how far it is. `state`: `on`, `off` by its settings, `stopped` with the reason, or `new`."""
+    """Endpoint with its progress. `state`: `on`, `off` by its settings, `stopped` with the reason, or `new`."""
 
     name: str
     url: str
@@ -35,7 +35,7 @@ class EndpointStatus:
 
 @dataclass(frozen=True)
 class Tested:
-    """What came of the event of a test; `error` is empty where it was taken."""
+    """Outcome of a test event; `error` is empty if it was accepted."""
 
     endpoint: str
     taken: bool
@@ -44,7 +44,7 @@ class Tested:
 
 @dataclass(frozen=True)
 class Replayed:
-    """So many events are posted again."""
+    """Number of events that are posted again."""
 
     endpoint: str
     events: int
@@ -52,7 +52,7 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Switched:
-    """Whether an endpoint was disabled or enabled; not `changed` where it was so already."""
+    """Outcome of enabling or disabling an endpoint; not `changed` if it was in that state already."""
 
     endpoint: str
     changed: bool
@@ -70,22 +70,22 @@ class Endpoints(Protocol):
 
 
 class EndpointsHere:
-    """Those of these settings. All methods but `list` raise `UsageError` for one that there is not."""
+    """Endpoints of the local settings. All methods but `list` raise `UsageError` for an unknown endpoint."""
 
     def __init__(self, settings: WebhooksTable, events: DomainEventLog) -> None:
         self._settings, self._events = settings, events
 
     async def list(self) -> Sequence[EndpointStatus]:
-        """Every endpoint, and how it does."""
+        """Return every endpoint with its progress."""
         found = {each.name: each for each in await self._events.subscribers()}
         return [_described(each, found.get(SUBSCRIBER + each.name)) for each in self._settings.endpoints]
 
     async def aside(self, name: str) -> Sequence[Delivery]:
-        """The events that it has not taken, the last tried first."""
+        """Return the events that it has not accepted, the last tried first."""
         return await self._events.deliveries.list(self._subscriber(name), limit=ASIDE)
 
     async def test(self, name: str) -> Tested:
-        """Post an event of the name `tasker.webhook.test` from this process."""
+        """Post an event named `tasker.webhook.test` from this process."""
         return await tested(self._settings, name)
 
     async def replay(self, name: str, events: Sequence[str]) -> Replayed:
@@ -93,11 +93,11 @@ class EndpointsHere:
         return Replayed(name, await self._events.deliveries.retry(self._subscriber(name), events or None))
 
     async def disable(self, name: str, *, by: str, reason: str) -> Switched:
-        """Send nothing to it."""
+        """Stop sending to an endpoint."""
         return Switched(name, await self._events.deliveries.stop(self._subscriber(name), by=by, reason=reason))
 
     async def enable(self, name: str, *, by: str) -> Switched:
-        """Send to it again."""
+        """Resume sending to an endpoint."""
         return Switched(name, await self._events.deliveries.resume(self._subscriber(name), by=by))
 
     def _subscriber(self, name: str) -> str:
@@ -105,7 +105,7 @@ class EndpointsHere:
 
 
 async def tested(settings: WebhooksTable, name: str) -> Tested:
-    """As `EndpointsHere.test`, which needs no database."""
+    """Post a test event as `EndpointsHere.test` does, without a database."""
     error = await posted_test(_named(settings, name), settings)
     return Tested(name, not error, error)
 

@@ -1,4 +1,4 @@
-"""The endpoints of a fleet through its server, which the plugin adds routes to."""
+"""Endpoints of a fleet through its server, to which the plugin adds routes."""
 
 from __future__ import annotations
 
@@ -16,33 +16,28 @@ T = TypeVar("T")
 
 
 class HttpEndpoints:
-    """As `tasker_webhooks.endpoints.EndpointsHere`, of the server's settings."""
+    """Endpoints of the server's settings, with the methods of `tasker_webhooks.endpoints.EndpointsHere`."""
 
     def __init__(self, client: HttpClient) -> None:
         self._connection = client.connection
 
     async def list(self) -> Sequence[EndpointStatus]:
-        """Every endpoint, and how it does."""
         return decoded_list(EndpointStatus, await self._connection.get(ENDPOINTS))
 
     async def aside(self, name: str) -> Sequence[Delivery]:
-        """The events that it has not taken."""
         return decoded_list(Delivery, await self._connection.get(path(ENDPOINTS, name, "aside")))
 
     async def test(self, name: str) -> Tested:
-        """Post an event from the server."""
+        """Post a test event from the server."""
         return await self._done(Tested, name, "test", {})
 
     async def replay(self, name: str, events: Sequence[str]) -> Replayed:
-        """Post events again that were given up: these, or all."""
         return await self._done(Replayed, name, "replay", {"events": list(events)})
 
     async def disable(self, name: str, *, by: str, reason: str) -> Switched:
-        """Send nothing to it."""
         return await self._done(Switched, name, "disable", {"actor": by, "reason": reason})
 
     async def enable(self, name: str, *, by: str) -> Switched:
-        """Send to it again."""
         return await self._done(Switched, name, "enable", {"actor": by})
 
     async def _done(self, kind: type[T], name: str, action: str, body: dict[str, Any]) -> T:

@@ -1,4 +1,4 @@
-"""One request to an endpoint, and what its answer means."""
+"""Request to an endpoint, and the meaning of its answer."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ REDIRECTIONS = 3
 KEPT_METHOD = (307, 308)
 GONE = 410
 NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Trusted where nothing is encrypted."""
+"""Context without trusted certificates, for unencrypted connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a request.
+    """Outcome of a request.
 
-    `error` is empty when it was taken. `retry`: another attempt is worth it, after `after` seconds where the endpoint
-    says so. `gone`: it wants nothing any more.
+    `error` is empty if it was accepted. `retry`: another attempt makes sense, after `after` seconds if the endpoint
+    says so. `gone`: it accepts nothing any more.
     """
 
     error: str = ""
@@ -36,13 +36,13 @@ class Answer:
 
 
 class Poster:
-    """Posts bodies. One connection for each request, to the very address that was checked."""
+    """Client that posts bodies. It opens one connection for each request, to the very address that was checked."""
 
     def __init__(self, settings: WebhooksTable) -> None:
         self._settings = settings
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """Never raises but when it is cancelled."""
+        """Post a body and return the outcome; raises nothing but a cancellation."""
         if len(body) > self._settings.payload_limit_bytes:
             limit = self._settings.payload_limit_bytes
             return Answer(f"its body of {len(body)} bytes is larger than payload_limit_bytes ({limit})", retry=False)
@@ -53,7 +53,7 @@ class Poster:
             return Answer(f"no answer within {self._settings.timeout_seconds:g} s")
         except Refused as error:
             return Answer(str(error))
-        except Exception as error:  # an endpoint answers as it likes, and none of it may end its sender
+        except Exception as error:  # an endpoint may answer anything, and no answer may end its sender
             return Answer(f"{type(error).__name__}: {error}".rstrip(": "))
 
     async def _posted(self, address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
@@ -66,7 +66,7 @@ class Poster:
         return Answer(f"more than {REDIRECTIONS} redirections")
 
     async def _once(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> tuple[int, httpx.Headers]:
-        """The status and the headers; of the body nothing is read, whatever the endpoint says of its length."""
+        """Return the status and the headers; the body is not read, whatever its length."""
         self._check(url)
         port = url.port or (443 if url.scheme == "https" else 80)
         address = await resolved(url.host, port, self._settings.private_networks)
@@ -83,7 +83,7 @@ class Poster:
 
     @cached_property
     def _trusted(self) -> ssl.SSLContext:
-        """Whom an endpoint's certificate may come from. Read once: it holds up everything else for 20 ms."""
+        """Trusted certificates of endpoints. Loaded once, because that blocks the event loop for 20 ms."""
         return httpx.create_ssl_context(trust_env=False)
 
     def _check(self, url: httpx.URL) -> None:

@@ -1,4 +1,4 @@
-"""What a server offers of endpoints below `/plugins/webhooks`."""
+"""Routes of endpoints below `/plugins/webhooks`."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ STEERS = needs(Permission.SYSTEM_PAUSES_CHANGE, operates=True)
 
 
 class Wanted(BaseModel):
-    """Events to post again; none means all that were given up."""
+    """Events to post again; an empty list means all that were given up."""
 
     model_config = ConfigDict(extra="forbid")
     events: list[str] = Field(default_factory=list, max_length=1000)
 
 
 class Enabling(BaseModel):
-    """Who does it, where the caller is not known by a key or token."""
+    """Actor of the action, if the caller is not authenticated by a key or token."""
 
     model_config = ConfigDict(extra="forbid")
     actor: str | None = Field(None, max_length=255)
 
 
 class Disabling(Enabling):
-    """And why: shown to whoever asks why nothing is sent."""
+    """Actor and reason; the reason is shown while nothing is sent."""
 
     reason: str = Field("by hand", max_length=2000)
 
 
 def endpoint_routes(settings: WebhooksTable) -> APIRouter:
-    """The routes about these endpoints."""
+    """Return the routes about these endpoints."""
     router = plugin_router(tag="webhooks")
 
     def of(request: Request) -> Endpoints:
         return EndpointsHere(settings, program_of(request).domain_events)
 
-    # the paths of URLs may be secret, so who lists them must be allowed to read the configuration
+    # URLs may have secret paths, so listing them requires the permission to read the configuration.
     @router.get("/endpoints", **needs(Permission.SYSTEM_CONFIG_READ))
     async def list_webhook_endpoints(request: Request) -> Sequence[EndpointStatus]:
-        """The endpoints, and how they do."""
+        """List the endpoints and their progress."""
         return await of(request).list()
 
     @router.get("/endpoints/{name}/aside", **READS)
     async def list_events_not_taken(request: Request, name: str) -> Sequence[Delivery]:
-        """The events that an endpoint has not taken, the last tried first."""
+        """List the events that an endpoint has not accepted, the last tried first."""
         return await of(request).aside(name)
 
     @router.post("/endpoints/{name}/test", **POSTS)
     async def test_webhook_endpoint(request: Request, name: str) -> Tested:
-        """Post an event of the name `tasker.webhook.test` from the server."""
+        """Post an event named `tasker.webhook.test` from the server."""
         return await of(request).test(name)
 
     @router.post("/endpoints/{name}/replay", **POSTS)
@@ -67,12 +67,12 @@ def endpoint_routes(settings: WebhooksTable) -> APIRouter:
 
     @router.post("/endpoints/{name}/disable", **STEERS)
     async def disable_webhook_endpoint(request: Request, name: str, body: Disabling) -> Switched:
-        """Send nothing to an endpoint; events wait."""
+        """Stop sending to an endpoint; its events wait."""
         return await of(request).disable(name, by=actor_of(request, body.actor), reason=body.reason)
 
     @router.post("/endpoints/{name}/enable", **STEERS)
     async def enable_webhook_endpoint(request: Request, name: str, body: Enabling) -> Switched:
-        """Send to an endpoint again, what has come meanwhile too."""
+        """Resume sending to an endpoint, including the events that have waited."""
         return await of(request).enable(name, by=actor_of(request, body.actor))
 
     return router

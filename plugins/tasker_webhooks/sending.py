@@ -1,4 +1,4 @@
-"""How the events of one endpoint are sent: each once it comes, and again while that fails."""
+"""Sender of the events of one endpoint: each is posted when it comes, and retried while that fails."""
 
 from __future__ import annotations
 
@@ -24,29 +24,31 @@ if TYPE_CHECKING:
     from tasker.services.domain_events.values import PublishedEvent
 
 SUBSCRIBER = "webhook:"
-"""Before the name of an endpoint: the subscriber that it is."""
+"""Prefix of an endpoint's name, for the name of its subscriber."""
 LOOK_SECONDS = 5.0
-"""After so long an endpoint that waits for nothing is asked whether somebody has replayed something."""
+"""Interval at which an endpoint without waiting events is checked for replayed ones."""
 STANDBY_SECONDS = 15.0
 MARGIN_SECONDS = 1.0
-"""So much earlier than its process a new endpoint begins: the database measures the span when the call arrives."""
+"""Time by which a new endpoint begins before its process, because the database measures the span when the call arrives.
+"""
 AHEAD = 200
-"""Events that are posted, or wait, before the oldest one is dealt with, at most: so many a crash may repeat."""
+"""Maximum number of events that are posted, or wait, before the oldest one is processed: a crash may repeat them."""
 RETRIES = 100
-"""Events that are tried again at the same time, or wait for their turn, at most."""
+"""Maximum number of events that are retried at the same time, or wait for their turn."""
 BUSY_SECONDS = 0.5
-"""After so long it is looked for more to try again while all that is due is under way."""
+"""Interval of checks for more retries while all due ones are in progress."""
 CONNECTIONS = 3
-"""Of one process to the database, however many endpoints there are: statements are short, and wait for each other."""
+"""Database connections of a process, whatever the number of endpoints: statements are short, and wait for each other.
+"""
 JOINING = BackoffPolicy(1.0, 60.0, spread=0.2)
 _log = logging.getLogger("tasker.webhooks")
 
 
 class Sender:
-    """One endpoint, of which one process of a fleet is in charge at a time: who holds the lease of its subscriber.
+    """Sender of one endpoint, run by one process of a fleet at a time: the holder of its subscriber's lease.
 
-    An event counts as dealt with once it was taken, or stands in the database to be tried again. What is killed between
-    the two sends it once more: receivers know it by its `webhook-id`.
+    An event counts as processed once it was accepted, or is stored in the database for a retry. After a crash between
+    the two it is sent again: receivers recognize it by its `webhook-id`.
     """
 
     def __init__(
@@ -66,10 +68,10 @@ class Sender:
         self._again = BackoffPolicy(settings.first_retry_seconds, settings.longest_retry_seconds, spread=0.1)
 
     async def run(self) -> None:
-        """Send until it is cancelled.
+        """Send until cancelled.
 
-        Outages of the database, and a lease that another process took, are waited out. Any other error is logged and
-        the sender restarted: other endpoints never notice.
+        Waits while the database is down or another process has the lease. Any other error is logged and the sender
+        restarted; other endpoints are not affected.
         """
         failures = 0
         while True:
@@ -108,7 +110,7 @@ class Sender:
         under_way = set[str]()
         async with asyncio.TaskGroup() as group:
             while True:
-                known = frozenset(under_way)  # before it is read what is due: those that end meanwhile are in both
+                known = frozenset(under_way)  # before due events are read: those that end meanwhile are in both
                 due = await self._events.deliveries.due(self._name, self._holder, RETRIES)
                 found = [(event, attempts) for event, attempts in due.events if event.event_id not in known]
                 for event, attempts in found:
@@ -122,7 +124,7 @@ class Sender:
         under_way.discard(event.event_id)
 
     async def _send(self, event: PublishedEvent, attempts: int) -> bool:
-        """Whether it was taken; what was not is put aside."""
+        """Return True if the event was accepted; otherwise it is stored for a retry."""
         one_by_one = event.metadata["task_uuid"] if self._endpoint.at_once > 1 else ""
         async with self._turns.turn(one_by_one):
             answer = await self._posted(event)
@@ -134,7 +136,7 @@ class Sender:
         body = body_of(event)
         async with self._breaker.turn():
             if self._gone.is_set():
-                await asyncio.Event().wait()  # until all this is cancelled
+                await asyncio.Event().wait()  # until all tasks are cancelled
             signed = headers(event.event_id, int(time.time()), body, self._endpoint.secrets)
             answer = await self._poster.post(self._endpoint.url, body, signed)
             self._tell(answer)
@@ -143,7 +145,8 @@ class Sender:
         return answer
 
     async def _end_when_gone(self) -> None:
-        """Once that is kept, what is under way may end. It begins again when somebody has it sent to."""
+        """Raise an error after the stop is stored, so that running tasks may end; an operator enables the endpoint
+        again."""
         await self._stopped.wait()
         await asyncio.sleep(LOOK_SECONDS)
         raise TaskerError("the endpoint wants nothing any more", hint=f"tasker webhook enable {self._endpoint.name}")
@@ -182,12 +185,12 @@ def _until_next(due: DueDelivery, found: bool) -> float:
 
 
 def _first(lost: BaseExceptionGroup[Any]) -> BaseException:
-    """What is told of a group, which may hold others."""
+    """Return the error to log for a group, which may contain other groups."""
     return _first(found) if isinstance(found := lost.exceptions[0], BaseExceptionGroup) else found
 
 
 async def posted_test(endpoint: Endpoint, settings: WebhooksTable) -> str:
-    """Post an event of the name `tasker.webhook.test`. Why it was not taken; empty where it was."""
+    """Post an event named `tasker.webhook.test`; return the reason if it was not accepted, else an empty text."""
     identity, now = str(uuid4()), datetime.now(UTC)
     event = {
         "specversion": "1.0",
@@ -203,7 +206,7 @@ async def posted_test(endpoint: Endpoint, settings: WebhooksTable) -> str:
 
 
 async def send_all(database_url: str, settings: WebhooksTable, process_started: float | None = None) -> None:
-    """Send the events of every endpoint until it is cancelled.
+    """Send the events of every endpoint until cancelled.
 
     A new endpoint begins with the events since `process_started`, a time of the monotonic clock; None: since now.
     """

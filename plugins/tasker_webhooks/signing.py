@@ -1,4 +1,4 @@
-"""Bodies and signatures, in the form of Standard Webhooks."""
+"""Bodies and signatures, in the format of Standard Webhooks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ KEY_BYTES = 32
 
 
 def new_secret() -> str:
-    """A secret for an endpoint."""
+    """Return a random secret for an endpoint."""
     return PREFIX + base64.b64encode(random_secrets.token_bytes(KEY_BYTES)).decode()
 
 
 def headers(message_id: str, moment: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
-    """What goes with a body; `moment` in seconds since 1970. Each secret signs: in a rotation either one verifies."""
+    """Return the headers for a body; `moment` in seconds since 1970.
+
+    Each secret signs, so that either one verifies during a rotation.
+    """
     signed = b".".join((message_id.encode(), str(moment).encode(), body))
     return {
         "content-type": CONTENT_TYPE,
@@ -38,7 +41,7 @@ def _signature(secret: str, signed: bytes) -> str:
 
 
 def body_of(event: Any) -> bytes:
-    """A published event as JSON of CloudEvents 1.0: what it says of its task is extension attributes."""
+    """Return a published event as JSON of CloudEvents 1.0, with the fields of its task as extension attributes."""
     said = event.metadata
     more = {
         "namespace": said.get("namespace"),

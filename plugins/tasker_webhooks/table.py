@@ -1,4 +1,4 @@
-"""What `[plugins.webhooks]` may hold."""
+"""Settings of the plugin in the configuration."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _address(value: str) -> str:
 
 
 def host_problem(host: str, port: int | None) -> str:
-    """Return why no address of the host and port can be looked up, or nothing."""
+    """Return why no address of the host and port can be resolved, or an empty text."""
     if not host:
         return "it has no host"
     if port is not None and not 0 < port < 65_536:
@@ -73,7 +73,8 @@ Network = Annotated[str, AfterValidator(_network)]
 
 
 class Endpoint(Table):
-    """Where events are posted to, and which. All `secrets` sign, so that a receiver may know the old or the new one."""
+    """URL to post events to, and their selection. All `secrets` sign, so that a receiver may know the old or the new
+    one."""
 
     name: Name
     url: Url

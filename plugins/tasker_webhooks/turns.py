@@ -1,4 +1,4 @@
-"""Who may be posted to when: so many at a time, one task's events one by one, and nobody who fails again and again."""
+"""Limits of requests: the number at a time, the order of one task's events, and a breaker for failing endpoints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tasker.contracts.backoff import BackoffPolicy
 
 
 class Breaker:
-    """Lets an endpoint that fails again and again rest: one request after each rest, until one is taken."""
+    """Circuit breaker of an endpoint: one request after each rest, until one is accepted."""
 
     failures_in_a_row = 5
     rest = BackoffPolicy(30.0, 600.0, spread=0.2)
@@ -25,17 +25,18 @@ class Breaker:
 
     @property
     def seconds(self) -> float:
-        """How long nothing is to be sent."""
+        """Time in seconds for which nothing is to be sent."""
         return max(0.0, self._open_until - self._clock())
 
     @property
     def is_open(self) -> bool:
-        """The last requests were not taken: there is a rest, or one request that asks."""
+        """True if the last requests failed: the endpoint rests, or one request probes it."""
         return self._failures >= self.failures_in_a_row
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[None]:
-        """For one request, which tells what came of it. While it is open one at a time gets a turn, after its rest."""
+        """Wait for the turn of one request, which reports its outcome. An open breaker grants one at a time, after its
+        rest."""
         if self.is_open:
             async with self._asking:
                 while self.seconds:
@@ -46,11 +47,11 @@ class Breaker:
         yield
 
     def succeeded(self) -> None:
-        """A request was taken."""
+        """Record an accepted request."""
         self._failures, self._open_until = 0, 0.0
 
     def failed(self) -> bool:
-        """A request was not taken. True when that opened it; those that were under way then count no more."""
+        """Record a failed request; return True if it opened the breaker. Requests in progress do not count then."""
         if self.seconds:
             return False
         self._failures += 1
@@ -61,7 +62,7 @@ class Breaker:
 
 
 class Turns:
-    """At most so many at a time; of those with the same key one, in the order in which they came."""
+    """Limit of concurrent requests; those with the same key run one by one, in their order."""
 
     def __init__(self, at_once: int) -> None:
         self._slots = asyncio.Semaphore(at_once)
@@ -69,7 +70,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, key: str) -> AsyncGenerator[None]:
-        """Waits for it. Those that wait for their key keep nobody else from a turn."""
+        """Wait for a turn. Requests that wait for their key occupy no slot."""
         lock = self._keys.setdefault(key, asyncio.Lock())
         async with lock, self._slots:
             yield
