@@ -1,4 +1,4 @@
-"""Buffers of spans and log lines over the SDK's queue, which count losses and log once if the receiver is unreachable."""
+"""Buffers of spans and log lines over the SDK's queue, which count losses and log an outage of the receiver once."""
 
 from __future__ import annotations
 

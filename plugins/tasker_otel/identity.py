@@ -57,7 +57,7 @@ def caller_of(traceparent: str) -> Caller:
 
 
 def attempt_traceparent(share: float, task_uuid: str, step_uuid: str, token: int, traceparent: str | None) -> str:
-    """Return the trace context for the handler of an attempt, so that its requests are children of the attempt's span."""
+    """Return the trace context for the handler of an attempt: its requests become children of the attempt's span."""
     return task_identity(task_uuid, traceparent, share).traceparent_of(attempt_span(step_uuid, token))
 
 

@@ -162,5 +162,5 @@ def _raised(why: str, has_message: bool, following: int | None) -> Iterator[tupl
 
 
 def clean(text: str) -> str:
-    """Replace surrogates, which a handler's message may contain: protobuf refuses them, and the whole batch with them."""
+    """Replace surrogates, which a handler's message may contain: protobuf refuses a batch that contains any."""
     return text.encode("utf-8", "replace").decode()

@@ -19,7 +19,7 @@ __all__ = ["Webhooks"]
 
 
 class Webhooks:
-    """Plugin that posts events. `tasker_webhooks.signing` defines the requests, `tasker_webhooks.sending` their times."""
+    """Plugin that posts events. `tasker_webhooks.signing` defines the requests, `tasker_webhooks.sending` when."""
 
     def __init__(self) -> None:
         self._settings: WebhooksTable | None = None

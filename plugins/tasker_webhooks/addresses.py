@@ -1,4 +1,4 @@
-"""Check of the addresses of endpoints. The checked address is used for the connection, so a DNS change has no effect."""
+"""Check of the addresses of endpoints. The checked address is used for the connection: a DNS change has no effect."""
 
 from __future__ import annotations
 
