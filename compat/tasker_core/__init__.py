@@ -1,4 +1,4 @@
-"""The published surface of tasker_core, on Tasker: handlers and programs that were written for it run unchanged."""
+"""Public API of tasker_core on Tasker: handlers and applications that were written for it run unchanged."""
 
 from __future__ import annotations
 
@@ -289,5 +289,5 @@ __all__ = [
 
 
 def version() -> str:
-    """The published version whose surface this is."""
+    """Return the tasker_core version that this package is compatible with."""
     return get_version()

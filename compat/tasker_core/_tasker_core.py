@@ -1,6 +1,6 @@
-"""What was the native part: functions that take and answer plain data.
+"""Functions of tasker_core's native extension, which take and return plain data.
 
-There is no border to cross: the worker runs its steps itself, so no step ever waits to be polled here.
+There is no foreign-function interface: the worker runs its steps itself, so no step waits to be polled here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tasker.types import BootstrapConfig
 from tasker.version import __version__ as engine_version
 
 __version__ = "0.1.8"
-"""The published version whose surface this is."""
+"""The tasker_core version that this package is compatible with."""
 
 __all__ = [
     "__version__",
@@ -66,7 +66,7 @@ NOT_RUNNING = "the worker is not initialized and not running: call bootstrap_wor
 
 
 def _published_errors(function: Callable[P, T]) -> Callable[P, T]:
-    """What the engine raises as `RuntimeError`, a wrong argument as `ValueError`; the cause is kept."""
+    """Convert the engine's errors to `RuntimeError`, and invalid arguments to `ValueError`, with the error as cause."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -87,25 +87,26 @@ def _text(error: TaskerError) -> str:
 
 
 def get_version() -> str:
-    """The published version whose surface this is."""
+    """Return the tasker_core version that this package is compatible with."""
     return __version__
 
 
 def get_rust_version() -> str:
-    """What runs below: Tasker and Python."""
+    """Return the underlying versions, of Tasker and Python."""
     return f"tasker-engine {engine_version} (Python {platform.python_version()})"
 
 
 def health_check() -> bool:
-    """True: the module is there."""
+    """Return True: the module is loaded."""
     return True
 
 
 @_published_errors
 def bootstrap_worker(config: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Start the worker of this process: `handle_id`, `status` (`started`, `already_running`), `message`, `worker_id`.
+    """Start the worker of this process.
 
-    Raises `RuntimeError` when it cannot start.
+    Returns `handle_id`, `status` (`started`, `already_running`), `message`, `worker_id`. Raises `RuntimeError` if the
+    worker cannot start.
     """
     if engine.is_worker_running():
         running = engine.running_system().result
@@ -115,12 +116,12 @@ def bootstrap_worker(config: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 def stop_worker() -> str:
-    """Stop the worker; says what it did."""
+    """Stop the worker; return a message about it."""
     return engine.stop_worker()
 
 
 def get_worker_status() -> dict[str, Any]:
-    """The worker right now; without one only `running` and `error`."""
+    """Return the current status of the worker; without one only `running` and `error`."""
     if not engine.is_worker_running():
         return {"running": False, "error": NOT_RUNNING}
     return engine.get_worker_status().model_dump(mode="json")
@@ -128,25 +129,28 @@ def get_worker_status() -> dict[str, Any]:
 
 @_published_errors
 def transition_to_graceful_shutdown() -> str:
-    """Claim nothing more and let running steps end. Raises `RuntimeError` without a worker."""
+    """Stop claiming and let running steps end. Raises `RuntimeError` without a worker."""
     return engine.transition_to_graceful_shutdown()
 
 
 def is_worker_running() -> bool:
-    """True between start and stop."""
+    """Return True between start and stop."""
     return engine.is_worker_running()
 
 
 @_published_errors
 def poll_step_events() -> dict[str, Any] | None:
-    """None: the worker runs its steps itself. Raises `RuntimeError` without a worker."""
+    """Return None: the worker runs its steps itself. Raises `RuntimeError` without a worker."""
     engine.running_system()
     return None
 
 
 @_published_errors
 def complete_step_event(event_id_str: str, completion_data: dict[str, Any]) -> bool:
-    """False: no event waits for its completion. Raises `ValueError` for no id, `RuntimeError` without a worker."""
+    """Return False: no event waits for its completion.
+
+    Raises `ValueError` for an invalid id, `RuntimeError` without a worker.
+    """
     UUID(event_id_str)
     engine.running_system()
     return False
@@ -154,7 +158,10 @@ def complete_step_event(event_id_str: str, completion_data: dict[str, Any]) -> b
 
 @_published_errors
 def checkpoint_yield_step_event(event_id_str: str, checkpoint_data: dict[str, Any]) -> bool:
-    """False: no event waits for it. Raises `ValueError` for no id, `RuntimeError` without a worker."""
+    """Return False: no event waits for a checkpoint.
+
+    Raises `ValueError` for an invalid id, `RuntimeError` without a worker.
+    """
     UUID(event_id_str)
     engine.running_system()
     return False
@@ -162,53 +169,53 @@ def checkpoint_yield_step_event(event_id_str: str, checkpoint_data: dict[str, An
 
 @_published_errors
 def get_ffi_dispatch_metrics() -> dict[str, Any]:
-    """The claimed steps that wait for a place to run. Raises `RuntimeError` without a worker."""
+    """Return the claimed steps that wait for a free slot. Raises `RuntimeError` without a worker."""
     return observability.waiting_steps().model_dump()
 
 
 @_published_errors
 def check_starvation_warnings() -> bool:
-    """True, after looking. Raises `RuntimeError` without a worker."""
+    """Return True. Raises `RuntimeError` without a worker."""
     engine.running_system()
     return True
 
 
 @_published_errors
 def cleanup_timeouts() -> int:
-    """0: the engine ends steps that take too long. Raises `RuntimeError` without a worker."""
+    """Return 0: the engine ends steps that exceed their timeout. Raises `RuntimeError` without a worker."""
     engine.running_system()
     return 0
 
 
 @_published_errors
 def poll_in_process_events() -> dict[str, Any] | None:
-    """The oldest domain event that waits in this process. Raises `RuntimeError` without a worker."""
+    """Return the oldest domain event that waits in this process. Raises `RuntimeError` without a worker."""
     engine.running_system()
     return shared.receive()
 
 
 @_published_errors
 def get_health_check() -> dict[str, Any]:
-    """The worker's health. Raises `RuntimeError` without a worker."""
+    """Return the worker's health. Raises `RuntimeError` without a worker."""
     engine.running_system()
     return observability.get_health_check().model_dump(mode="json")
 
 
 @_published_errors
 def get_metrics() -> dict[str, Any]:
-    """What the worker has done. Raises `RuntimeError` without a worker."""
+    """Return the worker's metrics. Raises `RuntimeError` without a worker."""
     return observability.get_metrics().model_dump(mode="json")
 
 
 @_published_errors
 def get_worker_config() -> dict[str, Any]:
-    """The settings that the worker runs with. Raises `RuntimeError` without a worker."""
+    """Return the settings of the running worker. Raises `RuntimeError` without a worker."""
     return observability.get_worker_config().model_dump(mode="json")
 
 
 @_published_errors
 def client_create_task(request: dict[str, Any]) -> dict[str, Any]:
-    """Create a task. Raises `RuntimeError`, and `ValueError` for a request that the engine does not know."""
+    """Create a task. Raises `RuntimeError`, and `ValueError` for an invalid request."""
     given = dict(request)
     client = TaskerClient(given.pop("initiator", ""), given.pop("source_system", ""))
     return asdict(client.create_task(given.pop("name"), **given))
@@ -216,7 +223,7 @@ def client_create_task(request: dict[str, Any]) -> dict[str, Any]:
 
 @_published_errors
 def client_get_task(task_uuid: str) -> dict[str, Any]:
-    """The task with its steps. Raises `RuntimeError`, `ValueError`."""
+    """Return the task with its steps. Raises `RuntimeError`, `ValueError`."""
     return asdict(TaskerClient().get_task(str(UUID(task_uuid))))
 
 
@@ -224,7 +231,7 @@ def client_get_task(task_uuid: str) -> dict[str, Any]:
 def client_list_tasks(
     limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
 ) -> dict[str, Any]:
-    """A page of tasks. Raises `RuntimeError`."""
+    """Return a page of tasks. Raises `RuntimeError`."""
     return asdict(TaskerClient().list_tasks(limit=limit, offset=offset, namespace=namespace, status=status))
 
 
@@ -236,24 +243,24 @@ def client_cancel_task(task_uuid: str) -> dict[str, Any]:
 
 @_published_errors
 def client_list_task_steps(task_uuid: str) -> list[dict[str, Any]]:
-    """The task's steps. Raises `RuntimeError`, `ValueError`."""
+    """Return the task's steps. Raises `RuntimeError`, `ValueError`."""
     return [asdict(step) for step in TaskerClient().list_task_steps(str(UUID(task_uuid)))]
 
 
 @_published_errors
 def client_get_step(task_uuid: str, step_uuid: str) -> dict[str, Any]:
-    """One step. Raises `RuntimeError`, `ValueError`."""
+    """Return one step. Raises `RuntimeError`, `ValueError`."""
     return asdict(TaskerClient().get_step(str(UUID(task_uuid)), str(UUID(step_uuid))))
 
 
 @_published_errors
 def client_get_step_audit_history(task_uuid: str, step_uuid: str) -> list[dict[str, Any]]:
-    """Who stored which result of a step. Raises `RuntimeError`, `ValueError`."""
+    """Return the audit of a step's stored results. Raises `RuntimeError`, `ValueError`."""
     history = TaskerClient().get_step_audit_history(str(UUID(task_uuid)), str(UUID(step_uuid)))
     return [asdict(entry) for entry in history]
 
 
 @_published_errors
 def client_health_check() -> dict[str, Any]:
-    """Whether database and messaging answer. Raises `RuntimeError`."""
+    """Return the health of database and messaging. Raises `RuntimeError`."""
     return asdict(TaskerClient().health_check())

@@ -1,4 +1,4 @@
-"""How a handler answers: what a handler's class and its mixins have in common."""
+"""Results of handlers: the common part of the handler class and its mixins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tasker_core.types import StepHandlerResult
 
 
 class Answering:
-    """A name, a version, and results. A handler that overrides `success` or `failure` does so for its mixins, too."""
+    """Name, version, and results of a handler. An override of `success` or `failure` also applies to its mixins."""
 
     handler_name: str = ""
     handler_version: str = "1.0.0"
@@ -26,7 +26,7 @@ class Answering:
     def success(
         self, result: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """The step is done; `result` is stored and given to the steps below."""
+        """Return a successful result; `result` is stored and passed to the steps below."""
         return StepHandlerResult.success(result or {}, metadata)
 
     def failure(
@@ -37,5 +37,5 @@ class Answering:
         metadata: dict[str, Any] | None = None,
         error_code: str | None = None,
     ) -> StepHandlerResult:
-        """The attempt failed; `retryable=False` ends the step at once."""
+        """Return a failure of the attempt; `retryable=False` ends the step at once."""
         return StepHandlerResult.failure(message, error_type, retryable, metadata, error_code)

@@ -18,7 +18,10 @@ __all__ = [
 
 
 def bootstrap_worker(config: BootstrapConfig | None = None) -> BootstrapResult:
-    """Start the worker. `success` is False where one runs already. Raises `RuntimeError` when it cannot start."""
+    """Start the worker.
+
+    `success` is False if one is running already. Raises `RuntimeError` if the worker cannot start.
+    """
     found = native.bootstrap_worker(config.model_dump() if config else None)
     return BootstrapResult(
         success=found["status"] == "started",
@@ -30,20 +33,20 @@ def bootstrap_worker(config: BootstrapConfig | None = None) -> BootstrapResult:
 
 
 def stop_worker() -> str:
-    """Stop the worker; safe when none runs; says what it did."""
+    """Stop the worker if one is running; return a message about it."""
     return native.stop_worker()
 
 
 def get_worker_status() -> WorkerStatus:
-    """The worker right now; without one `running` is False and `error` says so."""
+    """Return the current status of the worker; without one `running` is False and `error` says so."""
     return WorkerStatus.model_validate(native.get_worker_status())
 
 
 def transition_to_graceful_shutdown() -> str:
-    """Claim nothing more and let running steps end. Raises `RuntimeError` without a worker."""
+    """Stop claiming and let running steps end. Raises `RuntimeError` without a worker."""
     return native.transition_to_graceful_shutdown()
 
 
 def is_worker_running() -> bool:
-    """True between start and stop."""
+    """Return True between start and stop."""
     return native.is_worker_running()

@@ -1,4 +1,4 @@
-"""Tasks from a program's point of view: create, read, cancel."""
+"""Client for tasks: create, read, cancel."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = [
 
 
 class HealthResponse(engine.HealthResponse):
-    """Whether database and messaging answer."""
+    """Health of database and messaging."""
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """From plain data; `healthy` is False where it is missing, whatever the status."""
+        """Create from plain data; `healthy` is False if it is missing, whatever the status."""
         return super().from_dict({"healthy": False, **data})
 
 
 class TaskerClient:
-    """Creates, reads and cancels tasks, in a process with a worker or without one.
+    """Client that creates, reads and cancels tasks, in a process with a worker or without one.
 
-    All methods raise `RuntimeError` for what the engine refuses, and `ValueError` for what is no id.
+    All methods raise `RuntimeError` for errors of the engine, and `ValueError` for an invalid id.
     """
 
     def __init__(self, initiator: str = "tasker-core-python", source_system: str = "tasker-core") -> None:
@@ -48,7 +48,7 @@ class TaskerClient:
         reason: str = "Task requested",
         **kwargs: Any,
     ) -> TaskResponse:
-        """Create a task of a registered template. More arguments: priority, tags, idempotency_key ..."""
+        """Create a task of a registered template. Further arguments: priority, tags, idempotency_key ..."""
         request = {
             "name": name,
             "namespace": namespace,
@@ -61,13 +61,13 @@ class TaskerClient:
         return TaskResponse.from_dict(native.client_create_task({**request, **kwargs}))
 
     def get_task(self, task_uuid: str) -> TaskResponse:
-        """The task with its steps."""
+        """Return the task with its steps."""
         return TaskResponse.from_dict(native.client_get_task(task_uuid))
 
     def list_tasks(
         self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
     ) -> TaskListResponse:
-        """A page of tasks, the newest first."""
+        """Return a page of tasks, the newest first."""
         return TaskListResponse.from_dict(native.client_list_tasks(limit, offset, namespace, status))
 
     def cancel_task(self, task_uuid: str) -> dict[str, Any]:
@@ -75,17 +75,17 @@ class TaskerClient:
         return native.client_cancel_task(task_uuid)
 
     def list_task_steps(self, task_uuid: str) -> list[StepResponse]:
-        """The task's steps in topological order."""
+        """Return the task's steps in topological order."""
         return [StepResponse.from_dict(step) for step in native.client_list_task_steps(task_uuid)]
 
     def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse:
-        """One step."""
+        """Return one step."""
         return StepResponse.from_dict(native.client_get_step(task_uuid, step_uuid))
 
     def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
-        """Who stored which result of a step, the newest first."""
+        """Return the audit of a step's stored results, the newest first."""
         return [StepAuditResponse.from_dict(row) for row in native.client_get_step_audit_history(task_uuid, step_uuid)]
 
     def health_check(self) -> HealthResponse:
-        """Whether database and messaging answer."""
+        """Return the health of database and messaging."""
         return HealthResponse.from_dict(native.client_health_check())

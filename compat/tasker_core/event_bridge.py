@@ -1,4 +1,4 @@
-"""Events inside a worker's process: who wants to know subscribes."""
+"""Events within a worker's process, for subscribers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SCHEMA = {
 
 
 class CheckpointListener:
-    """A listener of checkpoints, which is told of them as a mapping; equal to the listener itself."""
+    """Listener that receives a checkpoint as a mapping; equal to the wrapped listener."""
 
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
 
     def __call__(self, step: Any, position: Any = None) -> Any:
-        """Tell of a checkpoint: a step with a position (the engine's form), or the mapping."""
+        """Call the listener with a step and its position (the engine's form), or with the mapping."""
         if position is None:
             return self.listener(step)
         names = ("cursor", "items_processed", "accumulated_results")
@@ -41,9 +41,10 @@ class CheckpointListener:
 
 
 class EventBridge:
-    """Delivers events to listeners, in order; `instance()` is told what the worker of this process does.
+    """Delivery of events to listeners, in order; `instance()` receives the events of this process's worker.
 
-    Delivers nothing before `start`; `stop` forgets every listener. One that raises is logged, the others are called.
+    Delivers nothing before `start`; `stop` removes every listener. An error of a listener is logged, and the others are
+    called.
     """
 
     _shared: ClassVar[EventBridge | None] = None
@@ -53,7 +54,7 @@ class EventBridge:
 
     @classmethod
     def instance(cls) -> EventBridge:
-        """The bridge that a program shares."""
+        """Return the shared bridge of the application."""
         bridge = EngineBridge.instance()
         found = EventBridge._shared
         if found is None or found._bridge is not bridge:
@@ -63,41 +64,41 @@ class EventBridge:
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Stop and forget the shared bridge."""
+        """Stop and remove the shared bridge."""
         EngineBridge.reset_instance()
         EventBridge._shared = None
 
     def start(self) -> None:
-        """Begin to deliver."""
+        """Start the delivery."""
         self._bridge.start()
 
     def stop(self) -> None:
-        """Stop delivering and forget every listener."""
+        """Stop the delivery and remove every listener."""
         if self.is_active:
             self._bridge.stop()
 
     def subscribe(self, event: str, handler: Listener) -> None:
-        """Call `handler` at every such event."""
+        """Call `handler` for every such event."""
         self._bridge.subscribe(event, _told(event, handler))
 
     def subscribe_once(self, event: str, handler: Listener) -> None:
-        """Call `handler` at the next such event only."""
+        """Call `handler` for the next such event only."""
         self._bridge.subscribe_once(event, _told(event, handler))
 
     def unsubscribe(self, event: str, handler: Listener) -> None:
-        """Forget a listener; nothing happens when it is unknown."""
+        """Remove a listener; does nothing if it is unknown."""
         self._bridge.unsubscribe(event, handler)
 
     def publish(self, event: str, *args: Any, **kwargs: Any) -> None:
-        """Deliver an event. Never raises."""
+        """Deliver an event. Never raises an error."""
         self._bridge.publish(event, *args, **kwargs)
 
     def listener_count(self, event: str) -> int:
-        """How many would be called."""
+        """Return the number of listeners of an event."""
         return len(self.listeners(event))
 
     def listeners(self, event: str) -> list[Listener]:
-        """Who would be called at such an event."""
+        """Return the listeners of an event."""
         found = self._bridge.listeners(event)
         return [known.listener if isinstance(known, CheckpointListener) else known for known in found]
 
@@ -108,7 +109,7 @@ class EventBridge:
 
     @property
     def event_schema(self) -> dict[str, str]:
-        """Every event with what its listeners receive."""
+        """Every event with the arguments of its listeners."""
         return dict(SCHEMA)
 
 

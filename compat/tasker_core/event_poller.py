@@ -1,7 +1,6 @@
-"""A thread that looks for step events, and tells how many wait.
+"""Thread that polls for step events, and reports how many wait.
 
-The worker runs its steps itself, so there are none: a program that has a poller goes on working, and its steps are run
-all the same.
+The worker runs its steps itself, so there are none: an application with a poller works, and its steps run nevertheless.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ MetricsCallback = Callable[[FfiDispatchMetrics], None]
 ErrorCallback = Callable[[Exception], None]
 
 PAUSE_AFTER_ERROR = 10
-"""Intervals to wait after an error."""
+"""Number of intervals to wait after an error."""
 
 
 class EventPoller(PollingThread):
-    """Polls in a daemon thread, every `polling_interval_ms`; the other intervals count polls."""
+    """Poller in a daemon thread, every `polling_interval_ms`; the other intervals count polls."""
 
     thread_name = "tasker-event-poller"
     DEFAULT_POLL_INTERVAL_MS = 10
@@ -51,25 +50,25 @@ class EventPoller(PollingThread):
         self._error_callbacks: list[ErrorCallback] = []
 
     def on_step_event(self, callback: StepEventCallback) -> None:
-        """Call this with every step event."""
+        """Call `callback` with every step event."""
         self._step_callbacks.append(callback)
 
     def on_metrics(self, callback: MetricsCallback) -> None:
-        """Call this with what waits, at every check."""
+        """Call `callback` with the metrics of waiting events, at every check."""
         self._metrics_callbacks.append(callback)
 
     def on_error(self, callback: ErrorCallback) -> None:
-        """Call this with what polling or a callback raised."""
+        """Call `callback` with errors of polling or of a callback."""
         self._error_callbacks.append(callback)
 
     def start(self) -> None:
-        """Begin to poll. Raises `RuntimeError` when it polls already."""
+        """Start to poll. Raises `RuntimeError` if it is polling already."""
         if self.is_running:
             raise RuntimeError("this poller runs already")
         super().start()
 
     def get_metrics(self) -> FfiDispatchMetrics | None:
-        """How many step events wait; None without a worker."""
+        """Return the number of waiting step events, or None without a worker."""
         try:
             return FfiDispatchMetrics.model_validate(native.get_ffi_dispatch_metrics())
         except RuntimeError as error:
@@ -77,7 +76,7 @@ class EventPoller(PollingThread):
             return None
 
     def poll(self) -> bool:
-        """Look once; True when there was an event."""
+        """Poll once; return True if there was an event."""
         self._polls += 1
         event = native.poll_step_events()
         if event is not None:

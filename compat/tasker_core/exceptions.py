@@ -1,4 +1,4 @@
-"""The errors of the worker, a tree of their own: none of them is one that a handler raises to say how it failed."""
+"""Errors of the worker. They are separate from the errors that a handler raises to fail its attempt."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ __all__ = [
 
 
 class TaskerError(Exception):
-    """The root of this tree; `tasker_core.errors.TaskerError` is the root of the handlers'."""
+    """Base class of these errors; `tasker_core.errors.TaskerError` is that of the handlers' errors."""
 
 
 class WorkerNotInitializedError(TaskerError):
-    """The call needs a running worker and there is none."""
+    """Error for a call that needs a running worker."""
 
 
 class WorkerBootstrapError(TaskerError):
-    """The worker could not start."""
+    """Error for a worker that could not start."""
 
 
 class WorkerAlreadyRunningError(TaskerError):
-    """A worker runs in this process already."""
+    """Error for a second worker in this process."""
 
 
 class FFIError(TaskerError):
-    """Kept for code that catches it; nothing here crosses a foreign-function border."""
+    """Error kept for code that catches it; there is no foreign-function interface here."""
 
 
 class ConversionError(TaskerError):
-    """A value could not be turned into the type that was asked for."""
+    """Error for a value that could not be converted to the requested type."""

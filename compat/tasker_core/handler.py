@@ -1,4 +1,4 @@
-"""The registry of handlers."""
+"""Registry of handlers."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ log = logging.getLogger("tasker.registry")
 HandlerSpec: TypeAlias = str | EngineDefinition | HandlerWrapper
 
 PRELOADED = ("handlers", "step_handler", "workflow", "test")
-"""Parts of the names of modules whose handlers `bootstrap_handlers` takes in the environment `test`."""
+"""Parts of the names of modules whose handlers `bootstrap_handlers` registers in the environment `test`."""
 
 
 class HandlerRegistry(EngineRegistry):
-    """Names and the handlers behind them; `instance()` holds what the worker of this process uses."""
+    """Handlers by name; `instance()` has the handlers of this process's worker."""
 
     _view: ClassVar[HandlerRegistry | None] = None
 
     @classmethod
     def instance(cls, skip_bootstrap: bool = False) -> HandlerRegistry:
-        """The registry that a program shares, with the handlers that its templates name unless `skip_bootstrap`."""
+        """Return the shared registry, with the handlers named by its templates unless `skip_bootstrap`."""
         shared = EngineRegistry.instance(skip_bootstrap=True)
         view = HandlerRegistry._view
         if view is None or view.__dict__ is not shared.__dict__:
@@ -51,22 +51,22 @@ class HandlerRegistry(EngineRegistry):
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Forget the shared registry; the next `instance()` makes a new one."""
+        """Remove the shared registry; the next `instance()` creates a new one."""
         EngineRegistry.reset_instance()
         HandlerRegistry._view = None
 
     def register(self, name: str, handler_class: Any) -> None:
-        """Register a handler class. Raises `ValueError` for anything else."""
+        """Register a handler class. Raises `ValueError` for another type."""
         if not isinstance(handler_class, type) or not issubclass(handler_class, EngineHandler):
             raise ValueError(f"a handler is a subclass of StepHandler, found {handler_class!r}")
         super().register(name, handler_class)
 
     def unregister(self, name: str) -> bool:
-        """Forget a name; False when it was not registered."""
+        """Remove a name; return False if it was not registered."""
         return super().unregister(name)
 
     def resolve(self, handler_spec: Any) -> Any | None:
-        """A handler for a name, a definition or a `HandlerWrapper`; None when nobody knows it, or when it is broken.
+        """Return the handler of a name, a definition or a `HandlerWrapper`, or None if it is unknown or broken.
 
         Raises `ResolverNotFoundError` for a definition that names an unknown resolver.
         """
@@ -84,28 +84,28 @@ class HandlerRegistry(EngineRegistry):
 
     @property
     def resolver_chain(self) -> ResolverChain:
-        """The resolvers; add your own here."""
+        """The resolvers; custom ones can be added here."""
         return ResolverChain.over(self._chain)
 
     def list_handlers(self) -> list[str]:
-        """The registered names, in the order of their registration."""
+        """Return the registered names, in the order of their registration."""
         return self._explicit.registered_callables()
 
     def clear(self) -> None:
-        """Forget every registration."""
+        """Remove every registration."""
         super().clear()
         self.__dict__.pop("bootstrapped", None)
 
     def discover_handlers(self, package_name: str, base_class: type[Any] | None = None) -> int:
-        """Register every handler in a package and below that has a name; how many there were.
+        """Register every handler with a name in a package and below it; return their number.
 
-        A package that cannot be imported has none, and a module of it is left out; the log says why.
+        A package that cannot be imported has none, and a module that cannot is skipped; the log gives the reason.
         """
         base = base_class or EngineHandler
         return sum(self._register_all(module, base) for module in _modules(package_name))
 
     def bootstrap_handlers(self) -> int:
-        """Register the handlers that templates name, once; how many are registered then.
+        """Register the handlers named by templates, once; return the number of registered handlers.
 
         In the environment `test` those of loaded modules come first. `PYTHON_HANDLER_PATH` is read as well.
         """
@@ -117,7 +117,7 @@ class HandlerRegistry(EngineRegistry):
         return loaded + (preloaded or self._register_named_by_templates())
 
     def template_discovery_info(self) -> dict[str, Any]:
-        """Where templates lie, and which handlers they name."""
+        """Return the folder of templates, and the handlers that they name."""
         folder = TemplatePath.find_template_config_directory()
         files = TemplatePath.discover_template_files(folder) if folder else []
         return {

@@ -1,4 +1,4 @@
-"""Log lines from handlers, with fields."""
+"""Log lines of handlers, with fields."""
 
 from __future__ import annotations
 

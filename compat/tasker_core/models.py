@@ -1,4 +1,4 @@
-"""Task, step, definition and dependency results as objects, made from the event form of a step."""
+"""Task, step, definition and dependency results as objects, created from the event form of a step."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ __all__ = [
 
 @dataclass
 class DependencyResultsWrapper:
-    """The results of the steps above, by name and in their envelopes; iterates over the names."""
+    """Results of the steps above, by name and in their envelopes; iterates over the names."""
 
     _results: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any] | None) -> DependencyResultsWrapper:
-        """The results as they are given."""
+        """Create from results in their envelopes."""
         return cls(data or {})
 
     def get_result(self, step_name: str) -> Any:
-        """The envelope of a step; None when it has none."""
+        """Return the envelope of a step, or None if it has none."""
         return self._results.get(step_name)
 
     def get_results(self, step_name: str) -> Any:
-        """What is in the envelope of a step."""
+        """Return the content of a step's envelope."""
         found = self.get_result(step_name)
         return found["result"] if isinstance(found, dict) and "result" in found else found
 
     def get(self, step_name: str, default: Any = None) -> Any:
-        """The envelope of a step, or `default`."""
+        """Return the envelope of a step, or `default`."""
         return self._results.get(step_name, default)
 
     def keys(self) -> list[str]:
-        """The names of the steps."""
+        """Return the names of the steps."""
         return list(self._results)
 
     def __getitem__(self, step_name: str) -> Any:
@@ -61,7 +61,7 @@ class DependencyResultsWrapper:
 
 
 class WorkflowStepWrapper(engine.WorkflowStepWrapper):
-    """The step instance of a task; times stay as they are given."""
+    """Step instance of a task; times are not converted."""
 
     @staticmethod
     def _read(name: str, value: Any) -> Any:
@@ -70,7 +70,7 @@ class WorkflowStepWrapper(engine.WorkflowStepWrapper):
 
 @dataclass
 class TaskSequenceStepWrapper(engine.TaskSequenceStepWrapper):
-    """Everything about a step that is ready for its handler."""
+    """All data of a step that is ready for its handler."""
 
     step_class = WorkflowStepWrapper
     results_class = DependencyResultsWrapper

@@ -1,4 +1,4 @@
-"""How the worker of this process fares."""
+"""Observation of this process's worker."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ["get_health_check", "get_metrics", "get_worker_config"]
 
 
 def get_health_check() -> HealthCheck:
-    """The worker's health. Raises `WorkerNotInitializedError` without a worker."""
+    """Return the worker's health. Raises `WorkerNotInitializedError` without a worker."""
     _require_worker()
     return engine.get_health_check()
 
 
 def get_metrics() -> WorkerMetrics:
-    """What the worker has done since its start. Raises `WorkerNotInitializedError` without a worker."""
+    """Return the worker's metrics since its start. Raises `WorkerNotInitializedError` without a worker."""
     _require_worker()
     return engine.get_metrics()
 
 
 def get_worker_config() -> WorkerConfig:
-    """The settings that the worker runs with. Raises `WorkerNotInitializedError` without a worker."""
+    """Return the settings of the running worker. Raises `WorkerNotInitializedError` without a worker."""
     _require_worker()
     return engine.get_worker_config()
 

@@ -1,4 +1,4 @@
-"""Runs steps that arrive as events: for programs with their own source of steps, and for tests of handlers."""
+"""Subscriber that runs steps received as events: for applications with their own source of steps, and for tests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["StepExecutionError", "StepExecutionSubscriber"]
 
 
 class StepExecutionSubscriber(EngineSubscriber):
-    """Takes `STEP_EXECUTION_RECEIVED`, runs the handler, publishes `STEP_COMPLETION_SENT` with the result.
+    """Subscriber to `STEP_EXECUTION_RECEIVED` that runs the handler and publishes `STEP_COMPLETION_SENT`.
 
-    The steps of this process's worker are left to it.
+    It ignores the steps of this process's worker.
     """
 
     def __init__(self, event_bridge: EventBridge, handler_registry: HandlerRegistry, worker_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Which templates lie in a folder, and which handlers they name. A file that cannot be read has none."""
+"""Templates in a folder, and the handlers that they name. An unreadable file has none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKSPACE_MARKERS = (
     "package.json",
     "tasker-core.code-workspace",
 )
-"""What lies in the root of a project."""
+"""Files and folders in the root of a project."""
 
 TEMPLATES = Path("config", "tasks")
 TEST_TEMPLATES = Path("tests", "fixtures", "task_templates", "python")
@@ -33,35 +33,35 @@ log = logging.getLogger("tasker.templates")
 
 
 class TemplatePath:
-    """Where templates lie."""
+    """Paths of templates."""
 
     @staticmethod
     def find_template_config_directory() -> Path | None:
-        """The first of these that exists.
+        """Return the first existing folder of templates.
 
-        `TASKER_TEMPLATE_PATH`; in the environment `test` the fixtures of the project; `config/tasks` below
-        `WORKSPACE_PATH`, the project's root and the working directory; the engine's usual folders.
+        The candidates are `TASKER_TEMPLATE_PATH`; in the environment `test` the fixtures of the project; `config/tasks`
+        below `WORKSPACE_PATH`, the project's root and the working directory; the engine's usual folders.
         """
         found = next((place for place in _places() if place.is_dir()), None)
         return found or (None if "TASKER_TEMPLATE_PATH" in os.environ else EnginePath.find_template_config_directory())
 
     @staticmethod
     def discover_template_files(template_dir: Path) -> list[Path]:
-        """Every YAML file in the folder and below, sorted; none for a folder that is not there."""
+        """Return every YAML file in the folder and below, sorted; none for a missing folder."""
         return EnginePath.discover_template_files(template_dir) if template_dir.is_dir() else []
 
 
 class TemplateParser:
-    """Reads templates as plain data."""
+    """Parser of templates as plain data."""
 
     @staticmethod
     def extract_handler_callables(template_file: Path) -> list[str]:
-        """The callables that the file's steps name, in order."""
+        """Return the callables that the file's steps name, in order."""
         return TemplateParser.extract_handlers_from_template(_read(template_file))
 
     @staticmethod
     def extract_handlers_from_template(template_data: dict[str, Any]) -> list[str]:
-        """The callables of one template's steps, in order."""
+        """Return the callables of one template's steps, in order."""
         steps = template_data.get("steps")
         handlers = [step.get("handler") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
         callables = [handler.get("callable") for handler in handlers if isinstance(handler, dict)]
@@ -69,7 +69,7 @@ class TemplateParser:
 
     @staticmethod
     def extract_template_metadata(template_file: Path) -> dict[str, Any]:
-        """Name, namespace, version, description, file and callables; empty for what is no template."""
+        """Return name, namespace, version, description, file and callables; empty for an invalid template."""
         data = _read(template_file)
         if not data:
             return {}
@@ -84,23 +84,23 @@ class TemplateParser:
 
 
 class HandlerDiscovery:
-    """The same over a whole folder."""
+    """Handlers and metadata of all templates in a folder."""
 
     @staticmethod
     def discover_all_handlers(template_dir: Path) -> list[str]:
-        """Every callable that some template names, sorted."""
+        """Return every callable that a template names, sorted."""
         files = TemplatePath.discover_template_files(template_dir)
         return sorted({name for file in files for name in TemplateParser.extract_handler_callables(file)})
 
     @staticmethod
     def discover_template_metadata(template_dir: Path) -> list[dict[str, Any]]:
-        """What there is to know about each template."""
+        """Return the metadata of each template."""
         files = TemplatePath.discover_template_files(template_dir)
         return [known for known in map(TemplateParser.extract_template_metadata, files) if known]
 
     @staticmethod
     def discover_handlers_by_namespace(template_dir: Path) -> dict[str, list[str]]:
-        """The callables of each namespace, sorted."""
+        """Return the callables of each namespace, sorted."""
         return callables_by_namespace(HandlerDiscovery.discover_template_metadata(template_dir))
 
 

@@ -1,4 +1,4 @@
-"""The worker of a process as one object."""
+"""Worker of a process as one object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Worker"]
 
 
 class Worker:
-    """A running worker; `Worker.start()` makes it, `stop()` or the end of a `with` block ends it."""
+    """Running worker; `Worker.start()` creates it, `stop()` or the end of a `with` block ends it."""
 
     _instance: ClassVar[Worker | None] = None
 
@@ -23,9 +23,9 @@ class Worker:
 
     @classmethod
     def start(cls, handler_packages: list[str] | None = None, config: BootstrapConfig | None = None) -> Worker:
-        """Load the handlers of these packages and start to work; the worker that runs, if one does.
+        """Load the handlers of these packages and start a worker, or return the running one.
 
-        The handlers that templates name are loaded as well, and the event bridge is started. Raises `RuntimeError` when
+        The handlers that templates name are loaded as well, and the event bridge is started. Raises `RuntimeError` if
         the worker cannot start.
         """
         if (running := cls.instance()) is not None:
@@ -41,7 +41,7 @@ class Worker:
         return worker
 
     def stop(self) -> None:
-        """Stop working; steps that run are given ten seconds, then given back. May be called twice."""
+        """Stop the worker; running steps have ten seconds to end, then they are released. May be called twice."""
         if self.is_running:
             stop_worker()
             EventBridge.instance().stop()
@@ -49,20 +49,20 @@ class Worker:
 
     @classmethod
     def instance(cls) -> Worker | None:
-        """The worker that runs, if one does."""
+        """Return the running worker, or None."""
         found = Worker._instance
         return found if found is not None and found.is_running else None
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Stop and forget the worker."""
+        """Stop and remove the worker."""
         if Worker._instance is not None:
             Worker._instance.stop()
         Worker._instance = None
 
     @property
     def worker_id(self) -> str:
-        """Who it is; empty before it was started."""
+        """Identifier of the worker; empty before it was started."""
         return self._result.worker_id if self._result else ""
 
     @property
@@ -72,7 +72,7 @@ class Worker:
 
     @property
     def bootstrap_result(self) -> BootstrapResult:
-        """What starting answered. Raises `RuntimeError` for a worker that was not started."""
+        """Result of the start. Raises `RuntimeError` for a worker that was not started."""
         if self._result is None:
             raise RuntimeError("this worker was never started: use Worker.start()")
         return self._result

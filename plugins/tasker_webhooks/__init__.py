@@ -19,7 +19,7 @@ __all__ = ["Webhooks"]
 
 
 class Webhooks:
-    """Plugin that posts events. `tasker_webhooks.signing` defines the requests, `tasker_webhooks.sending` when."""
+    """Plugin that posts events: signed in `tasker_webhooks.signing`, sent and retried in `tasker_webhooks.sending`."""
 
     def __init__(self) -> None:
         self._settings: WebhooksTable | None = None

@@ -1,4 +1,4 @@
-"""Cutting work into batches, doing them, adding up."""
+"""Batch processing: splitting work, processing batches, aggregating results."""
 
 from __future__ import annotations
 

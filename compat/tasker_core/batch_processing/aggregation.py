@@ -1,4 +1,4 @@
-"""What the step that adds up finds above it."""
+"""Input of the aggregating step: the results of the steps above it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasker_core.models import DependencyResultsWrapper
 
 @dataclass
 class BatchAggregationScenario:
-    """The batchable step's result and the workers' results by step name, out of their envelopes."""
+    """The batchable step's result and the workers' results by step name, without their envelopes."""
 
     is_no_batches: bool
     batchable_result: dict[str, Any]
@@ -23,9 +23,9 @@ class BatchAggregationScenario:
     def detect(
         cls, dependency_results: dict[str, Any], batchable_step_name: str, batch_worker_prefix: str
     ) -> BatchAggregationScenario:
-        """Batches or none, by what the batchable step answered.
+        """Return the scenario, with batches or without, by the result of the batchable step.
 
-        Raises `ValueError` without its result, and without batches where it created some.
+        Raises `ValueError` if that step has no result, or if it created batches and none has a result.
         """
         results = DependencyResultsWrapper.from_dict(dependency_results)
         analysis = results.get_results(batchable_step_name)
@@ -44,11 +44,11 @@ class BatchAggregationScenario:
         return cls(False, analysis, workers, len(workers))
 
     def no_batches(self) -> bool:
-        """True when no worker processed any item."""
+        """Return True if no worker processed an item."""
         return self.is_no_batches
 
 
 def _workers(results: DependencyResultsWrapper, prefix: str) -> dict[str, dict[str, Any]]:
-    """In the order of the batches."""
+    """Return the results in the order of the batches."""
     found = {name: results.get_results(name) for name in names_with_prefix(dict.fromkeys(results), prefix)}
     return {name: value if isinstance(value, dict) else {} for name, value in found.items()}

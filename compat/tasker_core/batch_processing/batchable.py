@@ -1,4 +1,4 @@
-"""Helpers for the three roles of a batch: the step that cuts the work, the workers, the step that adds up."""
+"""Helpers for the three roles of a batch: the step that splits the work, the workers, the step that aggregates."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
     analysis_class = BatchAnalyzerOutcome
 
     def create_cursor_configs(self, total_items: int, worker_count: int) -> list[BatchWorkerConfig]:
-        """At most `worker_count` equal shares. Raises `ValueError` for less than one worker."""
+        """Return at most `worker_count` equal shares. Raises `ValueError` for less than one worker."""
         return shares(total_items, worker_count)
 
     def batch_analyzer_success(
@@ -47,7 +47,10 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
         total_items: int | None = None,
         batch_metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """One worker per cursor. Without cursors no batches, with the `reason` that the batch metadata give."""
+        """Return a result with one worker for each cursor.
+
+        Without cursors it creates no batches, with the `reason` from the batch metadata.
+        """
         if cursor_configs is not None:
             outcome = BatchAnalyzerOutcome(total_items=total_items, batch_metadata=batch_metadata or {})
             outcome.cursor_configs = cursor_configs
@@ -63,16 +66,16 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
         return self._succeeded({**result, **optional}, metadata, batch_analyzer=True)
 
     def no_batches_outcome(self, reason: str, metadata: dict[str, Any] | None = None) -> StepHandlerResult:
-        """Nothing to do for workers; `metadata` joins the result."""
+        """Return a result without work for workers; `metadata` is merged into the result."""
         result = {BATCH_KEY: {"type": no_batches().type}, "reason": reason, **(metadata or {})}
         return self._succeeded(result, None, batch_analyzer=True, no_batches=True)
 
     def get_batch_worker_inputs(self, context: StepContext) -> RustBatchWorkerInputs | None:
-        """The inputs of this worker; None when the step is not a batch worker, and for inputs that cannot be read."""
+        """Return the inputs of this worker, or None if the step is not a batch worker or its inputs are invalid."""
         return RustBatchWorkerInputs.parse(context.step_inputs)
 
     def get_batch_context(self, context: StepContext) -> BatchWorkerContext | None:
-        """This worker's batch with its checkpoint; None when the step is not a batch worker."""
+        """Return this worker's batch with its checkpoint, or None if the step is not a batch worker."""
         return BatchWorkerContext.from_step_context(context)
 
     def create_batch_context(
@@ -82,7 +85,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
         total_batches: int,
         batch_metadata: dict[str, Any] | None = None,
     ) -> BatchWorkerContext:
-        """A batch made by hand, with an id of its own."""
+        """Create a batch explicitly, with a new id."""
         return BatchWorkerContext(
             batch_id=str(uuid4()),
             cursor_config=cursor_config,
@@ -92,7 +95,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
         )
 
     def handle_no_op_worker(self, context: StepContext) -> StepHandlerResult | None:
-        """The result of the placeholder that stands in when there are no batches; None for a real worker."""
+        """Return the result of the placeholder for a task without batches, or None for a real worker."""
         found = self.get_batch_worker_inputs(context)
         if found is None or not found.is_no_op:
             return None
@@ -112,7 +115,10 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
         last_cursor: int | None = None,
         batch_metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """The batch is done; the counts win over `outcome`. A failure (`invalid_args`) when there is neither."""
+        """Return the result of a batch; the counts take precedence over `outcome`.
+
+        Returns a failure (`invalid_args`) if neither is given.
+        """
         if items_processed is not None:
             succeeded = items_processed if items_succeeded is None else items_succeeded
             counts = (items_processed, succeeded, items_failed, items_skipped)
@@ -125,7 +131,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
     def batch_worker_partial_failure(
         self, outcome: BatchWorkerOutcome, message: str | None = None, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """The batch is done and some items failed: a success with `partial_failure` set."""
+        """Return the result of a batch with some failed items: a success with `partial_failure` set."""
         said = {"partial_failure_message": message} if message else {}
         result = {**_counts(outcome), "partial_failure": True, **said}
         return self._succeeded(result, metadata, batch_worker=True, had_failures=True)
@@ -136,7 +142,7 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
         items_processed: int,
         accumulated_results: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """A result to return: progress is saved, and the step runs again from there."""
+        """Return a result that saves the progress; the step runs again from there."""
         result = {"type": "checkpoint_yield", "cursor": cursor, "items_processed": items_processed}
         optional = {} if accumulated_results is None else {"accumulated_results": accumulated_results}
         return StepHandlerResult.success({**result, **optional}, {"checkpoint_yield": True, "batch_worker": True})
@@ -144,11 +150,11 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
     def detect_aggregation_scenario(
         self, dependency_results: dict[str, Any], batchable_step_name: str, batch_worker_prefix: str
     ) -> BatchAggregationScenario:
-        """What the step that adds up finds above it. Raises `ValueError`."""
+        """Return the input of the aggregating step. Raises `ValueError`."""
         return BatchAggregationScenario.detect(dependency_results, batchable_step_name, batch_worker_prefix)
 
     def no_batches_aggregation_result(self, zero_metrics: dict[str, Any] | None = None) -> StepHandlerResult:
-        """The sum when nothing was processed."""
+        """Return the aggregate of a task without batches."""
         return self._succeeded({"worker_count": 0, "scenario": "no_batches", **(zero_metrics or {})}, None)
 
     def aggregate_batch_worker_results(
@@ -157,7 +163,8 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
         zero_metrics: dict[str, Any] | None = None,
         aggregation_fn: Callable[[dict[str, dict[str, Any]]], dict[str, Any]] | None = None,
     ) -> StepHandlerResult:
-        """`aggregation_fn` over the workers' results by step name, or the results; `zero_metrics` if none."""
+        """Return `aggregation_fn` of the workers' results by step name, or the results without it; `zero_metrics` if
+        none."""
         if scenario.is_no_batches:
             return self.no_batches_aggregation_result(zero_metrics)
         found = scenario.batch_results
@@ -166,15 +173,15 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
 
     @staticmethod
     def aggregate_worker_results(worker_results: list[dict[str, Any]]) -> dict[str, Any]:
-        """The standard totals; `batch_count` counts every entry of the list."""
+        """Return the standard totals; `batch_count` counts every entry of the list."""
         return {**aggregate_batch_results(list(worker_results)).model_dump(), "batch_count": len(worker_results)}
 
     def _batch_ranges(self, total: int, size: int, step: int, max_batches: int | None) -> list[tuple[int, int]]:
-        """Raises `ValueError` for a size below 1. A step moves no boundary."""
+        """Return the ranges; `step` has no effect on them. Raises `ValueError` for a size below 1."""
         return ranges(total, batch_size_within(total, size, max_batches) if total else 1)
 
     def _batch_succeeded(self, processed: int, failed: int, skipped: int) -> int:
-        """All, even where some failed."""
+        """Return all processed items, even if some failed."""
         return processed
 
     def _succeeded(self, result: dict[str, Any], metadata: dict[str, Any] | None, **marks: bool) -> StepHandlerResult:
@@ -182,6 +189,6 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
 
 
 def _counts(outcome: BatchWorkerOutcome) -> dict[str, Any]:
-    """The counts of a worker; lists only where there is something in them."""
+    """Return the counts of a worker, with `results` and `errors` only if not empty."""
     counts = outcome.model_dump()
     return {key: value for key, value in counts.items() if value or key not in ("results", "errors")}

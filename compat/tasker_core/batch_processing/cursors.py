@@ -1,4 +1,4 @@
-"""Cutting a number of items into ranges: 0-indexed, start inclusive, end exclusive."""
+"""Splitting a number of items into ranges: 0-indexed, start inclusive, end exclusive."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from tasker_core.types import CursorConfig, RustCursorConfig
 
 
 class BatchWorkerConfig(EngineShare):
-    """One worker's share: a range with its place among the workers, from 0."""
+    """One worker's share: a range with its position among the workers, from 0."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The share as plain data."""
+        """Return the share as plain data."""
         return dict(vars(self))
 
 
 def ranges(total_items: int, size: int) -> list[tuple[int, int]]:
-    """Ranges of `size` items, the last one shorter."""
+    """Return ranges of `size` items; the last one may be shorter."""
     return [(start, min(start + size, total_items)) for start in range(0, total_items, size)]
 
 
 def batch_size_within(total_items: int, batch_size: int, max_batches: int | None) -> int:
-    """The size, made larger where there would be more than `max_batches`. Raises `ValueError` for one below 1."""
+    """Return the size, increased if there would be more than `max_batches`. Raises `ValueError` for a size below 1."""
     if batch_size <= 0:
         raise ValueError(f"batch_size must be 1 or more, found {batch_size}")
     return max(batch_size, math.ceil(total_items / max_batches)) if max_batches and max_batches > 0 else batch_size
 
 
 def shares(total_items: int, worker_count: int) -> list[BatchWorkerConfig]:
-    """At most `worker_count` equal shares. Raises `ValueError` for less than one worker."""
+    """Return at most `worker_count` equal shares. Raises `ValueError` for less than one worker."""
     if worker_count <= 0:
         raise ValueError(f"worker_count must be 1 or more, found {worker_count}")
     cut = ranges(total_items, math.ceil(total_items / worker_count)) if total_items > 0 else []
@@ -43,7 +43,7 @@ def shares(total_items: int, worker_count: int) -> list[BatchWorkerConfig]:
 
 
 def wire_cursors(configs: Sequence[CursorConfig]) -> list[RustCursorConfig]:
-    """The cursors in the form that the engine reads."""
+    """Return the cursors in the format that the engine reads."""
     return [
         RustCursorConfig(
             batch_id=batch_id(index),

@@ -1,4 +1,4 @@
-"""The thread that brings events to subscribers, as models."""
+"""Thread that delivers events to subscribers, as models."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ ErrorCallback: TypeAlias = Callable[[Exception], None]
 
 
 class InProcessDomainEventPoller(EnginePoller):
-    """Takes events from the process's channel and brings them to everybody. One that raises stops no other."""
+    """Poller that delivers events of the process's channel to all callbacks. An error in one does not affect others."""
 
     def on_event(self, callback: Any, *, wants: Wants = lambda name: True) -> None:
-        """Call this with every event whose name it `wants`, an `InProcessDomainEvent`."""
+        """Call `callback` with every event whose name it `wants`, an `InProcessDomainEvent`."""
         super().on_event(callback, wants=wants)
 
     def start(self) -> None:
-        """Begin, in a daemon thread. Raises `RuntimeError` when it runs already."""
+        """Start the daemon thread. Raises `RuntimeError` if it is running already."""
         if self.is_running:
             raise RuntimeError("this poller runs already")
         super().start()
 
     @property
     def stats(self) -> dict[str, int]:
-        """How often it looked, how many events it brought, how many were lost because too many waited."""
+        """Number of polls, of events delivered, and of events dropped because too many waited."""
         found = super().stats
         return {
             "poll_count": found["poll_count"],

@@ -1,4 +1,4 @@
-"""Publishing events about finished steps."""
+"""Publishing of events about finished steps."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tasker.domain_events import StepEventContext
 
 
 class BasePublisher(EnginePublisher):
-    """Turns a finished step into an event, which goes to the subscribers in this process. Override the hooks."""
+    """Publisher of an event for a finished step, to the subscribers in this process. Override the hooks."""
 
     def publish(self, ctx: StepEventContext, event_name: str | None = None) -> bool:
-        """Publish one event, named as the step without a name; True when it was handed on. Never raises."""
+        """Publish one event, by default named as the step; return True if it was delivered. Never raises an error."""
         return super().publish(ctx, event_name or ctx.step_name)
 
     def _metadata(self, ctx: StepEventContext) -> dict[str, Any]:
-        """Who published it and when, under both names; what the step and the publisher add wins."""
+        """Return publisher and time, under both names; metadata of the step and the publisher take precedence."""
         origin = self._origin(ctx)
         both = {"publisher": origin["fired_by"], "published_at": origin["fired_at"]}
         return {**both, **origin, **ctx.metadata, **self.additional_metadata(ctx)}
 
 
 class DefaultPublisher(EngineDefault, BasePublisher):
-    """The publisher of events that name none."""
+    """Publisher of events that name none."""

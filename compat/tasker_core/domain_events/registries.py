@@ -1,4 +1,4 @@
-"""Who publishes and who subscribes in this process."""
+"""Registries of the publishers and subscribers in this process."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ log = logging.getLogger("tasker.domain_events")
 
 
 class PublisherRegistry(EnginePublishers):
-    """Publishers by name. Frozen, it takes no more."""
+    """Publishers by name. A frozen registry accepts no more."""
 
     _instance = None
 
     def get_or_default(self, name: str) -> Any:
-        """The publisher of that name, or the default one."""
+        """Return the publisher of that name, or the default one."""
         return self.get(name) or DefaultPublisher()
 
     def register(self, publisher: Any, name: str | None = None) -> None:
-        """Register a publisher. Raises `RuntimeError` when the registry is frozen, `ValueError` for anything else."""
+        """Register a publisher. Raises `RuntimeError` if the registry is frozen, `ValueError` for another type."""
         self._refuse_frozen("register a publisher")
         if not isinstance(publisher, BasePublisher):
             raise ValueError(f"a publisher is an instance of BasePublisher, found {publisher!r}")
         super().register(publisher, name)
 
     def list_publishers(self) -> list[str]:
-        """The names, in the order of registration."""
+        """Return the names, in the order of registration."""
         return list(self._publishers)
 
     def clear(self) -> None:
-        """Forget every publisher. Raises `RuntimeError` when the registry is frozen."""
+        """Remove every publisher. Raises `RuntimeError` if the registry is frozen."""
         self._refuse_frozen("clear it")
         super().clear()
 
@@ -45,7 +45,7 @@ class PublisherRegistry(EnginePublishers):
 
 
 class SubscriberRegistry(EngineSubscribers):
-    """Subscribers: classes, of which `start_all` makes instances, and instances."""
+    """Subscribers: classes, of which `start_all` creates instances, and instances."""
 
     _instance = None
 
@@ -55,42 +55,42 @@ class SubscriberRegistry(EngineSubscribers):
         self._by_name: dict[str, type[BaseSubscriber]] = {}
 
     def register(self, subscriber_class: Any) -> None:
-        """Register a class under its name. Raises `ValueError` for anything else."""
+        """Register a class under its name. Raises `ValueError` for another type."""
         if not isinstance(subscriber_class, type) or not issubclass(subscriber_class, BaseSubscriber):
             raise ValueError(f"a subscriber is a subclass of BaseSubscriber, found {subscriber_class!r}")
         self._by_name[subscriber_class.__name__] = subscriber_class
 
     def register_instance(self, subscriber: Any, name: str | None = None) -> None:
-        """Register a ready subscriber. Raises `ValueError` for anything else."""
+        """Register an instance. Raises `ValueError` for another type."""
         if not isinstance(subscriber, BaseSubscriber):
             raise ValueError(f"a subscriber is an instance of BaseSubscriber, found {subscriber!r}")
         super().register_instance(subscriber, name)
 
     def start_all(self, poller: EnginePoller) -> int:
-        """Start every subscriber; how many were started. One that fails is logged and left out."""
+        """Start every subscriber; return the number started. Errors are logged, and the subscriber is skipped."""
         before = len(self._started)
         for made in [*self._by_name.values(), *(value for value in self._subscribers.values())]:
             self._start(made, poller)
         return len(self._started) - before
 
     def stop_all(self) -> int:
-        """Stop every subscriber that was started; how many there were."""
+        """Stop every started subscriber; return their number."""
         started, self._started = self._started, []
         for subscriber in started:
             subscriber.stop()
         return len(started)
 
     def list_registered(self) -> dict[str, list[str]]:
-        """The names of the classes and of the instances."""
+        """Return the names of the classes and of the instances."""
         return {"classes": list(self._by_name), "instances": list(self._subscribers)}
 
     @property
     def active_count(self) -> int:
-        """How many were started."""
+        """Number of started subscribers."""
         return len(self._started)
 
     def stats(self) -> dict[str, Any]:
-        """How many there are of each, and the patterns of those that were started."""
+        """Return the numbers of classes, instances and started subscribers, and the patterns of these."""
         return {
             "registered_classes": len(self._by_name),
             "registered_instances": len(self._subscribers),
@@ -102,7 +102,7 @@ class SubscriberRegistry(EngineSubscribers):
         }
 
     def clear(self) -> None:
-        """Stop and forget every subscriber."""
+        """Stop and remove every subscriber."""
         super().clear()
         self._by_name.clear()
 

@@ -1,4 +1,4 @@
-"""Taking part in events of this process."""
+"""Subscribing to events of this process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tasker.domain_events import BaseSubscriber as EngineSubscriber
 
 
 class BaseSubscriber(EngineSubscriber):
-    """Handles the events whose name fits one of its patterns (`payment.*`, `order.completed`)."""
+    """Subscriber to the events whose name matches one of its patterns (`payment.*`, `order.completed`)."""
 
     @property
     def subscriptions(self) -> list[str]:
@@ -16,10 +16,10 @@ class BaseSubscriber(EngineSubscriber):
         return super().subscriptions if self.active else []
 
     def handle_event_safely(self, event: dict[str, Any]) -> None:
-        """Handle one event with its hooks; nothing before `start`. Never raises."""
+        """Handle one event with its hooks; ignored before `start`. Never raises an error."""
         if self.active:
             super().handle_event_safely(event)
 
     def _receive(self, event: Any) -> None:
-        """The poller brings models, a subscriber handles plain data."""
+        """Convert the poller's model to plain data for the subscriber."""
         super()._receive(event if isinstance(event, dict) else event.model_dump())

@@ -1,4 +1,4 @@
-"""What a handler raises to say how its attempt failed: the engine's classes with the published attributes."""
+"""Errors that a handler raises to fail its attempt: the engine's classes with the attributes of tasker_core."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class TaskerError(engine.TaskerError):
-    """The root of what handlers raise. Code, delay and context are kept in `metadata` as well."""
+    """Base class of the errors of handlers. Code, delay and context are stored in `metadata` as well."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class TaskerError(engine.TaskerError):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The class's name, the message, whether another attempt makes sense, and the metadata."""
+        """Return the class's name, the message, whether it is retryable, and the metadata."""
         return {
             "error_type": type(self).__name__,
             "message": self.message,
@@ -60,56 +60,56 @@ class TaskerError(engine.TaskerError):
 
 
 class RetryableError(TaskerError, engine.RetryableError):
-    """A later attempt may succeed."""
+    """Error after which a later attempt may succeed."""
 
 
 class PermanentError(TaskerError, engine.PermanentError):
-    """No later attempt can succeed."""
+    """Error after which no later attempt can succeed."""
 
 
 class TimeoutError(RetryableError, engine.TimeoutError):
-    """Something took too long."""
+    """Error for an operation that took too long."""
 
 
 class NetworkError(RetryableError, engine.NetworkError):
-    """A connection could not be made or broke."""
+    """Error for a connection that could not be made or broke."""
 
 
 class RateLimitError(RetryableError, engine.RateLimitError):
-    """Another service asks for fewer requests."""
+    """Error for a rate limit of another service."""
 
 
 class ServiceUnavailableError(RetryableError, engine.ServiceUnavailableError):
-    """Another service is down for now."""
+    """Error for a temporary outage of another service."""
 
 
 class ResourceContentionError(RetryableError, engine.ResourceContentionError):
-    """Something else holds what the handler needs."""
+    """Error for a locked resource."""
 
 
 class ValidationError(PermanentError, engine.ValidationError):
-    """The input is wrong and stays wrong."""
+    """Error for invalid input."""
 
 
 class NotFoundError(PermanentError, engine.NotFoundError):
-    """What the handler should work on does not exist."""
+    """Error for a missing object."""
 
 
 class AuthenticationError(PermanentError, engine.AuthenticationError):
-    """The credentials are missing or refused."""
+    """Error for missing or invalid credentials."""
 
 
 class AuthorizationError(PermanentError, engine.AuthorizationError):
-    """The permission is missing."""
+    """Error for a missing permission."""
 
 
 class ConfigurationError(PermanentError, engine.ConfigurationError):
-    """A setting is missing or wrong."""
+    """Error for a missing or invalid setting."""
 
 
 class BusinessLogicError(PermanentError, engine.BusinessLogicError):
-    """A rule of the application says no."""
+    """Error for a violated rule of the application."""
 
 
 class FFIError(TaskerError, engine.FFIError):
-    """Kept for code that raises or catches it."""
+    """Error kept for code that raises or catches it."""

@@ -1,4 +1,4 @@
-"""Whether an exception is worth another attempt, by the published rules."""
+"""Classification of exceptions as retryable or permanent, by the rules of tasker_core."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["ErrorClassifier", "get_classifier", "is_permanent", "is_retryable"]
 
 
 class ErrorClassifier(engine.ErrorClassifier):
-    """An exception's own `retryable` decides, then the two lists, then the default.
+    """Classifier by an exception's own `retryable`, then the two lists, then the default.
 
-    Mistakes of the code (`TypeError`, `KeyError`, ...) are permanent here. These rules are for programs that ask; what
-    becomes of a handler's exception, the engine decides by its own.
+    Programming errors (`TypeError`, `KeyError`, ...) are permanent here. These rules are for applications that call
+    them; the engine treats a handler's exception by its own rules.
     """
 
     PERMANENT_ERROR_CLASSES = (
@@ -56,11 +56,11 @@ class ErrorClassifier(engine.ErrorClassifier):
     )
 
     def retryable(self, exception: BaseException) -> bool:
-        """True when another attempt may succeed."""
+        """Return True if another attempt may succeed."""
         return self._judged(exception)[0]
 
     def classify(self, exception: BaseException) -> dict[str, bool | str]:
-        """The class's name, whether it is retryable, and which rule said so."""
+        """Return the class's name, whether it is retryable, and the rule that applied."""
         retryable, rule = self._judged(exception)
         return {"error_type": type(exception).__name__, "retryable": retryable, "classification": rule}
 
@@ -82,5 +82,5 @@ is_permanent = _default.permanent
 
 
 def get_classifier() -> ErrorClassifier:
-    """The classifier with the default rules."""
+    """Return the classifier with the default rules."""
     return _default

@@ -1,4 +1,4 @@
-"""Handlers to look at, and to try a worker with."""
+"""Example handlers, to read and to try a worker with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the `callable` of a template to the code that runs a step."""
+"""Resolution of a template's `callable` to the handler of a step."""
 
 from __future__ import annotations
 

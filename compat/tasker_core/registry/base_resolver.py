@@ -1,4 +1,4 @@
-"""What a resolver is; the engine's own class, so that a resolver takes its place in the engine's chain."""
+"""Base class of resolvers: the engine's own, so that custom resolvers work in the engine's chain."""
 
 from __future__ import annotations
 

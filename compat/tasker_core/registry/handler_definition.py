@@ -1,4 +1,4 @@
-"""Which code runs a step, as the template says it."""
+"""Definition of a step's handler in the template."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tasker.registry import HandlerDefinition as EngineDefinition
 
 @dataclass
 class HandlerDefinition(EngineDefinition):
-    """`callable` says where, `handler_method` which entry, `resolver` how; `initialization` is the step's config."""
+    """Handler of a step: `callable` with entry `handler_method`, found by `resolver`; `initialization` is its config."""
 
     @classmethod
     def from_dict(cls, data: dict[str, Any] | None) -> HandlerDefinition:
-        """The long form; without a callable it is empty."""
+        """Create from the long form; without a callable the definition is empty."""
         values = data or {}
         return cls(
             callable=values.get("callable", ""),

@@ -1,4 +1,4 @@
-"""A handler whose entry is another method than `call`."""
+"""Handler with another entry method than `call`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tasker.registry import MethodDispatchWrapper as EngineWrapper
 
 
 class MethodDispatchWrapper(EngineWrapper):
-    """Calls `target_method` of the handler, and is the handler in everything else.
+    """Wrapper that calls `target_method` of the handler, and passes everything else to it.
 
-    Raises `AttributeError` when there is no such public method.
+    Raises `AttributeError` if there is no such public method.
     """
 
     def __init__(self, handler: Any, target_method: str) -> None:
@@ -21,7 +21,7 @@ class MethodDispatchWrapper(EngineWrapper):
             raise AttributeError(str(error)) from error
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_handler":  # not made yet: nothing to ask
+        if name == "_handler":  # not created yet: there is no handler to ask
             raise AttributeError(name)
         return getattr(self._handler, name)
 

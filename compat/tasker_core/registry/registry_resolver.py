@@ -1,4 +1,4 @@
-"""The base class for resolvers of your own."""
+"""Base class of custom resolvers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tasker.registry import BaseResolver, HandlerDefinition
 
 
 class RegistryResolver(BaseResolver):
-    """A resolver for callables of one shape. Set the class attributes and write `resolve_handler`.
+    """Resolver for callables of one form. Set the class attributes and define `resolve_handler`.
 
-    A callable fits when `pattern` (a regular expression) matches its beginning or, without one, when it starts with
-    `prefix`. Without either, none fits.
+    A callable matches if `pattern` (a regular expression) matches its beginning or, without one, if it starts with
+    `prefix`. Without either, none matches.
     """
 
     _name: ClassVar[str] = "custom_resolver"
@@ -34,19 +34,19 @@ class RegistryResolver(BaseResolver):
         return self._priority
 
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
-        """True when the callable has the shape."""
+        """Return True if the callable matches."""
         if self._expression is not None:
             return self._match_pattern(definition.callable) is not None
         return bool(self.prefix) and definition.callable.startswith(self.prefix or "")
 
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
-        """What `resolve_handler` finds."""
+        """Return the result of `resolve_handler`."""
         return self.resolve_handler(definition, config or {})
 
     def resolve_handler(self, definition: HandlerDefinition, config: dict[str, Any]) -> Any | None:
-        """The handler for a callable of the shape; None lets the next resolver try. Raises unless it is overridden."""
+        """Return the handler of a matching callable; None lets the next resolver try. Must be overridden."""
         raise NotImplementedError(f"{type(self).__name__} must define resolve_handler(definition, config)")
 
     def _match_pattern(self, callable_str: str) -> re.Match[str] | None:
-        """What `pattern` finds in a callable; its groups tell the parts."""
+        """Return the match of `pattern` in a callable."""
         return self._expression.match(callable_str) if self._expression else None

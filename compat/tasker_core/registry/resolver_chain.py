@@ -1,4 +1,4 @@
-"""Resolvers in order: the first that finds a handler wins, unless the definition names one."""
+"""Ordered chain of resolvers: the first that finds a handler wins, unless the definition names one."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ log = logging.getLogger("tasker.registry")
 
 
 class ResolverChain(EngineChain):
-    """An ordered set of resolvers."""
+    """Ordered set of resolvers."""
 
     @classmethod
     def default(cls) -> ResolverChain:
-        """Explicit names (10) and class paths (100)."""
+        """Create a chain of explicit names (priority 10) and class paths (100)."""
         chain = cls()
         chain.add_resolver(ExplicitMappingResolver())
         chain.add_resolver(ClassLookupResolver())
@@ -33,7 +33,7 @@ class ResolverChain(EngineChain):
 
     @classmethod
     def over(cls, chain: EngineChain) -> ResolverChain:
-        """The resolvers of that chain under these methods: what is added to one is in the other."""
+        """Return a view of that chain with these methods: a resolver added to one is in the other."""
         view = cls.__new__(cls)
         view.__dict__ = chain.__dict__
         return view
@@ -45,10 +45,10 @@ class ResolverChain(EngineChain):
         *,
         first: Sequence[BaseResolver] = (),
     ) -> Any | None:
-        """The handler, wrapped when the definition names a method; None when nobody knows the callable.
+        """Return the handler, wrapped if the definition names a method, or None if the callable is unknown.
 
-        The resolver that the definition names is the only one asked. Raises `ResolverNotFoundError` when there is none
-        of that name.
+        Only the resolver that the definition names is asked. Raises `ResolverNotFoundError` if there is none of that
+        name.
         """
         found = self._found(definition, config or {}, first)
         if found is None:
@@ -67,14 +67,14 @@ class ResolverChain(EngineChain):
         return answer_of(resolver, definition, config)
 
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
-        """True when the resolver that the definition names, or some resolver, wants to try."""
+        """Return True if the resolver that the definition names, or any resolver, can try."""
         if not definition.has_resolver_hint():
             return super().can_resolve(definition, config)
         resolver = self.get_resolver(definition.resolver or "")
         return resolver is not None and resolver.can_resolve(definition, config)
 
     def register(self, key: str | BaseResolver, handler: Any = None) -> ResolverChain:
-        """Register a handler under a name. Raises `RuntimeError` when the chain has no explicit mapping."""
+        """Register a handler under a name. Raises `RuntimeError` if the chain has no explicit mapping."""
         try:
             super().register(key, handler)
         except ResolverNotFoundError as error:
@@ -82,7 +82,7 @@ class ResolverChain(EngineChain):
         return self
 
     def wrap_for_method_dispatch(self, handler: Any, definition: HandlerDefinition) -> Any:
-        """The handler, or a wrapper when the definition names a method; None when it has no such method."""
+        """Return the handler, or a wrapper if the definition names a method, or None if it has no such method."""
         if not definition.uses_method_dispatch():
             return handler
         try:

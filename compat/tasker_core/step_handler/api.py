@@ -1,4 +1,4 @@
-"""A step handler that calls HTTP APIs."""
+"""Step handler that calls HTTP APIs."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ class ApiHandler(APIMixin, StepHandler):
 
     @property
     def capabilities(self) -> list[str]:
-        """Those of a handler, and of API calls."""
+        """Capabilities of a handler, and of API calls."""
         return [*super().capabilities, *self.api_capabilities]

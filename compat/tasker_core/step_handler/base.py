@@ -1,4 +1,4 @@
-"""The class that every handler is."""
+"""Base class of handlers."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ StepHandlerCallResult: TypeAlias = StepHandlerResult | Awaitable[StepHandlerResu
 
 
 class StepHandler(Answering, EngineHandler):
-    """One piece of work: subclass it, set `handler_name`, write `call` (plain or `async def`).
+    """Base class of handlers: subclass it, set `handler_name`, define `call` (a plain method or `async def`).
 
-    Every execution gets an instance of its own. An `__init__` that wants `config` gets the step's `initialization`.
+    Every execution gets an instance of its own. An `__init__` with a required `config` gets the step's
+    `initialization`.
     """
 
     reuse_instance: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let the engine call the class's methods."""
+        """Adapt the class's methods, so that the engine can call them."""
         super().__init_subclass__(**options)
         adapt(cls, EngineHandler)
 
@@ -39,11 +40,11 @@ class StepHandler(Answering, EngineHandler):
 
     @property
     def capabilities(self) -> list[str]:
-        """What the handler can do beyond being called."""
+        """Capabilities of the handler."""
         return ["process"]
 
     def config_schema(self) -> dict[str, Any] | None:
-        """A JSON Schema for the template's `initialization`; None accepts anything."""
+        """Return a JSON Schema for the template's `initialization`; None accepts anything."""
         return None
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A step handler that decides."""
+"""Step handler for decisions."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ class DecisionHandler(DecisionMixin, StepHandler):
 
     @property
     def capabilities(self) -> list[str]:
-        """Those of a handler, and of decisions."""
+        """Capabilities of a handler, and of decisions."""
         return [*super().capabilities, *self.decision_capabilities]

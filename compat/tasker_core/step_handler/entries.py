@@ -1,4 +1,4 @@
-"""Where the engine enters a handler: it gives its own context, and the handler gets the published one."""
+"""Adapters between the engine and handlers: the engine passes its own context, the handler gets tasker_core's."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tasker.types import StepContext as EngineContext
 from tasker_core.types import StepContext
 
 SHIPPED = ("tasker", "tasker_core", "builtins", "abc")
-"""The packages whose classes are bases of handlers and not handlers themselves."""
+"""Packages whose classes are bases of handlers and not handlers themselves."""
 
 ADAPTED = "_takes_the_engine_s_context"
-"""Set on a method that the engine can call."""
+"""Attribute of a method that the engine can call."""
 
 UNCONFIGURED = "_waits_for_config"
-"""Set on a handler that was made without the `config` that its class wants."""
+"""Attribute of a handler that was created without the `config` that its class requires."""
 
 
 def adapt(cls: type, base: type) -> None:
-    """Let the engine call the public methods of a class below `base`, those of its mixins among them."""
+    """Adapt the public methods of a class below `base`, including those of its mixins, for calls by the engine."""
     owners = [owner for owner in cls.__mro__ if owner is cls or not _is_shipped(owner, base)]
     for name in {name for owner in owners for name in vars(owner) if not name.startswith("_")}:
         method = inspect.getattr_static(cls, name)
@@ -33,7 +33,7 @@ def adapt(cls: type, base: type) -> None:
 
 
 def wants_config(cls: type) -> bool:
-    """True for a class that is made with `config`, the step's `initialization`, and cannot be made without."""
+    """Return True for a class with `config`, the step's `initialization`, as its only required argument."""
     try:
         signature = inspect.signature(cls.__init__)  # type: ignore[misc]
     except (TypeError, ValueError):
@@ -47,7 +47,7 @@ def _is_shipped(owner: type, base: type) -> bool:
 
 
 def _entry(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method; called by the engine, it gets the published context, and its checkpoint leaves the engine's way."""
+    """Return the method with tasker_core's context for calls by the engine, and the engine's way of checkpoints."""
     entry = _awaited(method) if inspect.iscoroutinefunction(method) else _called(method)
     setattr(entry, ADAPTED, True)
     return entry
@@ -78,7 +78,7 @@ def _from_engine(args: tuple[Any, ...]) -> bool:
 
 
 def _prepared(handler: Any, context: EngineContext) -> StepContext:
-    """The published context; a handler that waits for its `config` gets it."""
+    """Return tasker_core's context; first initialize a handler that waits for its `config`."""
     published = StepContext.from_engine(context)
     if vars(handler).pop(UNCONFIGURED, False):
         handler.__init__(config=published.step_config)
@@ -86,7 +86,7 @@ def _prepared(handler: Any, context: EngineContext) -> StepContext:
 
 
 def _finished(result: Any) -> Any:
-    """A result that asks for a checkpoint leaves the handler the engine's way."""
+    """Convert a result that requests a checkpoint to the engine's checkpoint."""
     metadata = getattr(result, "metadata", None)
     if isinstance(metadata, dict) and metadata.get("checkpoint_yield") is True:
         data = result.result or {}
@@ -95,7 +95,7 @@ def _finished(result: Any) -> Any:
 
 
 def _put_off(init: Callable[..., None]) -> Callable[..., None]:
-    """The engine makes handlers without arguments: the real `__init__` then runs when a step is there."""
+    """Delay `__init__` until a step is there, because the engine creates handlers without arguments."""
 
     @functools.wraps(init)
     def make(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""The handler classes behind decorated functions."""
+"""Handler classes of decorated functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasker_core.types import DecisionType, ErrorType, StepContext, StepHandlerR
 
 
 class FunctionHandler(StepHandler):
-    """Calls a function with its arguments by name and turns what it returns into a result."""
+    """Handler that calls a function with its arguments by name and converts the returned value to a result."""
 
     function: ClassVar[Callable[..., Any]]
     fills: ClassVar[tuple[str, ...]] = ()
@@ -27,14 +27,14 @@ class FunctionHandler(StepHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        bind(self.function, dict.fromkeys(self.fills, lambda context: None))  # says what nothing fills
+        bind(self.function, dict.fromkeys(self.fills, lambda context: None))  # reports parameters without a source
 
     def given(self, context: StepContext) -> Mapping[str, Any]:
-        """The values of those parameters."""
+        """Return the values of those parameters."""
         return {}
 
     def converted(self, value: Any) -> StepHandlerResult:
-        """What the function returned, as a result."""
+        """Convert the returned value to a result."""
         return plain_result(value)
 
     def call(self, context: StepContext) -> Any:
@@ -45,17 +45,18 @@ class FunctionHandler(StepHandler):
             return failure_of(error)
 
     def arguments(self, context: StepContext) -> dict[str, Any]:
-        """What was declared, what this kind of handler gives, and the context for whoever names it."""
+        """Return the declared arguments, those of this kind of handler, and the context if the function has a parameter
+        for it."""
         parameters = inspect.signature(self.function).parameters
         wanted = [name for name in CONTEXT_NAMES if name in parameters]
         return {**_declared(self.function, context), **dict.fromkeys(wanted[:1], context), **self.given(context)}
 
 
 class AsyncCall(FunctionHandler):
-    """The same for an `async def` function."""
+    """`FunctionHandler` for an `async def` function."""
 
     async def call(self, context: StepContext) -> StepHandlerResult:
-        """Run the function on the loop; every exception becomes a failure."""
+        """Run the function on the event loop; every exception becomes a failure."""
         try:
             return self.converted(await self.function(**self.arguments(context)))
         except Exception as error:
@@ -63,12 +64,12 @@ class AsyncCall(FunctionHandler):
 
 
 class DecisionFunction(DecisionMixin, FunctionHandler):
-    """A function that returns a `Decision`."""
+    """Handler of a function that returns a `Decision`."""
 
     handler_role = HandlerRole.DECISION
 
     def converted(self, value: Any) -> StepHandlerResult:
-        """The decision as a result."""
+        """Convert the decision to a result."""
         from tasker_core.step_handler.functional import Decision
 
         if not isinstance(value, Decision):
@@ -80,13 +81,13 @@ class DecisionFunction(DecisionMixin, FunctionHandler):
 
 
 class BatchAnalyzerFunction(Batchable, FunctionHandler):
-    """A function that returns a `BatchConfig`."""
+    """Handler of a function that returns a `BatchConfig`."""
 
     handler_role = HandlerRole.ANALYZER
     worker_template: ClassVar[str]
 
     def converted(self, value: Any) -> StepHandlerResult:
-        """The cursors as a result."""
+        """Convert the cursors to a result."""
         if not isinstance(value, BatchConfig):
             return plain_result(value)
         outcome = self.create_batch_outcome(value.total_items, value.batch_size, batch_metadata=value.metadata)
@@ -94,29 +95,29 @@ class BatchAnalyzerFunction(Batchable, FunctionHandler):
 
 
 class BatchWorkerFunction(Batchable, FunctionHandler):
-    """A function that does one batch."""
+    """Handler of a function that processes one batch."""
 
     fills = ("batch_context",)
 
     def given(self, context: StepContext) -> Mapping[str, Any]:
-        """The batch."""
+        """Return the batch."""
         return {"batch_context": self.get_batch_context(context)}
 
 
 class ApiFunction(APIMixin, FunctionHandler):
-    """A function that calls an HTTP API through its parameter `api`."""
+    """Handler of a function that calls an HTTP API through its parameter `api`."""
 
     fills = ("api",)
 
     def given(self, context: StepContext) -> Mapping[str, Any]:
-        """This handler, which has the verbs."""
+        """Return this handler, which has the methods for requests."""
         return {"api": self}
 
 
 def handler_class(
     base: type[FunctionHandler], function: Callable[..., Any], name: str, version: str, **attributes: Any
 ) -> type[FunctionHandler]:
-    """A handler class for the function, named and placed like it."""
+    """Create a handler class for the function, with its name and module."""
     bases = (AsyncCall, base) if inspect.iscoroutinefunction(function) else (base,)
     return class_for(function, bases, handler_name=name, handler_version=version, **attributes)
 
@@ -137,14 +138,17 @@ def _fits(model: type | None, value: Any) -> bool:
 
 
 def _known_fields(model: Any, context: StepContext) -> dict[str, Any]:
-    """The model's fields; one without a default is None where the task does not have it."""
+    """Return the model's fields; a required one is None if the task does not have it."""
     known = context.input_data
     fields = model.model_fields.items()
     return {name: known.get(name) for name, field in fields if name in known or field.is_required()}
 
 
 def plain_result(value: Any) -> StepHandlerResult:
-    """A result passes, a mapping is the result, a model is dumped, None is empty, the rest is `{"result": value}`."""
+    """Convert a returned value: a result is kept, a mapping is the result, a model is dumped, None is empty.
+
+    Any other value is `{"result": value}`.
+    """
     if isinstance(value, StepHandlerResult):
         return value
     if isinstance(value, dict):
@@ -155,7 +159,7 @@ def plain_result(value: Any) -> StepHandlerResult:
 
 
 def failure_of(error: Exception) -> StepHandlerResult:
-    """What the function raised, as a failure: `PermanentError` ends the step, everything else may be tried again."""
+    """Convert an exception to a failure: `PermanentError` ends the step, all others may be retried."""
     if not isinstance(error, TaskerError):
         seen = {"exception_type": type(error).__name__, "traceback": traceback.format_exc()}
         return StepHandlerResult.failure(str(error), ErrorType.HANDLER_ERROR, True, seen)

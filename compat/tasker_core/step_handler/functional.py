@@ -38,7 +38,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Decision:
-    """The answer of a decision function."""
+    """Result of a decision function."""
 
     outcome: DecisionPointOutcome
 
@@ -49,27 +49,27 @@ class Decision:
 
     @staticmethod
     def skip(reason: str, **routing_context: Any) -> Decision:
-        """Create nothing and say why."""
+        """Create no steps, for this reason."""
         return Decision(DecisionPointOutcome.no_branches(reason, routing_context))
 
 
 def step_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
-    """The function is the handler `name`; what it returns and raises becomes the step's result."""
+    """Register the function as the handler `name`; its returned value or exception becomes the step's result."""
     return _decorator(FunctionHandler, name, version)
 
 
 def decision_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
-    """The function decides: it returns a `Decision`, or what any handler may return."""
+    """Register a decision function: it returns a `Decision`, or the result of any other handler."""
     return _decorator(DecisionFunction, name, version)
 
 
 def batch_analyzer(name: str, worker_template: str, version: str = "1.0.0") -> HandlerDecorator:
-    """The function cuts work: it returns a `BatchConfig`; `worker_template` names the template's batch_worker step."""
+    """Register a function that returns a `BatchConfig`; `worker_template` is the template's batch_worker step."""
     return _decorator(BatchAnalyzerFunction, name, version, worker_template=worker_template)
 
 
 def batch_worker(name: str, version: str = "1.0.0") -> HandlerDecorator:
-    """The function does one batch, given as `batch_context`; None where the step has none."""
+    """Register a function that processes one batch, passed as `batch_context`; None if the step has none."""
     return _decorator(BatchWorkerFunction, name, version)
 
 
@@ -80,7 +80,7 @@ def api_handler(
     timeout: float = 30.0,
     default_headers: dict[str, str] | None = None,
 ) -> HandlerDecorator:
-    """The function calls an API through its parameter `api`; `timeout` is seconds."""
+    """Register a function that calls an API through its parameter `api`; `timeout` is in seconds."""
     settings = {"base_url": base_url, "default_timeout": timeout, "default_headers": dict(default_headers or {})}
     return _decorator(ApiFunction, name, version, **settings)
 

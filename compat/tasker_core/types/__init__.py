@@ -1,4 +1,4 @@
-"""The types of a handler's world. Every name is importable from here."""
+"""Types for handlers. Every name is importable from here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How work is cut into batches, what a batch worker is given, and the sum over the workers."""
+"""Types of batches: the split of work, the input of a batch worker, the aggregate over the workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNTS = ("items_processed", "items_succeeded", "items_failed", "items_skipped")
 
 
 class FailureStrategy(str, Enum):  # noqa: UP042 (its text is published as `FailureStrategy.ISOLATE`)
-    """What a worker does about an item that fails; advice that the handler honours."""
+    """Strategy of a worker for failed items; advice for the handler."""
 
     CONTINUE_ON_FAILURE = "continue_on_failure"
     FAIL_FAST = "fail_fast"
@@ -38,13 +38,13 @@ class BatchMetadata(EngineMetadata):
 
 
 class RustBatchWorkerInputs(EngineInputs):
-    """The inputs of a worker instance."""
+    """Inputs of a worker instance."""
 
     batch_metadata: BatchMetadata
 
     @classmethod
     def parse(cls, inputs: Any) -> RustBatchWorkerInputs | None:
-        """The inputs of a batch worker; None for another kind of step, and for inputs that cannot be read."""
+        """Return the inputs of a batch worker, or None for another kind of step or for invalid inputs."""
         if not isinstance(inputs, Mapping):
             return None
         try:
@@ -55,7 +55,7 @@ class RustBatchWorkerInputs(EngineInputs):
 
 
 class CursorConfig(BaseModel):
-    """Where a batch starts and ends: start inclusive, end exclusive."""
+    """Range of a batch: start inclusive, end exclusive."""
 
     start_cursor: Any
     end_cursor: Any
@@ -64,27 +64,27 @@ class CursorConfig(BaseModel):
 
 
 class BatchAnalyzerOutcome(EngineAnalysis):
-    """An analysis: the ranges, how many items there are, and data for every worker."""
+    """Result of an analysis: the ranges, the number of items, and data for every worker."""
 
     cursor_configs: list[CursorConfig] = Field(default_factory=list)  # type: ignore[assignment]
 
 
 class BatchWorkerContext(EngineWorkerContext):
-    """One batch, with the last checkpoint of its worker."""
+    """Batch with the last checkpoint of its worker."""
 
     cursor_config: CursorConfig  # type: ignore[assignment]
 
     @yes_or_no
     def has_checkpoint(self) -> bool:
-        """True when an earlier run of this step yielded at some cursor."""
+        """Return True if an earlier run of this step saved a cursor."""
         return self.checkpoint_cursor is not None
 
     @classmethod
     def from_step_context(cls, step_context: EngineContext) -> BatchWorkerContext | None:
-        """The batch that a step works on; without inputs, the `batch_context` of its configuration or of the task.
+        """Return the batch of a step; without inputs, the `batch_context` of its configuration or of the task.
 
-        None when there is neither. A cursor that gives no `step_size` steps over the whole batch. A stand-in for a
-        context, as tests use it, needs nothing but the attributes that are read.
+        Returns None if there is neither. A cursor without `step_size` steps over the whole batch. A stand-in for a
+        context, as in tests, needs only the attributes that are read.
         """
         inputs: Any = step_context.step_inputs
         if isinstance(inputs, Mapping) and "cursor" in inputs:
@@ -133,14 +133,14 @@ def _checkpoint(step_context: EngineContext) -> dict[str, Any]:
 
 
 def _batches(results: Any) -> int:
-    """How many batches the analysis above has made; 1 where that is not known."""
+    """Return the number of batches of the analysis above, or 1 if it is not known."""
     known = DependencyResultsWrapper.from_dict(results if isinstance(results, dict) else None)
     found = [value for value in map(known.get_results, known) if isinstance(value, dict)]
     return next((value["worker_count"] for value in found if BATCH_KEY in value and "worker_count" in value), 1)
 
 
 class CreateBatchesOutcome(BaseModel):
-    """One worker per cursor."""
+    """Outcome that creates one worker for each cursor."""
 
     type: str = "create_batches"
     worker_template_name: str
@@ -155,7 +155,7 @@ BatchProcessingOutcome = NoBatchesOutcome | CreateBatchesOutcome
 def create_batches(
     worker_template_name: str, worker_count: int, cursor_configs: list[RustCursorConfig], total_items: int
 ) -> CreateBatchesOutcome:
-    """The outcome that creates `worker_count` workers. Raises `ValueError` for another number of cursors."""
+    """Create the outcome with `worker_count` workers. Raises `ValueError` for another number of cursors."""
     if len(cursor_configs) != worker_count:
         raise ValueError(f"worker_count is {worker_count}, expected one for each of {len(cursor_configs)} cursors")
     return CreateBatchesOutcome(
@@ -169,6 +169,6 @@ def create_batches(
 def aggregate_batch_results(
     worker_results: list[dict[str, Any] | None], max_errors: int = 100
 ) -> BatchAggregationResult:
-    """Add up the results of workers. A count that is not given is 0."""
+    """Add up the results of workers. A missing count is 0."""
     counted = [None if found is None else {**dict.fromkeys(COUNTS, 0), **found} for found in worker_results]
     return engine_totals(counted, max_errors)

@@ -1,4 +1,4 @@
-"""What a handler is called with, as it was published: results of the steps above come in their envelopes."""
+"""Context of a handler in the form of tasker_core: results of the steps above are in their envelopes."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tasker_core.models import TaskSequenceStepWrapper
 
 
 class FfiStepEvent(EngineEvent):
-    """A step that is ready for its handler; cannot be changed."""
+    """Immutable event form of a step that is ready for its handler."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class StepContext(EngineContext):
-    """The engine's context, made from the event form of a step.
+    """The engine's context, created from the event form of a step.
 
-    `dependency_results` holds envelopes (`{"result": ...}`), which `get_dependency_result` opens, once. What the engine
-    adds, such as `cancelled`, is there as well.
+    `dependency_results` contains envelopes (`{"result": ...}`), which `get_dependency_result` opens once. Additions of
+    the engine, such as `cancelled`, are available as well.
     """
 
     event: FfiStepEvent
 
     @classmethod
     def from_ffi_event(cls, event: EngineEvent, handler_name: str) -> StepContext:
-        """The context from the event form of a step."""
+        """Create the context from the event form of a step."""
         known = event if isinstance(event, FfiStepEvent) else FfiStepEvent(**dict(event))
         made = super().from_ffi_event(known, handler_name)
         assert isinstance(made, cls)
@@ -39,24 +39,24 @@ class StepContext(EngineContext):
 
     @classmethod
     def from_engine(cls, context: EngineContext) -> StepContext:
-        """The context that the engine calls a handler with, in this form."""
+        """Create the context from the engine's context."""
         made = cls.from_ffi_event(context.event, context.handler_name)
         made._claim, made._template = context._claim, context._template
         made._step, made._cancel_flag = context._step, context._cancel_flag
         return made
 
     def get_dependency_result(self, step_name: str) -> Any:
-        """What is in the envelope of a step above; None when it has no result."""
+        """Return the content of a dependency's envelope, or None if it has no result."""
         found = self.dependency_results.get(step_name)
         return found["result"] if isinstance(found, dict) and "result" in found else found
 
     def get_all_dependency_results(self, prefix: str) -> list[Any]:
-        """The results of the steps above whose names start with `prefix`."""
+        """Return the results of the steps above whose names start with `prefix`."""
         return [found for found in super().get_all_dependency_results(prefix) if found is not None]
 
     @yes_or_no
     def has_checkpoint(self) -> bool:
-        """True when an earlier run of this step yielded at some cursor."""
+        """Return True if an earlier run of this step saved a cursor."""
         return self.checkpoint_cursor is not None
 
     @property

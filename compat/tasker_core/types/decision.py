@@ -1,4 +1,4 @@
-"""What a decision step decides."""
+"""Types of decisions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pydantic import BaseModel, Field
 
 
 class DecisionType(str, Enum):  # noqa: UP042 (its text is published as `DecisionType.CREATE_STEPS`)
-    """The two outcomes there are."""
+    """The two kinds of outcomes."""
 
     CREATE_STEPS = "create_steps"
     NO_BRANCHES = "no_branches"
 
 
 class DecisionPointOutcome(BaseModel):
-    """A decision as authors write it; the engine judges what the handler makes of it.
+    """Decision as handlers create it; the engine validates the result of the handler.
 
     `dynamic_steps` are data for the steps below: a decision chooses among the steps of its template.
     """
@@ -44,5 +44,5 @@ class DecisionPointOutcome(BaseModel):
 
     @classmethod
     def no_branches(cls, reason: str, routing_context: dict[str, Any] | None = None) -> DecisionPointOutcome:
-        """Create nothing and say why."""
+        """Create no steps, for this reason."""
         return cls(decision_type=DecisionType.NO_BRANCHES, reason=reason, routing_context=routing_context or {})

@@ -1,4 +1,4 @@
-"""What a handler returns, and the names for how it went."""
+"""Results of handlers, and the names of their status."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.types import StepHandlerResult as EngineResult
 
 
 class ResultStatus(str, Enum):  # noqa: UP042 (its text is published as `ResultStatus.SUCCESS`)
-    """How an execution ended."""
+    """Status of an execution."""
 
     SUCCESS = "completed"
     FAILURE = "error"
@@ -19,7 +19,7 @@ class ResultStatus(str, Enum):  # noqa: UP042 (its text is published as `ResultS
 
 
 class ErrorType(str, Enum):  # noqa: UP042
-    """The usual error types; any other text is legal."""
+    """The usual error types; any other text is valid."""
 
     PERMANENT_ERROR = "permanent_error"
     RETRYABLE_ERROR = "retryable_error"
@@ -29,17 +29,17 @@ class ErrorType(str, Enum):  # noqa: UP042
 
     @classmethod
     def is_standard(cls, error_type: str) -> bool:
-        """True when the text is one of these types."""
+        """Return True if the text is one of these types."""
         return error_type in {member.value for member in cls}
 
     @classmethod
     def is_typically_retryable(cls, error_type: str) -> bool:
-        """True for a timeout and for what says itself that it is retryable."""
+        """Return True for a timeout and for the retryable type."""
         return error_type in {cls.RETRYABLE_ERROR.value, cls.TIMEOUT.value}
 
 
 class StepHandlerResult(EngineResult):
-    """The engine's result under the published alias: `is_success` is read and written as `success`, too."""
+    """The engine's result with tasker_core's alias: `is_success` is read and written as `success`, too."""
 
     model_config = ConfigDict(populate_by_name=True)
 

@@ -1,4 +1,4 @@
-"""A worker as seen from outside."""
+"""Types for controlling a worker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasker.types import BootstrapConfig as EngineConfig
 
 
 class WorkerState(str, Enum):  # noqa: UP042 (its text is published as `WorkerState.RUNNING`)
-    """The life of a worker."""
+    """State of a worker."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -20,7 +20,7 @@ class WorkerState(str, Enum):  # noqa: UP042 (its text is published as `WorkerSt
 
 
 class BootstrapConfig(EngineConfig):
-    """What a worker is told at its start; anything unknown is refused."""
+    """Configuration of a worker at its start; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""One batch that saves its progress: it is cut, worked through with checkpoints, added up."""
+"""Example of one batch with checkpoints: splitting, processing, aggregating."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three handlers; the items are numbers, an item's value is its number and one."""
+"""Three handlers of the example; the items are numbers, and an item's value is its number plus one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ PLACE = "tasker_core.examples.checkpoint_yield"
 
 
 class CheckpointYieldAnalyzerHandler(StepHandler, Batchable):
-    """Makes one batch of the task's `total_items` (100)."""
+    """Analyzer that creates one batch of the task's `total_items` (100)."""
 
     handler_name = f"{PLACE}.CheckpointYieldAnalyzerHandler"
 
     def call(self, context: StepContext) -> StepHandlerResult:
-        """Cut the work."""
         total = context.get_input_or("total_items", 100)
         if total <= 0:
             return self.no_batches_outcome("no_items_to_process")
@@ -30,15 +29,15 @@ class CheckpointYieldAnalyzerHandler(StepHandler, Batchable):
 
 
 class CheckpointYieldWorkerHandler(StepHandler, Batchable):
-    """Saves its progress after every `items_per_checkpoint` (25) items.
+    """Worker that saves its progress after every `items_per_checkpoint` (25) items.
 
-    With `fail_after_items` it fails there, in the attempt `fail_on_attempt` (1), for good if `permanent_failure`.
+    With `fail_after_items` it fails there, in the attempt `fail_on_attempt` (1), permanently if `permanent_failure`.
     """
 
     handler_name = f"{PLACE}.CheckpointYieldWorkerHandler"
 
     def call(self, context: StepContext) -> StepHandlerResult:
-        """Work through the batch, from the last checkpoint on."""
+        """Process the batch, from the last checkpoint on."""
         if (placeholder := self.handle_no_op_worker(context)) is not None:
             return placeholder
         inputs = self.get_batch_worker_inputs(context)
@@ -73,12 +72,11 @@ class CheckpointYieldWorkerHandler(StepHandler, Batchable):
 
 
 class CheckpointYieldAggregatorHandler(StepHandler, Batchable):
-    """Adds up what the workers report."""
+    """Aggregator of the workers' results."""
 
     handler_name = f"{PLACE}.CheckpointYieldAggregatorHandler"
 
     def call(self, context: StepContext) -> StepHandlerResult:
-        """Add up."""
         scenario = self.detect_aggregation_scenario(
             context.dependency_results, "analyze_items", "checkpoint_yield_batch_"
         )

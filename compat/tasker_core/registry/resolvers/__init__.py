@@ -1,4 +1,4 @@
-"""The built-in resolvers."""
+"""Built-in resolvers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dotted paths to a class."""
+"""Resolver of dotted paths to classes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tasker_core.registry.resolvers.instances import instance
 
 
 class ClassLookupResolver(EngineLookup):
-    """Imports `package.module.Class` and makes a handler of it."""
+    """Resolver that imports `package.module.Class` and creates a handler of it."""
 
     CLASS_PATTERN = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*(\.[a-zA-Z_][a-zA-Z0-9_]*)*\.[A-Z][a-zA-Z0-9_]*$")
 
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
-        """True for a dotted path whose last part begins with a capital."""
+        """Return True for a dotted path whose last part begins with a capital."""
         return self.CLASS_PATTERN.match(definition.callable) is not None
 
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
-        """A handler of the class at the path; None when there is none, or when its module fails."""
+        """Return a handler of the class at the path, or None if there is none or its module fails."""
         try:
             found = super().resolve(definition, config)
         except HandlerLoadError:

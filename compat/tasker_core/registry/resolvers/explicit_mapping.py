@@ -1,4 +1,4 @@
-"""Names that somebody registered."""
+"""Resolver of registered names."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tasker_core.registry.resolvers.instances import instance
 
 
 class ExplicitMappingResolver(EngineMapping):
-    """An exact match in a dictionary: of a class a handler is made, a function is asked for one."""
+    """Exact match in a dictionary: a class is instantiated, a function is called for a handler."""
 
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
-        """The handler that was registered, or one that is made of it."""
+        """Return the registered handler, or one created from the registered class or function."""
         found = super().resolve(definition, config)
         if isinstance(found, type):
             return instance(found, definition)

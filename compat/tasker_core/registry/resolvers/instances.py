@@ -1,4 +1,4 @@
-"""Making a handler of its class."""
+"""Creation of handlers from their classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger("tasker.registry")
 
 
 def instance(cls: type, definition: HandlerDefinition) -> Any | None:
-    """A handler, made with `config` (the step's `initialization`) where its class wants that; None when that fails."""
+    """Create a handler, with `config` (the step's `initialization`) if its class requires it; return None on an error."""
     try:
         return cls(config=definition.initialization or {}) if wants_config(cls) else cls()
     except Exception as error:

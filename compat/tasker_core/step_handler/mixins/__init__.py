@@ -1,4 +1,4 @@
-"""What a step handler can be combined with."""
+"""Mixins for step handlers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP calls from a handler, and their translation into results under the published error types."""
+"""HTTP calls of a handler, and their conversion to results with the error types of tasker_core."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NON_RETRYABLE_STATUS_CODES = {400, 401, 403, 404, 405, 406, 410, 422}
 RETRYABLE_STATUS_CODES = {408, 429, 500, 502, 503, 504}
 
 UNREADABLE_RETRY_AFTER = 60
-"""Seconds to wait where `Retry-After` is no number."""
+"""Seconds to wait if `Retry-After` is not a number."""
 
 ERROR_TYPES = {
     400: "bad_request",
@@ -41,11 +41,11 @@ ERROR_TYPES = {
     504: "gateway_timeout",
 }
 PROBLEM_KEYS = ("error", "message", "detail", "error_message", "msg")
-"""Where services say in a body what is wrong, in the order in which they are looked at."""
+"""Keys of error messages in bodies of services, in the order of preference."""
 
 
 class ApiResponse(EngineResponse):
-    """A response with its body read; `raw_response` is httpx's own."""
+    """Response with its body; `raw_response` is httpx's own."""
 
     def __init__(self, response: httpx.Response, body: dict[str, Any] | str | None = None) -> None:
         super().__init__(response, body)
@@ -53,12 +53,12 @@ class ApiResponse(EngineResponse):
 
     @property
     def is_retryable(self) -> bool:
-        """Status 408, 429, 500, 502, 503, 504."""
+        """True for the status 408, 429, 500, 502, 503, 504."""
         return self.status_code in RETRYABLE_STATUS_CODES
 
     @property
     def retry_after(self) -> int | None:
-        """Seconds that the server asks to wait; 60 where that cannot be read."""
+        """Seconds that the server asks to wait; 60 if the header is invalid."""
         value = self.headers.get("retry-after")
         if value is None:
             return None
@@ -75,7 +75,7 @@ class ApiResponse(EngineResponse):
         return "http_error"
 
     def problem(self) -> str:
-        """What the body says is wrong, else the status's own phrase."""
+        """Return the error message in the body, else the status's phrase."""
         body = self.body if isinstance(self.body, dict) else {}
         for found in (body[key] for key in PROBLEM_KEYS if key in body):
             text = found.get("message") if isinstance(found, dict) else found
@@ -85,15 +85,15 @@ class ApiResponse(EngineResponse):
         return HTTPStatus(self.status_code).phrase if known else "HTTP Error"
 
     def to_dict(self) -> dict[str, Any]:
-        """Status, headers and body as plain data."""
+        """Return status, headers and body as plain data."""
         return {"status_code": self.status_code, "headers": self.headers, "body": self.body}
 
 
 class APIMixin(ApiClient[ApiResponse], Answering):
-    """Adds HTTP verbs. Paths are relative to `base_url`; timeouts are seconds."""
+    """Mixin with methods for HTTP requests. Paths are relative to `base_url`; timeouts are in seconds."""
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # at the interpreter's end httpx may be gone
+        with contextlib.suppress(Exception):  # httpx may be gone at the end of the interpreter
             self.close()
 
     def _api_answer(self, response: httpx.Response) -> ApiResponse:
@@ -102,13 +102,13 @@ class APIMixin(ApiClient[ApiResponse], Answering):
     def api_success(
         self, response: EngineResponse, result: dict[str, Any] | None = None, include_response: bool = True
     ) -> StepHandlerResult:
-        """A success with `result`, or with the response's body (what is no mapping goes under `data`)."""
+        """Return a success with `result`, or with the response's body (under `data` if it is not a mapping)."""
         body = response.body if isinstance(response.body, dict) else {"data": response.body}
         kept = {"status_code": response.status_code, "headers": response.headers} if include_response else {}
         return self.success(body if result is None else result, metadata=kept)
 
     def api_failure(self, response: EngineResponse, message: str | None = None) -> StepHandlerResult:
-        """A failure of the response's type, retryable where the status is."""
+        """Return a failure with the response's error type, retryable if the status is."""
         known = response if isinstance(response, ApiResponse) else ApiResponse(response.response, response.body)
         optional = {"retry_after_seconds": known.retry_after, "retry_after": known.retry_after}
         metadata = {
@@ -121,11 +121,11 @@ class APIMixin(ApiClient[ApiResponse], Answering):
         return self.failure(text, known.error_type, known.is_retryable, metadata)
 
     def connection_error(self, error: Exception, context: str | None = None) -> StepHandlerResult:
-        """A retryable failure for a connection that could not be made or broke; `context` says during what."""
+        """Return a retryable failure for a broken connection or one that could not be made; `context` is the operation."""
         return self._unreachable("Connection error", "connection_error", error, context)
 
     def timeout_error(self, error: Exception, context: str | None = None) -> StepHandlerResult:
-        """A retryable failure for an answer that did not come in time."""
+        """Return a retryable failure for an answer that did not come in time."""
         return self._unreachable("Request timeout", "timeout", error, context)
 
     def _unreachable(self, what: str, error_type: str, error: Exception, context: str | None) -> StepHandlerResult:

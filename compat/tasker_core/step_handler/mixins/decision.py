@@ -1,4 +1,4 @@
-"""Helpers for a handler that decides which branches of the template come to life."""
+"""Helpers for a handler that decides which branches of the template run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["DecisionMixin"]
 
 
 class DecisionMixin(Answering):
-    """Adds decision results to a step handler; the steps below read `routing_context` under that key."""
+    """Mixin with decision results; the steps below read `routing_context` under that key."""
 
     @property
     def decision_capabilities(self) -> list[str]:
-        """What this mixin adds."""
+        """Capabilities that this mixin adds."""
         return ["decision", "routing"]
 
     def decision_success(
@@ -25,14 +25,14 @@ class DecisionMixin(Answering):
         routing_context: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """Create these steps."""
+        """Return a result that creates these steps."""
         outcome = DecisionPointOutcome.create_steps(steps, routing_context=routing_context)
         return self.decision_success_with_outcome(outcome, metadata)
 
     def decision_success_with_outcome(
         self, outcome: DecisionPointOutcome, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """Report a ready outcome that creates steps."""
+        """Return the result of an outcome that creates steps."""
         decided: dict[str, Any] = {"type": outcome.decision_type.value, "step_names": outcome.next_step_names}
         dynamic = {"dynamic_steps": outcome.dynamic_steps} if outcome.dynamic_steps else {}
         return self._decided(outcome, decided, dynamic, metadata)
@@ -40,7 +40,7 @@ class DecisionMixin(Answering):
     def decision_no_branches(
         self, outcome: DecisionPointOutcome, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
-        """Report a ready outcome that creates nothing."""
+        """Return the result of an outcome that creates none."""
         return self._decided(outcome, {"type": outcome.decision_type.value}, {"reason": outcome.reason}, metadata)
 
     def route_to_steps(
@@ -49,7 +49,7 @@ class DecisionMixin(Answering):
         routing_context: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """The same as `decision_success`."""
+        """Return a result that creates these steps, like `decision_success`."""
         return self.decision_success(step_names, routing_context, metadata)
 
     def skip_branches(
@@ -58,7 +58,7 @@ class DecisionMixin(Answering):
         routing_context: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """Create nothing and say why."""
+        """Return a result that creates no steps, for this reason."""
         return self.decision_no_branches(DecisionPointOutcome.no_branches(reason, routing_context), metadata)
 
     def decision_failure(
@@ -68,7 +68,7 @@ class DecisionMixin(Answering):
         retryable: bool = False,
         metadata: dict[str, Any] | None = None,
     ) -> StepHandlerResult:
-        """No decision could be made."""
+        """Return a failure to decide."""
         return self.failure(message, error_type, retryable, self._with_decider(metadata))
 
     def _decided(
