@@ -39,8 +39,8 @@ def text(name: str) -> str:
 def _step_path() -> str:
     ways = {kind: {state: path(states) for state, states in move.by_state.items()} for kind, move in CHANGES.items()}
     return function(
-        "The states a step passes through for one kind of change, a letter for each, the one it is in at first; "
-        "null: not legal. A change that makes the step ready ends in `pending`: see `placed_path`.",
+        "The states that a step passes through for one kind of change, one letter each, starting with its current "
+        "state; null: not legal. A change that makes the step ready ends in `pending`: see `placed_path`.",
         "step_path",
         "p_from text, p_kind text",
         "text",
@@ -52,9 +52,9 @@ def _task_path() -> str:
     found = {target: {state: task_path(state, target) for state in TaskState} for target in TaskState}
     ways = {target: {state: path(way) for state, way in by.items() if way is not None} for target, by in found.items()}
     return function(
-        "The states a task passes through to reach `p_to`, a letter for each, without the one it is in; '' when it is "
-        "there already, null when there is no way. From steps_in_process to itself goes through evaluation: that is "
-        "what a result does that made further steps ready.",
+        "The states that a task passes through to reach `p_to`, one letter each, without its current state; '' if it "
+        "is there already, null if there is no path. The path from steps_in_process to itself passes through "
+        "evaluation: a result that makes further steps ready takes it.",
         "task_path",
         "p_from text, p_to text",
         "text",
@@ -64,7 +64,7 @@ def _task_path() -> str:
 
 def _path_code() -> str:
     return function(
-        "A path of one state, as the engine passes paths on and the history stores them: a letter for each state.",
+        "The path of one state in the engine's and the history's form: one letter for each state.",
         "path_code",
         "p_path text",
         "text",
@@ -86,7 +86,7 @@ def _path_text() -> str:
     names = [(letter, f"{name}>") for name, letter in _by_length()]
     return function(
         "The path of a row of the history with the names of its states: `pending>enqueued>in_progress`. "
-        "Reverses what path_code does to each.",
+        "The reverse of path_code.",
         "path_text",
         "p_code text",
         "text",
@@ -112,7 +112,7 @@ def _brought() -> str:
         f"when {is_one_of('left(p_code, 2)', set(f))} then {str(well).lower()}" for well, f in codes.items()
     )
     return function(
-        "What a worker brought, from the path that it left in the history: true a result, false a failure, null "
+        "The kind of a worker's report, by its path in the history: true for a result, false for a failure, null for "
         "neither.",
         "brought",
         "p_code text",
@@ -124,7 +124,7 @@ def _brought() -> str:
 def _legal_transitions() -> str:
     rows = ",\n".join((*_followers(STEP, StepState), *_followers(TASK, TaskState)))
     return wrapped(
-        "-- Which states may follow which, by kind of subject; `violations_v1` holds the history against it.\n"
+        "-- The states that may follow each state, by kind of subject; `violations_v1` checks the history by it.\n"
         "create or replace function tasker.legal_transitions()\n"
         "returns table (subject text, state text, followers text[])\n"
         f"language sql immutable parallel safe rows 16\nas $$\n  values\n{rows}\n$$;\n"
@@ -150,7 +150,7 @@ def _edge_name() -> str:
     names = grouped((str(type_), type_.traits.edge) for type_ in StepType if type_.traits.edge != DEFAULT.traits.edge)
     cases = " ".join(f"when {is_one_of('p_step_type', types)} then '{name}'" for name, types in names.items())
     return function(
-        "What the edges from a step of this type to steps made while the task runs are called.",
+        "The name of edges from a step of this type to steps created while the task runs.",
         "edge_name",
         "p_step_type text",
         "text",
@@ -161,7 +161,7 @@ def _edge_name() -> str:
 def _creates_steps() -> str:
     types = [str(type_) for type_ in StepType if type_.traits.creates is not Creates.NOTHING]
     return function(
-        "Whether the result of a step of this type may create steps.",
+        "True if the result of a step of this type may create steps.",
         "creates_steps",
         "p_step_type text",
         "boolean",

@@ -23,7 +23,7 @@ def kinds() -> str:
 def _was_accepted() -> str:
     states = grouped((kind, move.accepted_in) for kind, move in CHANGES.items() if move.accepted_in)
     return function(
-        "True when a change that brings the token of the claim was accepted before: so the step has come here.",
+        "True if a change with the token of the claim was accepted before, by the state that the step has now.",
         "kind_was_accepted",
         "p_kind text, p_state text",
         "boolean",
@@ -39,7 +39,7 @@ def _kind_token() -> str:
         for token in (Token.KEPT, Token.GROWS_WHEN_LOST)
     )
     return function(
-        "The token that fences claims, after a change.",
+        "The fencing token of claims after a change.",
         "kind_token",
         "p_kind text, p_token bigint, p_lost boolean",
         "bigint",
@@ -58,7 +58,7 @@ def _attempts(name: str, parameter: str, moves: Mapping[str, StepChangeKind]) ->
     groups = grouped((kind, move.attempts) for kind, move in moves.items() if move.attempts in _AFTERWARDS)
     cases = " ".join(f"when {is_one_of(parameter, kinds)} then {_AFTERWARDS[what]}" for what, kinds in groups.items())
     return function(
-        "The number of attempts afterwards.",
+        "The number of attempts after it.",
         name,
         f"{parameter} text, p_attempts int",
         "int",
@@ -70,7 +70,7 @@ def _parking_path() -> str:
     paths = grouped((kind, path(parking_path(kind))) for kind in REPORTS)
     cases = "\n    ".join(f"when {is_one_of('p_kind', kinds)} then '{way}'" for way, kinds in paths.items())
     return function(
-        "The path of a step whose worker parks its report for an orchestrator; null for what is no report.",
+        "The path of a step whose worker parks its report for an orchestrator; null for other changes.",
         "parking_path",
         "p_kind text",
         "text",
@@ -80,7 +80,7 @@ def _parking_path() -> str:
 
 def _flag(name: str) -> str:
     return function(
-        f"True for the kinds of change that the table marks as `{name}`.",
+        f"True for the kinds of change marked in the table as `{name}`.",
         f"kind_{name}",
         "p_kind text",
         "boolean",
@@ -97,7 +97,7 @@ def places() -> str:
 def _placed_path() -> str:
     cases = "\n    ".join(_appended(place, move) for place, move in PLACES.items() if _moves(move))
     return function(
-        "The path of a step that goes to this place, from the path that has made it ready.",
+        "The path of a step to this place, continued from the path that made it ready.",
         "placed_path",
         "p_path text, p_place text",
         "text",
@@ -123,7 +123,7 @@ def _rest(states: tuple[str, ...]) -> str:
 def _place_state() -> str:
     cases = " ".join(f"when '{place}' then '{move.paths[0][-1]}'" for place, move in PLACES.items() if _moves(move))
     return function(
-        "The state of a step at this place; null where it stays in the one that it is in.",
+        "The state of a step at this place; null if its state does not change.",
         "place_state",
         "p_place text",
         "text",
@@ -134,7 +134,7 @@ def _place_state() -> str:
 def _place_token() -> str:
     grows = is_one_of("p_place", (place for place, move in PLACES.items() if move.token is Token.GROWS))
     return function(
-        "The token that fences claims, of a step at this place.",
+        "The fencing token of claims of a step at this place.",
         "place_token",
         "p_place text, p_token bigint",
         "bigint",

@@ -10,7 +10,7 @@ from tasker.registry import HandlerDefinition as EngineDefinition
 
 @dataclass
 class HandlerDefinition(EngineDefinition):
-    """Handler of a step: `callable` with entry `handler_method`, found by `resolver`; `initialization` is its config."""
+    """Handler of a step: `callable` with `handler_method`, found by `resolver`; `initialization` is its config."""
 
     @classmethod
     def from_dict(cls, data: dict[str, Any] | None) -> HandlerDefinition:

@@ -55,14 +55,16 @@ OPEN_TO_OPERATORS = tuple(state for state in StepState if state not in TERMINAL 
 """The seven states in which an operator may cancel, resolve or complete a step, including `error`."""
 
 GROUPS: Final[Mapping[str, StateGroup]] = {
-    "done": StateGroup(SATISFYING, "Steps that depend on it may run."),
-    "ended": StateGroup(TERMINAL, "The engine will not move it again; `error` stays open to operators."),
-    "parked": StateGroup(PARKED, "It has run, and an orchestrator is to settle what came of it."),
-    "active": StateGroup(PIPELINE, "From the queue until its result is settled: what a task counts as active."),
-    "under_way": StateGroup(PIPELINE | {_S.WAITING_FOR_RETRY}, "Active, or it has been and will be again."),
-    "to_run": StateGroup(frozenset({_S.PENDING, _S.ENQUEUED}), "It waits for its turn, in the queue or before it."),
-    "settled": StateGroup(SETTLED, "What came of an attempt is settled, and nothing has happened since."),
-    "failed": StateGroup(SETTLED - {_S.COMPLETE}, "Settled, and the attempt had failed."),
+    "done": StateGroup(SATISFYING, "Steps whose dependents may run."),
+    "ended": StateGroup(TERMINAL, "Steps that the engine does not move again; operators may reopen `error`."),
+    "parked": StateGroup(PARKED, "Steps that have run and whose outcome waits for an orchestrator."),
+    "active": StateGroup(PIPELINE, "Steps that a task counts as active: queued, running or waiting for processing."),
+    "under_way": StateGroup(
+        PIPELINE | {_S.WAITING_FOR_RETRY}, "Steps that are active, or will be active again after a retry delay."
+    ),
+    "to_run": StateGroup(frozenset({_S.PENDING, _S.ENQUEUED}), "Steps that wait to run, in the queue or before it."),
+    "settled": StateGroup(SETTLED, "Steps whose last attempt was processed, without a change since."),
+    "failed": StateGroup(SETTLED - {_S.COMPLETE}, "Settled steps whose attempt failed."),
 }
 """Groups of states by name; `tasker.step_is_NAME` in SQL."""
 

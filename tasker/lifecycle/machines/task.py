@@ -59,16 +59,18 @@ TERMINAL = frozenset({_S.COMPLETE, _S.ERROR, _S.CANCELLED, _S.RESOLVED_MANUALLY}
 PASSING = frozenset({_S.PENDING, _S.INITIALIZING, _S.ENQUEUING_STEPS, _S.EVALUATING_RESULTS})
 
 GROUPS: Final[Mapping[str, StateGroup]] = {
-    "final": StateGroup(TERMINAL, "It has ended; `error` is open to operators."),
-    "done": StateGroup(frozenset({_S.COMPLETE, _S.RESOLVED_MANUALLY}), "It has ended well, by itself or by a person."),
-    "troubled": StateGroup(TERMINAL - {_S.COMPLETE}, "It has ended otherwise than complete."),
-    "blocked": StateGroup(
-        frozenset({_S.BLOCKED_BY_FAILURES, _S.ERROR}), "Failed steps keep it from going on: it is for a person."
+    "final": StateGroup(TERMINAL, "Tasks that have ended; operators may reopen `error`."),
+    "done": StateGroup(
+        frozenset({_S.COMPLETE, _S.RESOLVED_MANUALLY}), "Tasks that were completed, or resolved by an operator."
     ),
-    "passing": StateGroup(PASSING, "No write leaves a task there."),
+    "troubled": StateGroup(TERMINAL - {_S.COMPLETE}, "Tasks that ended in another state than `complete`."),
+    "blocked": StateGroup(
+        frozenset({_S.BLOCKED_BY_FAILURES, _S.ERROR}), "Tasks that failed steps block, so that they need an operator."
+    ),
+    "passing": StateGroup(PASSING, "Transient states: no write leaves a task in one."),
     "retrying": StateGroup(
         frozenset({_S.STEPS_IN_PROCESS, _S.WAITING_FOR_RETRY}),
-        "It waits for a retry, or one transition leads there.",
+        "Tasks that wait for a retry, or are one transition away from that.",
     ),
 }
 """Groups of states by name; `tasker.task_is_NAME` in SQL."""

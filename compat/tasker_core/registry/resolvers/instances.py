@@ -12,7 +12,7 @@ log = logging.getLogger("tasker.registry")
 
 
 def instance(cls: type, definition: HandlerDefinition) -> Any | None:
-    """Create a handler, with `config` (the step's `initialization`) if its class requires it; return None on an error."""
+    """Create a handler, with `config` (the step's `initialization`) if its class requires it; None on an error."""
     try:
         return cls(config=definition.initialization or {}) if wants_config(cls) else cls()
     except Exception as error:

@@ -121,7 +121,7 @@ class APIMixin(ApiClient[ApiResponse], Answering):
         return self.failure(text, known.error_type, known.is_retryable, metadata)
 
     def connection_error(self, error: Exception, context: str | None = None) -> StepHandlerResult:
-        """Return a retryable failure for a broken connection or one that could not be made; `context` is the operation."""
+        """Return a retryable failure for a connection that broke or could not be made; `context` is the operation."""
         return self._unreachable("Connection error", "connection_error", error, context)
 
     def timeout_error(self, error: Exception, context: str | None = None) -> StepHandlerResult:

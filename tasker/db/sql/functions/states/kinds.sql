@@ -1,80 +1,80 @@
 -- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.
--- True when a change that brings the token of the claim was accepted before: so the step has come here.
+-- True if a change with the token of the claim was accepted before, by the state that the step has now.
 create or replace function tasker.kind_was_accepted(p_kind text, p_state text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind in ('fail', 'ok') and p_state in ('complete', 'error', 'waiting_for_retry')
     or p_kind = 'retry' and p_state in ('complete', 'enqueued', 'error', 'pending', 'waiting_for_retry')
 $$;
 
--- The token that fences claims, after a change.
+-- The fencing token of claims after a change.
 create or replace function tasker.kind_token(p_kind text, p_token bigint, p_lost boolean) returns bigint
 language sql immutable parallel safe as $$
   select p_token + case when p_kind in ('hold', 'promote', 'unhold') or p_kind in ('fail', 'ok', 'retry') and not p_lost then 0
     else 1 end
 $$;
 
--- The number of attempts afterwards.
+-- The number of attempts after it.
 create or replace function tasker.kind_attempts(p_kind text, p_attempts int) returns int
 language sql immutable parallel safe as $$
   select case when p_kind in ('defer', 'release') then p_attempts - 1 when p_kind = 'reset' then 0 else p_attempts end
 $$;
 
--- The path of a step whose worker parks its report for an orchestrator; null for what is no report.
+-- The path of a step whose worker parks its report for an orchestrator; null for other changes.
 create or replace function tasker.parking_path(p_kind text) returns text
 language sql immutable parallel safe as $$
   select case when p_kind = 'ok' then 'IO'
     when p_kind in ('fail', 'retry') then 'IX' end
 $$;
 
--- True for the kinds of change that the table marks as `reports`.
+-- True for the kinds of change marked in the table as `reports`.
 create or replace function tasker.kind_reports(p_kind text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind in ('fail', 'ok', 'retry')
 $$;
 
--- True for the kinds of change that the table marks as `ends_claim`.
+-- True for the kinds of change marked in the table as `ends_claim`.
 create or replace function tasker.kind_ends_claim(p_kind text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind in ('defer', 'fail', 'ok', 'release', 'retry')
 $$;
 
--- True for the kinds of change that the table marks as `stores_result`.
+-- True for the kinds of change marked in the table as `stores_result`.
 create or replace function tasker.kind_stores_result(p_kind text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind in ('complete', 'ok')
 $$;
 
--- True for the kinds of change that the table marks as `stores_failure`.
+-- True for the kinds of change marked in the table as `stores_failure`.
 create or replace function tasker.kind_stores_failure(p_kind text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind in ('expire', 'fail', 'retry')
 $$;
 
--- True for the kinds of change that the table marks as `drops_result`.
+-- True for the kinds of change marked in the table as `drops_result`.
 create or replace function tasker.kind_drops_result(p_kind text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind in ('fail', 'resolve')
 $$;
 
--- True for the kinds of change that the table marks as `reopens`.
+-- True for the kinds of change marked in the table as `reopens`.
 create or replace function tasker.kind_reopens(p_kind text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind in ('complete', 'reset', 'resolve')
 $$;
 
--- True for the kinds of change that the table marks as `needs_parents`.
+-- True for the kinds of change marked in the table as `needs_parents`.
 create or replace function tasker.kind_needs_parents(p_kind text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind = 'unhold'
 $$;
 
--- True for the kinds of change that the table marks as `notes_unserved`.
+-- True for the kinds of change marked in the table as `notes_unserved`.
 create or replace function tasker.kind_notes_unserved(p_kind text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind = 'release'
 $$;
 
--- True for the kinds of change that the table marks as `leaves_task`.
+-- True for the kinds of change marked in the table as `leaves_task`.
 create or replace function tasker.kind_leaves_task(p_kind text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind = 'release'

@@ -1,5 +1,5 @@
 -- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.
--- Which states may follow which, by kind of subject; `violations_v1` holds the history against it.
+-- The states that may follow each state, by kind of subject; `violations_v1` checks the history by it.
 create or replace function tasker.legal_transitions()
 returns table (subject text, state text, followers text[])
 language sql immutable parallel safe rows 16

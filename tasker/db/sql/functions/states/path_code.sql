@@ -1,5 +1,5 @@
 -- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.
--- A path of one state, as the engine passes paths on and the history stores them: a letter for each state.
+-- The path of one state in the engine's and the history's form: one letter for each state.
 create or replace function tasker.path_code(p_path text) returns text
 language sql immutable parallel safe as $$
   select '{"pending": "P", "enqueued": "E", "in_progress": "I", "enqueued_for_orchestration": "O",

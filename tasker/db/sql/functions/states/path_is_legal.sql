@@ -1,4 +1,4 @@
--- True when each state of a path may follow the one before it.
+-- True if each state of a path may follow the one before it.
 create or replace function tasker.path_is_legal(p_subject text, p_path text) returns boolean
 language sql immutable parallel safe
 as $$

@@ -1,6 +1,5 @@
 -- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.
--- The path of a row of the history with the names of its states: `pending>enqueued>in_progress`. Reverses what path_code does
--- to each.
+-- The path of a row of the history with the names of its states: `pending>enqueued>in_progress`. The reverse of path_code.
 create or replace function tasker.path_text(p_code text) returns text
 language sql immutable parallel safe as $$
   select rtrim(replace(replace(replace(replace(replace(replace(replace(replace(

@@ -1,6 +1,6 @@
 -- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.
--- The states a step passes through for one kind of change, a letter for each, the one it is in at first; null: not legal. A
--- change that makes the step ready ends in `pending`: see `placed_path`.
+-- The states that a step passes through for one kind of change, one letter each, starting with its current state; null: not
+-- legal. A change that makes the step ready ends in `pending`: see `placed_path`.
 create or replace function tasker.step_path(p_from text, p_kind text) returns text
 language sql immutable parallel safe as $$
   select '{

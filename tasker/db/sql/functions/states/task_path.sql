@@ -1,7 +1,7 @@
 -- Written by `python -m tools.lifecycle_sql`: change the tables that it reads, not this file.
--- The states a task passes through to reach `p_to`, a letter for each, without the one it is in; '' when it is there already,
--- null when there is no way. From steps_in_process to itself goes through evaluation: that is what a result does that made
--- further steps ready.
+-- The states that a task passes through to reach `p_to`, one letter each, without its current state; '' if it is there
+-- already, null if there is no path. The path from steps_in_process to itself passes through evaluation: a result that makes
+-- further steps ready takes it.
 create or replace function tasker.task_path(p_from text, p_to text) returns text
 language sql immutable parallel safe as $$
   select '{
