@@ -1,13 +1,14 @@
--- The engine's functions joined with the queues: one transaction for a change and the messages that it causes.
+-- The engine's functions combined with the queues: one transaction for a change and the messages that it causes.
 
--- The step that a message points to, in canonical form; null when it is no hint. Never raises.
+-- The step that a message refers to, in canonical form; null for other messages. Never raises an error.
 create or replace function tasker_pgmq.step_of(message jsonb) returns text
 language sql immutable parallel safe as $$
   select case when message->>'step_uuid' ~ '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
               then lower(message->>'step_uuid') end
 $$;
 
--- Sends hints to the queue of a namespace, in their order, in one statement; makes the queue on first use.
+-- Sends messages for steps to the queue of a namespace, in their order, in one statement; creates the queue on first
+-- use.
 create or replace function tasker_pgmq.put(namespace text, hints jsonb) returns int
 language plpgsql as $$
 declare
@@ -22,7 +23,7 @@ begin
   return sent;
 end $$;
 
--- Takes up to `slots` messages out of the queue of a namespace; a missing queue is an empty one.
+-- Takes up to `slots` messages from the queue of a namespace; a missing queue counts as empty.
 create or replace function tasker_pgmq.pop(namespace text, slots int, out popped int, out steps text[])
 language plpgsql as $$
 declare
@@ -42,8 +43,9 @@ begin
   execute format('select popped, steps from tasker_pgmq.%I($1)', 'pop ' || queue) using slots into popped, steps;
 end $$;
 
--- Sends the hints that a core function answers under `send` and puts their number by namespace, `sent`, in their place.
--- Namespaces are visited in order of name, so that two transactions never make the same two queues crosswise.
+-- Sends the messages that a core function returns under `send` and replaces them by their number for each namespace,
+-- `sent`. Namespaces are visited in the order of their names, so that two transactions never create the same two queues
+-- in opposite order.
 create or replace function tasker_pgmq.deliver(answer jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -63,9 +65,9 @@ begin
   return (answer - 'send') || jsonb_build_object('sent', sent);
 end $$;
 
--- Runs tasker.FN(args) and sends what it answers, in one transaction. `fn` is a versioned name, nothing else. The two that
--- most calls are for stand here by name: what is built in each call is planned in each call. Where args.tell_enqueued is there,
--- the answer tells of the steps that went to the queues (tasker.enqueued_v1).
+-- Runs tasker.FN(args) and sends the messages of its answer, in one transaction. `fn` must be a versioned name. The two
+-- most frequent functions are called by name, because dynamic SQL is planned in each call. With args.tell_enqueued the
+-- answer includes the steps that were enqueued (tasker.enqueued_v1).
 create or replace function tasker_pgmq.call_v1(fn text, args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -93,12 +95,13 @@ begin
   return tasker_pgmq.deliver(answer);
 end $$;
 
--- Takes up to args.slots hints from the queues of args.namespaces and claims their steps with tasker.claim_v1, which
--- gets all of `args` and the steps taken. Answers what it answers, and {"popped": n, "sent": {namespace: n}}.
--- Reading and claiming are two statements on purpose: in one, the reading part sees newer rows than the claiming part,
--- which then finds nothing to claim, and the message is lost. Each queue gets an equal share of the slots, what some
--- leave is given to the others; `turn` (default: random) says which namespace is asked first. Of many namespaces only those
--- are asked in which steps are enqueued, and one more, another one each time: what no counter knows of is found, too.
+-- Takes up to args.slots messages from the queues of args.namespaces and claims their steps with tasker.claim_v1, which
+-- gets all of `args` and the steps. Returns its answer, and {"popped": n, "sent": {namespace: n}}.
+-- Reading and claiming are two statements on purpose: in one, the reading part would see newer rows than the claiming
+-- part, which would then find nothing to claim, and the message would be lost. Each queue gets an equal share of the
+-- slots, and unused shares go to the others; `turn` (default: random) selects the first namespace. Of many namespaces
+-- only those with enqueued steps are read, and one more, a different one each time, so that messages unknown to the
+-- counters are found, too.
 create or replace function tasker_pgmq.claim_v1(args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -155,7 +158,7 @@ begin
   return tasker_pgmq.deliver(answer) || jsonb_build_object('popped', total);
 end $$;
 
--- Keeps hints to steps that do not exist (verdict `unknown`) in the poison table.
+-- Stores messages for steps that do not exist (verdict `unknown`) in the poison table.
 create or replace function tasker_pgmq.set_aside_unknown(verdicts jsonb, steps text[], sources text[]) returns void
 language plpgsql as $$
 begin
@@ -167,8 +170,7 @@ begin
   end if;
 end $$;
 
--- Those of `steps` that have no message in the namespace's queue. A message that an open transaction has taken still
--- counts as there.
+-- Those of `steps` that have no message in the namespace's queue. A message taken by an open transaction still counts.
 create or replace function tasker_pgmq.missing_v1(namespace text, steps uuid[]) returns setof uuid
 language plpgsql stable
 set jit = off as $$

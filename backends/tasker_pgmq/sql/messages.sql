@@ -1,4 +1,4 @@
--- Messages one by one, for everything that is not a hint to a step. Seconds may have fractions.
+-- Functions for single messages, for all messages but those for steps. Seconds may have fractions.
 
 -- Announces a message on the namespace's channel and on the global one, at the commit that makes it visible.
 create or replace function tasker_pgmq.announce(queue text, msg_id bigint, delay_seconds double precision) returns void
@@ -48,7 +48,7 @@ begin
   using qty, seconds;
 end $$;
 
--- Hides one message for `seconds` and returns it; no row when it is gone or somebody else has it.
+-- Hides one message for `seconds` and returns it; no row if it is gone or another process has it.
 create or replace function tasker_pgmq.read_specific_message(queue text, id bigint, seconds double precision)
 returns table (msg_id bigint, read_ct int, message text)
 language plpgsql as $$
@@ -60,8 +60,8 @@ begin
   using id, seconds;
 end $$;
 
--- Deletes messages that nobody has received since they were received with these read counts; returns their ids. The
--- others are not ours.
+-- Deletes messages that were not received again after these read counts; returns their ids. The others belong to other
+-- processes.
 create or replace function tasker_pgmq.delete_received(queue text, ids bigint[], read_counts int[]) returns bigint[]
 language plpgsql as $$
 declare
@@ -76,7 +76,7 @@ begin
   return deleted;
 end $$;
 
--- Makes such a message visible `seconds` from now. False: it is not ours.
+-- Makes such a message visible `seconds` from now. False: it belongs to another process.
 create or replace function tasker_pgmq.set_vt_received(queue text, id bigint, read_count int, seconds double precision)
 returns boolean
 language plpgsql as $$
@@ -90,7 +90,8 @@ begin
   return moved = 1;
 end $$;
 
--- Messages of the queue, the age of the oldest in seconds (null: none), and those received and hidden since.
+-- The number of messages of the queue, the age of the oldest in seconds (null: none), and the number of received and
+-- hidden ones.
 create or replace function tasker_pgmq.stats(queue text, out depth int, out oldest double precision, out in_flight int)
 language plpgsql stable as $$
 begin
@@ -99,7 +100,7 @@ begin
   into depth, oldest, in_flight;
 end $$;
 
--- The same of many queues in one statement; those that do not exist are left out.
+-- The same for many queues in one statement; missing ones are left out.
 create or replace function tasker_pgmq.stats_of(queues text[])
 returns table (queue text, depth int, oldest double precision, in_flight int)
 language sql stable as $$

@@ -1,11 +1,11 @@
--- Queues: their names, their creation on first use, and the two functions that each of them gets.
+-- Queues: their names, their creation on first use, and the two functions of each.
 do $$ begin
   if pg_catalog.to_regnamespace('tasker_pgmq') is null then
     create schema tasker_pgmq;
   end if;
 end $$;
 
--- The namespace that a queue name carries. Same rules as tasker.messaging.queues.namespace_of.
+-- The namespace in a queue name. Same rules as tasker.messaging.queues.namespace_of.
 create or replace function tasker_pgmq.extract_queue_namespace(queue text) returns text
 language sql immutable strict parallel safe as $$
   select case
@@ -16,7 +16,7 @@ language sql immutable strict parallel safe as $$
   end
 $$;
 
--- The table of an existing queue. PGMQ folds names to lower case, so the name itself is looked up in its catalogue.
+-- The table of an existing queue. PGMQ folds names to lower case, so the exact name is looked up in its catalog.
 create or replace function tasker_pgmq.queue_table(queue text) returns text
 language plpgsql stable as $$
 begin
@@ -26,10 +26,11 @@ begin
   return format('pgmq.%I', 'q_' || lower(queue));
 end $$;
 
--- Makes the queue when it is missing and gives it its functions. Race-safe: one creator at a time per name, the others
--- wait for its commit and find the work done. Locks: the name's advisory lock, until the end of the transaction.
--- Runs with the rights of its owner, to whom every queue then belongs, so that processes under different roles share it
--- (`tasker db roles`); therefore nobody may call it but those who are named there.
+-- Creates the queue if it is missing, with its functions. Safe under concurrency: one creator at a time for each name;
+-- the others wait for its commit and find the queue.
+-- Locks: the name's advisory lock, until the end of the transaction.
+-- Runs with the rights of its owner, who then owns every queue, so that processes with different roles can share it
+-- (`tasker db roles`); therefore only the roles named there may call it.
 create or replace function tasker_pgmq.ensure_queue(queue text) returns void
 language plpgsql
 security definer
@@ -56,7 +57,8 @@ begin
 end $$;
 revoke execute on function tasker_pgmq.ensure_queue(text) from public;
 
--- A queue table holds few live rows and sheds them fast: room for updates on the page, vacuum early and at full speed.
+-- Settings of a queue table, which has few live rows with a short life: room for updates on the page, early vacuum at
+-- full speed.
 create or replace function tasker_pgmq.tune(queue text) returns void
 language plpgsql as $$
 begin
@@ -65,13 +67,13 @@ begin
     autovacuum_vacuum_insert_threshold = 10000)', tasker_pgmq.queue_table(queue));
 end $$;
 
--- Writes "pop QUEUE" and "put QUEUE": static SQL, so their plans are kept. Building the same statement in each call
--- (as pgmq.pop and pgmq.send_batch do) costs 0.1 to 0.2 ms more per call.
+-- Creates "pop QUEUE" and "put QUEUE" as static SQL, so that their plans are cached. Building the same statement in
+-- each call (as pgmq.pop and pgmq.send_batch do) costs 0.1 to 0.2 ms more per call.
 create or replace function tasker_pgmq.generate(queue text) returns void
 language plpgsql as $$
 begin
   execute format($generated$
-    -- Takes up to `slots` visible messages out of the queue; those that are no hints go to the poison table.
+    -- Takes up to `slots` visible messages from the queue; messages that are not for a step go to the poison table.
     create or replace function tasker_pgmq.%2$I(slots int, out popped int, out steps text[])
     language plpgsql
     set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $body$
@@ -97,7 +99,7 @@ begin
     end $body$
   $generated$, tasker_pgmq.queue_table(queue), 'pop ' || queue, queue);
   execute format($generated$
-    -- Sends hints [{step, task, delay_ms?}] in their order; returns how many.
+    -- Sends messages for steps [{step, task, delay_ms?}] in their order; returns their number.
     create or replace function tasker_pgmq.%2$I(hints jsonb) returns int
     language plpgsql
     set plan_cache_mode = force_generic_plan set jit = off as $body$
@@ -114,7 +116,7 @@ begin
   $generated$, tasker_pgmq.queue_table(queue), 'put ' || queue);
 end $$;
 
--- Removes the queue, its archive and its functions; nothing happens when it does not exist.
+-- Deletes the queue, its archive and its functions; does nothing if it does not exist.
 create or replace function tasker_pgmq.drop_queue(queue text) returns void
 language plpgsql as $$
 begin

@@ -1,5 +1,5 @@
--- Queues belong to the schema's owner, whoever makes them (tasker_pgmq.ensure_queue runs with its rights): so a queue that is
--- made tomorrow can be used by the same roles as today's.
+-- Queues belong to the schema's owner, whichever role creates them (tasker_pgmq.ensure_queue runs with its rights): so
+-- the same roles can use future queues.
 do $do$
 declare
   owner constant text := (select p.proowner::regrole from pg_proc p where p.oid = 'tasker_pgmq.ensure_queue(text)'::regprocedure);

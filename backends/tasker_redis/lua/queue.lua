@@ -1,10 +1,10 @@
--- What every script begins with: the keys of one queue and what is done with them.
+-- Common beginning of every script: the keys of one queue and operations on them.
 --
--- An entry is handed out again once it has been idle for HORIZON. To hide one for a shorter time, it is told that it has
--- been idle for the rest of the horizon already (XCLAIM ... IDLE); JUSTID keeps that from counting as a delivery.
+-- An entry is delivered again once it has been idle for HORIZON. To hide it for a shorter time, its idle time is set to the
+-- rest of the horizon (XCLAIM ... IDLE); JUSTID keeps that from counting as a delivery.
 local stream, delayed, meta, names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local GROUP = 'tasker'
-local RETURNED = 'returned'  -- consumer that owns what was given back
+local RETURNED = 'returned'  -- consumer that owns returned messages
 local HORIZON = 30 * 24 * 3600 * 1000
 local BURST = 1000
 
@@ -21,8 +21,8 @@ local function missing()
   return redis.call('EXISTS', stream) == 0
 end
 
--- The first of `count` ids in a row. They begin at the time when the first queue was made, so that a server that lost
--- its data does not give out an id twice.
+-- The first of `count` consecutive ids. They begin at the time when the first queue was created, so that a server that
+-- lost its data does not use an id twice.
 local function new_ids(count)
   return redis.call('HGET', meta, 'epoch') + redis.call('HINCRBY', meta, 'sent', count) - count + 1
 end
@@ -31,7 +31,7 @@ local function add(id, payload)
   redis.call('XADD', stream, '*', 'id', id, 'payload', payload)
 end
 
--- Delayed messages that are due join the stream. A member is 'ID:PAYLOAD', its score the moment in milliseconds.
+-- Moves due delayed messages to the stream. A member is 'ID:PAYLOAD', its score the due time in milliseconds.
 local function promote()
   local due = redis.call('ZRANGEBYSCORE', delayed, '-inf', text(now_us() / 1000), 'LIMIT', 0, BURST)
   for _, member in ipairs(due) do

@@ -1,9 +1,9 @@
--- receive(consumer, limit, hidden_ms, cursor, first): up to `limit` messages, hidden from now on. `first` says who goes
--- first when both are there, the `new` messages or the `returned` ones: the caller alternates, so that neither starves
--- the other. Answers the cursor of the search for returned ones, then id, payload, count of deliveries and stream id.
+-- receive(consumer, limit, hidden_ms, cursor, first): returns up to `limit` messages, hidden from now on. `first` selects
+-- which come first, the `new` messages or the `returned` ones: the caller alternates, so that neither starves the other.
+-- Returns the cursor of the search for returned ones, then id, payload, count of deliveries and stream id.
 if missing() then return false end
 local consumer, limit, hidden, cursor = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-local EXAMINED = 1000  -- entries in other hands that one call may pass over, 10 for each that it may claim
+local EXAMINED = 1000  -- entries of other consumers that one call may skip, 10 for each that it may claim
 local found, taken = {}, {}
 promote()
 
@@ -11,7 +11,7 @@ local function take(entry, deliveries)
   local fields = {}
   for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
   local stamp, sequence = string.match(entry[1], '(%d+)-(%d+)')
-  local id = fields.id or text(stamp * 1000 + sequence)  -- a stranger's message has no id of ours
+  local id = fields.id or text(stamp * 1000 + sequence)  -- a message of another sender has no id
   table.insert(taken, entry[1])
   table.insert(found, {id, fields.payload or '', deliveries, entry[1]})
 end

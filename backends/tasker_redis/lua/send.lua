@@ -1,4 +1,4 @@
--- send(delay_ms, payload...): answers the first id; the others follow in a row.
+-- send(delay_ms, payload...): returns the first id; the others are consecutive.
 if missing() then return false end
 local delay = tonumber(ARGV[1])
 local first = new_ids(#ARGV - 1)

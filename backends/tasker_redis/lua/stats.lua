@@ -1,5 +1,5 @@
 -- stats(seen_ms): messages, age in milliseconds of the first one in the stream (-1: none), consumers that asked for
--- messages within the last `seen_ms`, and messages in anybody's hands.
+-- messages within the last `seen_ms`, and messages in flight.
 if missing() then return false end
 local first = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
 local age = first and math.max(0, now_us() / 1000 - string.match(first[1], '%d+')) or -1
