@@ -1,8 +1,8 @@
--- create(queue, forget_ms): creates the queue, read from its first message, so that no earlier message is missed. Returns the
--- time at which the first queue was created on this server.
+-- create(queue, forget_ms): creates the queue, read from its first message, so that no earlier message is missed.
+-- Returns the time at which the first queue was created on this server.
 --
--- Removes the consumers of processes that are gone: their number grows only when processes join a queue. A consumer with
--- messages is kept until others have taken these over.
+-- Removes the consumers of processes that are gone: their number grows only when processes join a queue. A consumer
+-- with messages is kept until others have taken these over.
 redis.call('HSETNX', meta, 'epoch', text(now_us()))
 redis.call('SADD', names, ARGV[1])
 if missing() then

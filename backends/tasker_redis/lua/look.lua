@@ -1,5 +1,5 @@
--- look(): returns the last stream id, 1 if a returned message waits, and the milliseconds until the next delayed message is
--- due (-1: there is none).
+-- look(): returns the last stream id, 1 if a returned message waits, and the milliseconds until the next delayed
+-- message is due (-1: there is none).
 if missing() then return false end
 promote()
 local info = redis.call('XINFO', 'STREAM', stream)

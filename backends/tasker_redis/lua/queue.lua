@@ -1,7 +1,7 @@
 -- Common beginning of every script: the keys of one queue and operations on them.
 --
--- An entry is delivered again once it has been idle for HORIZON. To hide it for a shorter time, its idle time is set to the
--- rest of the horizon (XCLAIM ... IDLE); JUSTID keeps that from counting as a delivery.
+-- An entry is delivered again once it has been idle for HORIZON. To hide it for a shorter time, its idle time is set to
+-- the rest of the horizon (XCLAIM ... IDLE); JUSTID keeps that from counting as a delivery.
 local stream, delayed, meta, names = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local GROUP = 'tasker'
 local RETURNED = 'returned'  -- consumer that owns returned messages

@@ -1,6 +1,6 @@
--- receive(consumer, limit, hidden_ms, cursor, first): returns up to `limit` messages, hidden from now on. `first` selects
--- which come first, the `new` messages or the `returned` ones: the caller alternates, so that neither starves the other.
--- Returns the cursor of the search for returned ones, then id, payload, count of deliveries and stream id.
+-- receive(consumer, limit, hidden_ms, cursor, first): returns up to `limit` messages, hidden from now on. `first`
+-- selects which come first, the `new` messages or the `returned` ones: the caller alternates, so that neither starves
+-- the other. Returns the cursor of the search for returned ones, then id, payload, count of deliveries and stream id.
 if missing() then return false end
 local consumer, limit, hidden, cursor = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local EXAMINED = 1000  -- entries of other consumers that one call may skip, 10 for each that it may claim

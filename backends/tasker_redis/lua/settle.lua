@@ -1,6 +1,6 @@
--- settle(consumer, action, hidden_ms, stream_id, deliveries, ...): for each message 1 if that consumer still had it since
--- that delivery, else 0 and it is not changed. Actions: `ack` (delete), `nack` (release, visible after `hidden_ms`),
--- `extend` (keep, visible to others after `hidden_ms`).
+-- settle(consumer, action, hidden_ms, stream_id, deliveries, ...): for each message 1 if that consumer still had it
+-- since that delivery, else 0 and it is not changed. Actions: `ack` (delete), `nack` (release, visible after
+-- `hidden_ms`), `extend` (keep, visible to others after `hidden_ms`).
 if missing() then return false end
 local consumer, action, hidden = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local settled = {}
