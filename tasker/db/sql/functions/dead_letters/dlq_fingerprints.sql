@@ -1,5 +1,6 @@
--- The fingerprints of the final failures of the failed steps of a task, at most 100; and, for all of them, whether they
--- only lacked a worker with the handler (unserved), or failed permanently, so that the attempts were not used up.
+-- The fingerprints of the final failures of the failed steps of a task, at most 100; and two flags that are true if
+-- each of these steps only lacked a worker with the handler (unserved), or failed permanently, so that it did not use
+-- up its attempts (permanent).
 create or replace function tasker.dlq_fingerprints(p_task uuid, out fingerprints text[], out unserved boolean, out permanent boolean)
 language sql stable
 as $$

@@ -1,4 +1,4 @@
--- Events set apart for retries or given up, the latest first.
+-- Quarantined events, which wait for a retry or were given up, the latest first.
 -- p_args: {name or null: of all subscribers, given_up: null, or a boolean to select by, limit}.
 -- Returns: {deliveries: [{subscriber, event_id, event_name, attempts, due_at or null: given up, error, updated_at}]}
 create or replace function tasker.event_deliveries_v1(p_args jsonb) returns jsonb

@@ -1,4 +1,4 @@
--- Sets an event apart that a subscriber failed to process: it is retried after `retry_ms`, or given up and left to an
+-- Quarantines an event that a subscriber failed to process: it is retried after `retry_ms`, or given up and left to an
 -- operator (null). Only the holder of the subscriber's lease may call it.
 -- p_args: {name, holder, event, error, retry_ms}.
 -- Returns: {kept: false if another holder has the lease by now, attempts: number of attempts so far}

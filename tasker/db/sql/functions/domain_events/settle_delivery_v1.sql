@@ -1,4 +1,4 @@
--- Removes an event that was set apart after the subscriber has processed it.
+-- Removes a quarantined event after the subscriber has processed it.
 -- p_args: {name, holder, event_id}.
 -- Returns: {kept: false if the caller does not hold the lease any more}
 create or replace function tasker.settle_delivery_v1(p_args jsonb) returns jsonb

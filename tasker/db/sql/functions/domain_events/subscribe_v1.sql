@@ -1,5 +1,5 @@
--- Takes or renews the lease of a subscriber, which one holder at a time reads for. A new subscriber begins with
--- `from_now` behind all events written before the last `ago_ms`, else at the first retained event.
+-- Takes or renews the lease of a subscriber, so that one holder at a time reads in its name. With `from_now` a new
+-- subscriber begins behind the events written before the last `ago_ms`, else at the first retained event.
 -- p_args: {name, holder, lease_ms, from_now, ago_ms}.
 -- Returns: {position}, or {held: milliseconds for which another holder has the lease}; for a stopped subscriber one
 --   second.

@@ -1,5 +1,6 @@
--- The subscribers: the position of each, the number of events before it (counted by positions, some of which it may
--- skip), the time for which its lease is still held, and the number of events set apart.
+-- The subscribers with their positions. `behind` is the number of events to read (counted by positions, some of which
+-- it may skip; at most 100,000), `missed` is true if unread events were pruned, `active` if a holder has the lease;
+-- `waiting` and `given_up` are numbers of quarantined events.
 -- p_args: {}.
 -- Returns: {subscribers: [{name, position, behind, missed, active, updated_at, stopped, waiting, given_up}]}
 create or replace function tasker.subscribers_v1(p_args jsonb) returns jsonb
