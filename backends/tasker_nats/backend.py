@@ -132,7 +132,7 @@ class NatsBackend:
     async def _put_aside(self, queue: str, message: Msg) -> bool:
         """Bury a message with too many deliveries and postpone one that is not due.
 
-        A delayed message is returned at least once, so that its count of reads is the same in all cases.
+        A delayed message is postponed at least once, so that one delivery can always be subtracted from its count.
         """
         deliveries, delay = message.metadata.num_delivered, (message.headers or {}).get(DELAY)
         if deliveries > self._settings.delivery_limit:
