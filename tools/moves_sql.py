@@ -58,7 +58,7 @@ def _attempts(name: str, parameter: str, moves: Mapping[str, StepChangeKind]) ->
     groups = grouped((kind, move.attempts) for kind, move in moves.items() if move.attempts in _AFTERWARDS)
     cases = " ".join(f"when {is_one_of(parameter, kinds)} then {_AFTERWARDS[what]}" for what, kinds in groups.items())
     return function(
-        "The number of attempts after it.",
+        "The number of attempts after the change.",
         name,
         f"{parameter} text, p_attempts int",
         "int",

@@ -13,7 +13,7 @@ language sql immutable parallel safe as $$
     else 1 end
 $$;
 
--- The number of attempts after it.
+-- The number of attempts after the change.
 create or replace function tasker.kind_attempts(p_kind text, p_attempts int) returns int
 language sql immutable parallel safe as $$
   select case when p_kind in ('defer', 'release') then p_attempts - 1 when p_kind = 'reset' then 0 else p_attempts end

@@ -20,7 +20,7 @@ language sql immutable parallel safe as $$
   select p_token + case when p_place = 'claim' then 1 else 0 end
 $$;
 
--- The number of attempts after it.
+-- The number of attempts after the change.
 create or replace function tasker.place_attempts(p_place text, p_attempts int) returns int
 language sql immutable parallel safe as $$
   select case when p_place = 'claim' then least(p_attempts, 2147483646) + 1 else p_attempts end

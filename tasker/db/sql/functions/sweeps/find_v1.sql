@@ -83,7 +83,7 @@ as $$
           select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
             and (i.template_id || ':' || i.ordinal) = any (w.unserved) and i.template_id <> all (w.unreadable)
             and w.lease_until > tasker.now())
-        and not exists (   -- no worker may have the handler or had it until lately, including workers too busy to take the step
+        and not exists (   -- no worker that may have the handler was alive lately, not even a busy one
           select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
             and (i.template_id || ':' || i.ordinal) <> all (w.unserved)
             and w.lease_until > tasker.now() - (select g.unserved from grace g))),
