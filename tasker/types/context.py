@@ -182,7 +182,7 @@ class StepContext(ProgressReporting, Resuming, Model):
         gone = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results"))
         private = dict(state["__pydantic_private__"] or {}, **gone)
         if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled
-            private["_claim"] = replace(claim, trace=claim.carried, trace_of=None)
+            private["_claim"] = replace(claim, trace=claim.propagated_trace, trace_of=None)
         return {**state, "__pydantic_private__": private}
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:

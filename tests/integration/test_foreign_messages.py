@@ -116,7 +116,7 @@ async def test_a_hint_that_cannot_be_set_aside_comes_again(database_url: str, mo
         raise DatabaseUnavailable("the connection is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "set_aside", away)
+        patch.setattr(engine, "quarantine_message", away)
         assert len((await engine.claim(claim_args())).claims) == 2
 
     assert (await engine.claim(claim_args())).popped == 1

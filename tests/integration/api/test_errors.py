@@ -218,7 +218,7 @@ async def test_a_body_that_is_not_announced_as_json_is_not_guessed(client: httpx
 
 
 async def test_a_request_that_takes_too_long_is_ended(app: tasker.App, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def for_ever(*_: Any) -> None:
+    async def for_ever(*_: Any, **__: Any) -> None:
         await asyncio.Event().wait()
 
     monkeypatch.setattr(app.views, "task", for_ever)
@@ -232,7 +232,7 @@ async def test_a_request_beyond_those_that_may_wait_is_refused_at_once(
 ) -> None:
     reading, go_on = asyncio.Event(), asyncio.Event()
 
-    async def held(_: str) -> None:
+    async def held(_: str, **__: Any) -> None:
         reading.set()
         await go_on.wait()
         raise TaskNotFound("no such task")
@@ -252,7 +252,7 @@ async def test_a_request_beyond_those_that_may_wait_is_refused_at_once(
 async def test_nothing_of_the_database_or_of_the_code_reaches_a_client(
     app: tasker.App, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fails(_: str) -> None:
+    async def fails(_: str, **__: Any) -> None:
         raise errors.pop()
 
     monkeypatch.setattr(app.views, "task", fails)
@@ -296,7 +296,7 @@ async def test_a_request_keeps_its_identifier_and_every_answer_its_headers(clien
     ("path", "message"),
     [
         ("/v1/tasks?statsu=complete", "/query/statsu: unknown parameter; did you mean `status`?"),
-        (f"/v1/tasks/{UNKNOWN}?steps=1", "/query/steps: unknown parameter; expected one of `wait`"),
+        (f"/v1/tasks/{UNKNOWN}?steps=1", "/query/steps: unknown parameter; did you mean `steps_limit`?"),
         ("/v1/workers?xyz=1&stopped=true", "/query/xyz: unknown parameter; expected one of `stopped`"),
         ("/v1/dlq/stats?reason=x", "/query/reason: unknown parameter; this path takes none"),
         ("/v1/tasks?created_after=5", "/query/created_after: expected a date and time such as 2026-01-31T12:00:00Z"),

@@ -41,7 +41,7 @@ async def test_a_promotion_whose_answer_is_lost_costs_neither_an_attempt_nor_the
                 raise ConnectionLost("the answer did not come")
             return found
 
-        monkeypatch.setattr(engine, "move", loses)
+        monkeypatch.setattr(engine, "call_typed", loses)
         report = await app.run(plan(), timeout=30)
 
     assert lost == 1

@@ -116,7 +116,7 @@ async def test_without_the_commit_nothing_of_it_is_done_and_with_it_its_row_is_t
 
 def test_each_method_that_changes_something_by_hand_is_among_them() -> None:
     sources = [path.read_text() for path in (ROOT / "tasker/services").rglob("*.py")]
-    marked = {found for text in sources for found in re.findall(r'@by_hand\(\s*"(App[\w.]+)"', text)}
+    marked = {found for text in sources for found in re.findall(r'@audited\(\s*"(App[\w.]+)"', text)}
     assert marked == {name.partition(" ")[0] for name in BY_PROGRAMS} | SEVERAL
 
 

@@ -178,7 +178,7 @@ async def test_what_fails_behind_its_call_takes_that_back_and_nobody_heard_of_it
         await move(*args)
         raise ValueError("a mistake in the code")
 
-    monkeypatch.setattr(Engine, "move", failing)
+    monkeypatch.setattr(Engine, "call_typed", failing)
     with pytest.raises(ValueError, match="a mistake"):
         await app.tasks.cancel(task)
     assert (await app.tasks.state(task), heard) == (before, [])

@@ -138,6 +138,7 @@ def test_a_plain_handler_may_submit_through_it(app: tasker.SyncApp, registry: Ha
 
 INSIDE = {
     "admission",
+    "page_sessions",
     "breakers",
     "health",
     "metrics",
@@ -223,7 +224,7 @@ async def test_a_bulk_submission_answers_each_request(database_url: str, registr
         answers = await app.submit_many(plan, [{"name": "a"}, Submission({"name": "b"}), {"name": "a"}])
         ended = await asyncio.gather(*(app.wait(a.task_uuid) for a in answers if not isinstance(a, DuplicateTask)))
 
-    assert [type(answer).__name__ for answer in answers] == ["Submitted", "Submitted", "DuplicateTask"]
+    assert [type(answer).__name__ for answer in answers] == ["SubmissionResult", "SubmissionResult", "DuplicateTask"]
     assert [report.results["greet"]["text"] for report in ended] == ["Hello, a!", "Hello, b!"]
 
 

@@ -363,4 +363,4 @@ async def test_events_of_the_task_are_there_for_its_page_alone(app: tasker.App, 
 async def test_the_page_of_a_task_is_read_by_a_proxy_below_its_path(app: tasker.App) -> None:
     task = await done(app)
     async with offered(app, root_path="/tasker") as site:
-        assert 'href="/tasker/v1/tasks/' in await site.text(f"tasks/{task}", view="data")
+        assert f'href="/tasker/ui/tasks/{task}/report' in await site.text(f"tasks/{task}", view="data")

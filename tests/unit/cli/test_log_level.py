@@ -34,10 +34,10 @@ from tasker.cli.worker.options import log_to_stderr
 from tasker.contracts.reporting import reporter
 from tasker.log_format import log_as_parent
 from tasker.logging import log_info
-from tasker.step_output import keep_output
+from tasker.step_output import capture_logs
 
 log_to_stderr() if sys.argv[1] == "process" else log_as_parent()
-keep_output()
+capture_logs()
 
 class Kept:
     def log(self, line):

@@ -20,7 +20,7 @@ class Scripted:
         state = "running" if self.turns else "complete"
         return SimpleNamespace(state=state, replayed=self.done, skipped=0, total=3, rate_per_second=self.rate)
 
-    async def go_on(self, replay_uuid: str) -> int:
+    async def advance(self, replay_uuid: str) -> int:
         turn = self.turns.pop(0)
         self.done += turn
         return turn

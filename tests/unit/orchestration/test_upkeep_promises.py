@@ -62,7 +62,7 @@ class Process:
     def caller(self, slots: int = 0) -> CompletingWorker:
         return CompletingWorker("worker", slots)
 
-    def in_hand(self) -> list[tuple[str, int]]:
+    def claim_tokens(self) -> list[tuple[str, int]]:
         return []
 
     async def offer(self, ask: Callable[[int], Awaitable[DueAnswer]]) -> DueAnswer:

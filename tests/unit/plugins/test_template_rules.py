@@ -32,14 +32,14 @@ steps:
     retry: {max_attempts: 7}
 """
 SOURCE = """
-from tasker.hookspecs import Finding, hookimpl
+from tasker.hookspecs import RuleFinding, hookimpl
 
 @hookimpl
 def tasker_template_rules(plan):
-    yours = [Finding("owner", "nobody owns it", severity="warning", hint="write metadata: {owner: ...}")]
+    yours = [RuleFinding("owner", "nobody owns it", severity="warning", hint="write metadata: {owner: ...}")]
     many = {step.name: step.retry.max_attempts for step in plan.steps if step.retry.max_attempts > 5}
     place = ("retry", "max_attempts")
-    return yours + [Finding("patience", f"{count} attempts", name, place) for name, count in many.items()]
+    return yours + [RuleFinding("patience", f"{count} attempts", name, place) for name, count in many.items()]
 """
 
 

@@ -151,7 +151,7 @@ async def test_a_program_with_a_worker_looks_while_ever_more_tasks_are_waited_fo
 async def test_of_many_that_begin_to_wait_one_after_another_each_is_looked_at_once_if_its_end_will_be_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for pauses in ("TOLD", "LOOKS"):
+    for pauses in ("NOTIFIED", "LOOKS"):
         monkeypatch.setattr(waiters, pauses, BackoffPolicy(PATIENCE * 10, PATIENCE * 10))
     database, tasks = Database(), [f"task {number}" for number in range(30)]
     waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)

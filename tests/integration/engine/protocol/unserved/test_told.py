@@ -13,6 +13,7 @@ from tasker.db.queries import query
 from tasker.orchestration.sweeping.sweep import Sweeper
 from tasker.services.engine.plans import PlanStore
 from tasker.services.reports import stored_report
+from tasker.services.tasks import REPORT
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.integration.engine.protocol.unserved.conftest import complete, set_aside, submitted
 from tests.support.engine_fixture import Lab
@@ -31,7 +32,8 @@ def lost(lab: Lab) -> list[str]:
 
 
 def asked(lab: Lab, name: str, **params: Any) -> Any:
-    return lab.observer.connection.execute(query("tasks", name), params).fetchone()
+    text = REPORT if name == "report" else query("tasks", name)
+    return lab.observer.connection.execute(text, params).fetchone()
 
 
 def since(lab: Lab, task: str) -> Any:
