@@ -20,7 +20,12 @@ BRANCHES, ALTERNATIVES = ("if", "then", "else"), ("allOf", "anyOf", "oneOf")
 SHORTEST_TEXT = 4
 """Minimum length of texts that are replaced in messages: shorter ones would match everywhere."""
 MOST_SECRETS = 100
-"""Maximum number of values that are replaced in messages: above it, messages about failures are redacted completely."""
+"""Maximum number of values that are replaced in texts: above it, messages about failures are redacted completely, and
+other texts if they contain a sensitive value."""
+LONGEST_SEARCHED = 10_000
+"""Maximum length of texts that are searched for more than `most` values; longer ones are redacted completely."""
+IDENTIFIER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""An identifier contains a short number by chance only, and an answer without its identifiers is of no use."""
 MESSAGES = frozenset(
     (
         "message",
@@ -38,7 +43,7 @@ MESSAGES = frozenset(
 )
 """Keys of messages about failures, written by people and handlers."""
 HARMLESS = frozenset(("at", "worker", "error_type", "error_code", "step", "name"))
-"""Keys whose values are never messages."""
+"""Keys in messages whose values are no messages: redacted as any other text."""
 CODES = frozenset(("error_type", "error_code"))
 """Keys of codes that programs and people act on: shown, unless the code itself is a sensitive value."""
 Schema = Mapping[str, Any]
@@ -53,8 +58,8 @@ def has_sensitive(plan: Plan) -> bool:
 class Redactor:
     """Redactor of one task's sensitive values, taken from its `context` and its `results` by step.
 
-    In texts, such as a failure's message, only the sensitive values are replaced; if there are more than `most` values,
-    the whole text is.
+    In texts, such as a failure's message, only the sensitive values are replaced. If there are more than `most` values,
+    messages are replaced as a whole, and so is every other text that contains one of the values.
     """
 
     def __init__(
@@ -73,7 +78,8 @@ class Redactor:
             for schema in self._schemas(name):  # skips results without marks: a step may be below thousands of them
                 covered(schema, known[name], secrets)
         self._mute = len(secrets) > most
-        self._secrets = () if self._mute else tuple(each for each in secrets if len(each) >= SHORTEST_TEXT)
+        self._secrets = frozenset(each for each in secrets if len(each) >= SHORTEST_TEXT)
+        self._lengths = _lengths_by_beginning(self._secrets) if self._mute else {}
 
     def redact(self, answer: Any) -> Any:
         """Redact data about the task: its `context`, the `result` or `results` of objects that have the `name` or
@@ -84,7 +90,7 @@ class Redactor:
         if isinstance(answer, list | tuple):
             return type(answer)([self.redact(each) for each in answer])
         if type(answer) is str:  # a `StrEnum` (the name of a state) is left as it is
-            return _without(self._secrets, answer)
+            return self._text(answer)
         if is_dataclass(answer) and not isinstance(answer, type):
             known = {field.name: getattr(answer, field.name) for field in fields(answer)}
             return replace(answer, **self.redact(known))
@@ -108,7 +114,34 @@ class Redactor:
             return self.context(value)
         if key in ("result", "results") and isinstance(step, str):
             return self.result(step, value)
-        return _muted(value) if self._mute and key in MESSAGES else self.redact(value)
+        return self._muted(value) if self._mute and key in MESSAGES else self.redact(value)
+
+    def _muted(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {
+                key: self._member(value, key, each) if key in HARMLESS else self._muted(each)
+                for key, each in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self._muted(each) for each in value]
+        return REDACTED if isinstance(value, str) else value
+
+    def _text(self, text: str) -> str:
+        if not self._mute:
+            return _without(self._secrets, text)
+        return REDACTED if self._may_contain_secret(text) else text
+
+    def _may_contain_secret(self, text: str) -> bool:
+        """Search for all values in one pass: one search per value would take too long."""
+        if text in self._secrets or len(text) > LONGEST_SEARCHED:
+            return True
+        if IDENTIFIER.fullmatch(text):
+            return False
+        return any(
+            text[start : start + length] in self._secrets
+            for start in range(len(text) - SHORTEST_TEXT + 1)
+            for length in self._lengths.get(text[start : start + SHORTEST_TEXT], ())
+        )
 
     def _schemas(self, name: str) -> Sequence[Schema | None]:
         """Return the schemas that apply to a step; for an instance, those of all dynamic steps."""
@@ -117,12 +150,11 @@ class Redactor:
         return self._dynamic
 
 
-def _muted(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: each if key in HARMLESS else _muted(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_muted(each) for each in value]
-    return REDACTED if isinstance(value, str) else value
+def _lengths_by_beginning(secrets: Iterable[str]) -> Mapping[str, Collection[int]]:
+    found: dict[str, set[int]] = {}
+    for each in secrets:
+        found.setdefault(each[:SHORTEST_TEXT], set()).add(len(each))
+    return found
 
 
 def without_messages(value: Any) -> Any:

@@ -10,7 +10,7 @@ from tasker.execution.attempt.values import Attempt
 from tasker.lifecycle.sensitive import Redactor, has_sensitive
 
 MOST_SECRETS = 10_000
-"""Number of sensitive values above which messages are withheld as a whole: searching would take too long."""
+"""Number of sensitive values above which texts are withheld as a whole: replacing each would take too long."""
 
 
 class OutcomeRedactor:

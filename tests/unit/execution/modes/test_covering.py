@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tasker.contracts.execution import Failure
 from tasker.contracts.own_copy import CopyOnRead
 from tasker.contracts.plan import Plan
 from tasker.execution.attempt import Attempt
@@ -157,3 +158,14 @@ def test_where_there_are_too_many_values_to_look_for_nothing_of_a_failure_is_kep
     )
 
     assert failure == {"message": REDACTED, "metadata": {"a": REDACTED}}
+
+
+def test_outcome_with_one_of_too_many_values_is_withheld(bench: Bench) -> None:
+    """The progress message and the cursor of a checkpoint are texts without a key."""
+    many = {"card": [f"card {number}" for number in range(MOST_SECRETS + 1)]}
+    redactor = OutcomeRedactor(marked(bench.attempt(Tells), many))
+    failure = redactor.failure(Failure("no card 7", "refused", True, "card 8"))
+
+    assert (failure.message, failure.error_code) == (REDACTED, REDACTED)
+    assert (redactor.over("paid card 7"), redactor.over("paid 7 of 9")) == (REDACTED, "paid 7 of 9")
+    assert redactor.over({"after": "card 10000"}) == {"after": REDACTED}

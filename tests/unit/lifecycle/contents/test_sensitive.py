@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.lifecycle.sensitive import MOST_SECRETS, Redactor, has_sensitive, without_secrets
+from tasker.lifecycle.sensitive import LONGEST_SEARCHED, MOST_SECRETS, Redactor, has_sensitive, without_secrets
 from tasker.settings.redaction import REDACTED
 from tasker.template import compile_text
 
@@ -86,6 +86,35 @@ def test_where_very_many_values_are_hidden_nothing_is_said_of_failures_at_all() 
 
     hidden = {"message": REDACTED, "attempt": 1, "metadata": {"card": [REDACTED]}}
     assert told == {"name": "plain", "state": "error", "failures": [hidden], "error": hidden}
+
+
+TASK = "0191d5a4-0007-7000-8000-000000001007"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("at secret-0007", REDACTED),
+        ("secret-0007", REDACTED),
+        ("at step 7 of 9", "at step 7 of 9"),
+        ("x" * (LONGEST_SEARCHED + 1), REDACTED),
+        (["to secret-0100", 7, None], [REDACTED, 7, None]),
+        ({"cursor": "secret-0007:12", "items": 3}, {"cursor": REDACTED, "items": 3}),
+        ({"error_code": "secret-0007", "error_type": "secret-0008"}, {"error_code": REDACTED, "error_type": REDACTED}),
+        ({"error_code": "CARD_secret-0007"}, {"error_code": "CARD_secret-0007"}),
+        ({"error": {"name": "for secret-0007", "step": "pay"}}, {"error": {"name": REDACTED, "step": "pay"}}),
+        ({"metadata": {"error_code": "secret-0007", "at": "x"}}, {"metadata": {"error_code": REDACTED, "at": "x"}}),
+        ({"name": "plain", "result": {"sent": "secret-0007"}}, {"name": "plain", "result": {"sent": REDACTED}}),
+        ({"task_uuid": TASK, "status": "error"}, {"task_uuid": TASK, "status": "error"}),
+        (f"1007 of {TASK}", REDACTED),
+    ],
+)
+def test_texts_with_one_of_very_many_values_are_withheld(answer: Any, expected: Any) -> None:
+    (plan,) = compile_text(TEMPLATE).plans
+    object.__setattr__(plan, "input_schema", {"additionalProperties": SECRET})
+    context = {f"key {number}": f"secret-{number:04}" for number in range(MOST_SECRETS + 1)} | {"pin": 1007}
+
+    assert Redactor(plan, context).redact(answer) == expected
 
 
 def test_an_instance_is_covered_as_any_step_that_is_made_while_the_task_runs() -> None:
