@@ -25,5 +25,7 @@ def canonical(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[SettingPr
             continue
         if find(tables, path) is not None:
             problems.append(SettingProblem(older, value, f"The same as {path}, which is set too", f"Keep {path} alone"))
-        result = deep_merge(without(result, frozenset({older})), nested({path: value}) if not problems else {})
+            result = without(result, frozenset({older}))
+        else:
+            result = deep_merge(without(result, frozenset({older})), nested({path: value}))
     return result, problems

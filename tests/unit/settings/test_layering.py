@@ -142,6 +142,14 @@ def test_an_older_and_the_present_spelling_together_are_a_problem() -> None:
     assert [problem.path for problem in problems] == [f"{table}.max_depth"]
 
 
+def test_conflict_of_spellings_leaves_other_older_spellings() -> None:
+    table = "orchestration.decision_points"
+    given = {f"{table}.max_depth": 3, f"{table}.max_decision_depth": 4, f"{table}.warn_threshold": 2}
+    tables, problems = canonical(nested(given))
+    assert tables == nested({f"{table}.max_decision_depth": 4, f"{table}.warn_threshold_depth": 2})
+    assert len(problems) == 1
+
+
 FILE = """# a comment
 [common.database] # the database
 url = "x"
