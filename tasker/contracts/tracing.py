@@ -6,7 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
+TRACEPARENT = re.compile(
+    r"(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:(?<!^00-.{52})-.*)?"
+)
+"""Later versions may append fields after a hyphen; version 00 has none."""
 TRACESTATE = re.compile(r"[\x20-\x7e]{1,512}")
 EXPECTED = "00-, the trace in 32 hexadecimal digits, -, the span in 16, -, and the flags in 2, in lower case"
 

@@ -16,6 +16,8 @@ WRONG = [
     f"00-{'0' * 32}-{SPAN}-01",
     f"00-{TRACE}-{'0' * 16}-01",
     GIVEN + "\n",
+    f"{GIVEN}-",
+    f"{GIVEN}-what-the-future-will-be-like",
 ]
 
 
@@ -26,6 +28,13 @@ def test_a_place_in_a_trace_is_taken_apart() -> None:
     assert (found.trace_id, found.span_id) == (TRACE, SPAN)
     assert found.headers() == {"traceparent": GIVEN, "tracestate": "vendor=1"}
     assert checked(None, None) is None
+
+
+@pytest.mark.parametrize("rest", ["", "-", "-what-the-future-will-be-like"])
+def test_traceparent_of_a_later_version_may_go_on(rest: str) -> None:
+    later = f"cc-{TRACE}-{SPAN}-01{rest}"
+
+    assert checked(later, None) == accepted(later, None) == TraceContext(later)
 
 
 @pytest.mark.parametrize("traceparent", WRONG)
