@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Literal, TypedDict, Unpack
 from uuid import uuid4
 
@@ -13,12 +14,14 @@ from tasker.client.http.events import TaskEvent, read_events
 from tasker.client.http.paths import path
 from tasker.client.responses import PaginationInfo, TaskListResponse, TaskResponse
 from tasker.contracts.backoff import BackoffPolicy
-from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests
+from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests, UsageError
 from tasker.lifecycle.machines.task import TERMINAL
 
 OnDuplicate = Literal["refuse", "return_existing"]
 STEPS_PAGE = 1000
 """Steps of one answer."""
+MOST_LISTED = 500
+"""Maximum number of tasks of one list."""
 SLICE_SECONDS = 20.0
 """Longest wait of one request: shorter than the time after which proxies close a silent connection."""
 QUIET_SECONDS = 45.0
@@ -247,7 +250,12 @@ class TaskCalls:
         status: str | None = None,
         **filters: Unpack[TaskFilters],
     ) -> TaskListResponse:
-        """Return a page of at most 500 tasks, newest first. `status` is a task state, e.g. `complete`."""
+        """Return a page of at most 500 tasks, newest first. `status` is a task state, e.g. `complete`.
+
+        `pagination` says whether tasks come before and after those returned; its `page` is the one of `offset`. Raises
+        `UsageError`.
+        """
+        _check_page(limit, offset)
         first, cut = divmod(offset, limit)
         which = {"namespace": namespace, "status": status, "per_page": limit, **filters}
         pages = [await self.connection.get("/v1/tasks", {**which, "page": first})]
@@ -255,6 +263,8 @@ class TaskCalls:
             pages.append(await self.connection.get("/v1/tasks", {**which, "page": first + 1}))
         tasks = [TaskResponse.from_dict(each) for page in pages for each in page["tasks"]]
         found = PaginationInfo.from_dict(pages[0]["pagination"])
+        if cut:
+            found = replace(found, has_next=offset + limit < found.total_count, has_previous=True)
         return TaskListResponse(tasks[cut : cut + limit], found)
 
     async def cancel_task(self, task_uuid: str, *, reason: str = "") -> dict[str, Any]:
@@ -280,6 +290,13 @@ class TaskCalls:
         Raises `TaskNotFound`, `StepNotFound`.
         """
         return dict(await self.connection.get(path("/v1/tasks", task_uuid, "explain"), {"step": step, "names": names}))
+
+
+def _check_page(limit: int, offset: int) -> None:
+    if not 1 <= limit <= MOST_LISTED:
+        raise UsageError(f"limit: expected 1 to {MOST_LISTED}, got {limit}", hint="change limit")
+    if offset < 0:
+        raise UsageError(f"offset: expected 0 or more, got {offset}", hint="change offset")
 
 
 def _input(context: Any) -> Any:

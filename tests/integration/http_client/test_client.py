@@ -202,6 +202,31 @@ async def test_a_page_that_begins_between_two_pages_is_put_together(client: Http
     assert [task.task_uuid for task in (await client.list_tasks(limit=3, offset=2)).tasks] == whole[2:5]
 
 
+async def test_pagination_is_that_of_the_page_from_the_offset(client: HttpClient) -> None:
+    await client.create_tasks([order(amount, tags=["paged"]) for amount in range(940, 946)])
+
+    async def page(offset: int, limit: int = 4) -> tuple[int, bool, bool]:
+        found = await client.list_tasks(limit=limit, offset=offset, tag=["paged"])
+        assert (found.pagination.per_page, found.pagination.total_count) == (limit, 6)
+        return len(found.tasks), found.pagination.has_previous, found.pagination.has_next
+
+    assert [await page(offset) for offset in (0, 1, 2, 4, 5)] == [
+        (4, False, True),
+        (4, True, True),
+        (4, True, False),
+        (2, True, False),
+        (1, True, False),
+    ]
+    assert await page(7) == (0, True, False)
+    assert await page(0, limit=6) == (6, False, False)
+
+
+@pytest.mark.parametrize("page", [{"limit": 0}, {"limit": -1}, {"offset": -1}, {"limit": 501}])
+async def test_page_outside_of_the_limits_is_a_usage_error(client: HttpClient, page: Any) -> None:
+    with pytest.raises(UsageError, match=next(iter(page))):
+        await client.list_tasks(**page)
+
+
 async def test_a_task_of_many_steps_is_read_page_by_page(client: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     task = (await client.create_task("orders", namespace="shop", context={"amount": 930})).task_uuid
     await client.wait(task, timeout=30)
