@@ -13,6 +13,9 @@ from tasker.services.by_hand import audited
 from tasker.services.domain_events.values import PublishedEvent
 from tasker.services.engine.encoding import to_json
 
+LONGEST_ERROR = 2000
+"""Maximum length of a stored error in characters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
@@ -56,7 +59,7 @@ class EventDeliveries:
         Return False if the lease is lost: then the event is delivered again.
         """
         retry_ms = None if retry_seconds is None else round(retry_seconds * 1000)
-        args = {"name": name, "holder": holder, "event": asdict(event), "error": error[:2000], "retry_ms": retry_ms}
+        args = {"name": name, "holder": holder, "event": asdict(event), "error": _storable(error), "retry_ms": retry_ms}
         return bool((await self._call("put_aside", args))["kept"])
 
     async def due(self, name: str, holder: str, limit: int) -> DueDelivery:
@@ -104,6 +107,11 @@ class EventDeliveries:
 
     async def _call(self, function: str, args: Mapping[str, Any]) -> dict[str, Any]:
         return await self._connection.call(f"tasker.{function}_v1(%s::jsonb)", to_json(args))
+
+
+def _storable(error: str) -> str:
+    """Return the start of the text without NUL and lone surrogates, which PostgreSQL refuses."""
+    return error.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")[:LONGEST_ERROR]
 
 
 def _delivery(row: Mapping[str, Any]) -> Delivery:

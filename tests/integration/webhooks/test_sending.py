@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any
+from uuid import uuid4
+
+import pytest
 
 import tasker
 from tasker.services.domain_events.deliveries import Delivery
@@ -150,6 +153,18 @@ async def test_an_endpoint_that_fails_again_and_again_rests(app: tasker.App, sen
     assert breaker.seconds == 0
     assert breaker.failed() is False
     assert breaker.seconds > 40, "the next rest is twice as long"
+
+
+@pytest.mark.parametrize("error", ["no \0 please", "a \ud800 lone", "\0" * 3000])
+async def test_failure_with_characters_that_cannot_be_stored_is_recorded(app: tasker.App, error: str) -> None:
+    deliveries = app.domain_events.deliveries
+    await published(app)
+    holder = str(uuid4())
+    async with aclosing(app.domain_events.subscribe(NAME, holder=holder).events()) as events:
+        assert await deliveries.put_aside(NAME, holder, await anext(events), error, None)
+
+    (given_up,) = await deliveries.list(NAME)
+    assert given_up.error == error.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")[:2000]
 
 
 async def test_a_sender_without_the_lease_changes_nothing(app: tasker.App, senders: Senders) -> None:
