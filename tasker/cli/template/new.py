@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -42,7 +43,8 @@ def _new_workflow(name: str, parent: Path) -> dict[str, Any]:
     from tasker.services.scaffold import write_workflow
 
     written, folder = write_workflow(name, parent), parent / name
-    return _made(folder, written, f"tasker run {folder}", f"tasker run {folder} --set name=you", _testing(folder))
+    run = f"tasker run {quote(str(folder))}"
+    return _made(folder, written, run, f"{run} --set name=you", _testing(folder))
 
 
 def _new_plugin(word: str, name: str, parent: Path) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def _new_plugin(word: str, name: str, parent: Path) -> dict[str, Any]:
 
     folder, written = write_plugin(name, parent)
     then = (
-        f"pip install {folder}",
+        f"pip install {quote(str(folder))}",
         f"tasker plugin show {name}",
         _testing(folder),
     )
@@ -67,7 +69,8 @@ def _testing(folder: Path) -> str:
     files = (above / "pyproject.toml" for above in folder.resolve().parents)
     nearest = next((file for file in files if file.is_file()), None)
     ours = nearest is not None and f'name = "{DISTRIBUTION}"' in nearest.read_text("utf-8", errors="replace")
-    return f"pytest -c {os.devnull} --rootdir {folder} {folder}" if ours else f"pytest {folder}"
+    tested = quote(str(folder))
+    return f"pytest -c {os.devnull} --rootdir {tested} {tested}" if ours else f"pytest {tested}"
 
 
 def _made(folder: Path, written: dict[str, str], *then: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,24 @@ def test_it_makes_a_folder_and_says_what_to_do_next(tmp_path: Path) -> None:
     assert sorted(file.name for file in (tmp_path / "hello").iterdir()) == FILES
     assert f"tasker run {tmp_path}/hello\n" in result.stdout
     assert f"pytest {tmp_path}/hello\n" in result.stdout
+
+
+def test_commands_to_do_next_are_quoted_for_a_shell(tmp_path: Path) -> None:
+    parent = tmp_path / "my work's"
+
+    made = invoke("new", "hello", "--dir", parent)
+    plugin = invoke("new", "plugin", "night_bell", "--dir", parent)
+
+    lines = "\n".join(result.stdout.partition("Next:")[2] for result in (made, plugin)).splitlines()
+    folder, package = str(parent / "hello"), str(parent / "tasker-night-bell")
+    assert [shlex.split(line) for line in lines if line.strip()] == [
+        ["tasker", "run", folder],
+        ["tasker", "run", folder, "--set", "name=you"],
+        ["pytest", folder],
+        ["pip", "install", package],
+        ["tasker", "plugin", "show", "night_bell"],
+        ["pytest", package],
+    ]
 
 
 def test_what_it_makes_is_valid_and_fits_together(tmp_path: Path) -> None:
