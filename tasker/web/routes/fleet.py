@@ -39,12 +39,12 @@ async def _fleet(
     program, caller = program_of(request), caller_of(request)
     found = await program.fleet.overview(queues=PER_PAGE, offset=offset_of(number), templates=0)
     namespaces = [each.namespace for each in found.queues]
-    lately, backlog, advice, pauses = await asyncio.gather(
+    lately, backlog, advice = await asyncio.gather(
         program.fleet.activity(tasks=0, namespaces=0),
         program.fleet.backlog(namespaces),
         program.analytics.scaling(namespaces=namespaces),
-        program.pauses.list(log=10),
     )
+    pauses = await program.pauses.list(log=10) if caller.may(Permission.SYSTEM_PAUSES_READ) else None
     processes = await program.workers.list() if caller.may(Permission.SYSTEM_HANDLERS_READ) else []
     broker, broker_problem = await _broker(program, namespaces)
     return page(

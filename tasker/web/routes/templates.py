@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
@@ -14,6 +15,7 @@ from tasker.api.program import program_of
 from tasker.contracts.plan import Plan
 from tasker.errors import TaskerError, TemplateError
 from tasker.services.engine.plans import TemplateFilter
+from tasker.services.listings import Pause
 from tasker.services.pauses import PauseTarget
 from tasker.services.tasks import names
 from tasker.services.wording import counted
@@ -47,11 +49,10 @@ async def list_templates(
     rows = await program.plans.newest(which, limit=PER_PAGE + 1, offset=offset_of(number))
     watched = caller.may(Permission.SYSTEM_ANALYTICS_READ)
     found = await program.fleet.overview(queues=0) if watched else None
-    pauses = (await program.pauses.list(log=0)).pauses if caller.may(Permission.SYSTEM_PAUSES_READ) else []
     return page(
         request,
         "template/list.html",
-        rows=listed(rows[:PER_PAGE], found, pauses),
+        rows=listed(rows[:PER_PAGE], found, await _pauses(request)),
         shown=NumberedPage(number, len(rows[:PER_PAGE]), len(rows) > PER_PAGE),
         namespace=namespace.strip(),
         watched=watched,
@@ -73,7 +74,7 @@ async def show_template(
     program = program_of(request)
     template_id, plan, _ = await program.plans.find(namespace, name, version)
     versions = await program.analytics.versions(namespace, name)
-    pauses = await program.pauses.list(log=0)
+    pauses = await _pauses(request)
     parts: dict[str, Any] = {"drawing": None, "rows": (), "paces": None, "text": "", "pairs": None}
     if view == "steps":
         paces, serving = await asyncio.gather(
@@ -92,9 +93,16 @@ async def show_template(
         view=view,
         other=other,
         versions=versions,
-        pause=pause_of(pauses.pauses, namespace, name),
+        pause=pause_of(pauses, namespace, name),
         **parts,
     )
+
+
+async def _pauses(request: Request) -> Sequence[Pause]:
+    """Return the pauses in force; none if the caller may not read them."""
+    if not caller_of(request).may(Permission.SYSTEM_PAUSES_READ):
+        return ()
+    return (await program_of(request).pauses.list(log=0)).pauses
 
 
 async def text_of(plan: Plan) -> str:

@@ -202,6 +202,19 @@ async def test_a_template_is_paused_and_resumed(app: tasker.App, site: Site) -> 
     assert await app.pauses.resume(PauseTarget.of(template="shop/named"), actor="ada", reason="") is None
 
 
+@pytest.mark.parametrize(("key", "told"), [("but-system:pauses_read", False), ("everything", True)])
+async def test_pause_is_shown_to_who_may_read_pauses(app: tasker.App, closed: Site, key: str, told: bool) -> None:
+    await app.pauses.pause(PauseTarget.of(template="shop/named"), actor="grace", reason="audit of the till")
+    await closed.sign_in(key)
+    pages = [await closed.text(page) for page in ("templates/shop/named/1.0.0", "fleet")]
+    assert await app.pauses.resume(PauseTarget.of(template="shop/named"), actor="grace", reason="audited") is not None
+    log = await closed.text("fleet")
+
+    assert [("grace" in text, "audit of the till" in text) for text in (*pages, log)] == [(told, told)] * 3
+    assert ["Nothing is paused." in text for text in (pages[1], log)] == [False, told]
+    assert "Pause something" in log
+
+
 async def test_each_page_keeps_to_what_its_caller_may(app: tasker.App, closed: Site) -> None:
     await closed.sign_in("only-templates:read")
     text = await closed.text(ORDERS)
