@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 _EVENTS = "a queue in front of the publishers of domain events, which are asked while their result is in hand"
 _GRPC = "the gRPC API"
-_CACHE = "a cache of analytics, which are read each time (docs/decisions/0062)"
+_CACHE = "a cache of analytics, which are read each time (docs/decisions/0027)"
 _PERIODS = "metrics that are collected at intervals, while they are counted as things happen"
 _WEB = "connections of a worker for requests, none of which asks the database"
 

@@ -80,9 +80,10 @@ def test_files_that_a_page_about_the_code_names_are_there(pattern: str) -> None:
     assert not missing, "\n".join(missing)
 
 
-def test_every_decision_is_listed_and_has_a_number_of_its_own() -> None:
-    there = [path.name for path in sorted((ROOT / "docs/decisions").glob("*.md"))]
-    listed = re.findall(r"\]\(decisions/([^)#]+)\)", (ROOT / "docs/README.md").read_text("utf-8"))
+def test_every_decision_is_listed_and_numbered_in_order() -> None:
+    folder = ROOT / "docs/decisions"
+    records = [path.name for path in sorted(folder.glob("[0-9]*.md"))]
+    listed = re.findall(r"\]\((\d[^)#]+)\)", (folder / "README.md").read_text("utf-8"))
 
-    assert sorted(listed) == there
-    assert len({name[:4] for name in there}) == len(there)
+    assert listed == records
+    assert [name[:4] for name in records] == [f"{number:04}" for number in range(1, len(records) + 1)]
