@@ -98,7 +98,7 @@ def replay(
 
 @click.command()
 @ENDPOINT
-@click.option("--reason", default="by hand", show_default=True, help="Shown to whoever asks why nothing is sent.")
+@click.option("--reason", default="by hand", show_default=True, help="Reason, shown in the status of the endpoint.")
 @FORMAT
 @fleet_options
 @click.pass_obj
@@ -133,7 +133,8 @@ def _configured(settings: WebhooksTable | None) -> WebhooksTable:
         from tasker.cli.switched_off import describe_disabled_command
 
         raise UsageError(
-            describe_disabled_command("webhook") or "the plugin webhooks is not on", hint="see `tasker plugin list`"
+            describe_disabled_command("webhook") or "the plugin webhooks is not enabled",
+            hint="see `tasker plugin list`",
         )
     return settings
 
@@ -161,7 +162,7 @@ def _endpoints_of(fleet: Fleet, settings: WebhooksTable) -> Endpoints:
 
 def _status_text(found: Sequence[EndpointStatus]) -> str:
     if not found:
-        return "no endpoint: write one under [[plugins.webhooks.endpoints]]"
+        return "no endpoints; add one under [[plugins.webhooks.endpoints]]"
     rows = [
         (each.name, each.state + (f" ({each.reason})" if each.reason else ""), f"{each.behind:,}", f"{each.waiting:,}",
          f"{each.given_up:,}", " ".join(each.events), each.url)
@@ -172,7 +173,7 @@ def _status_text(found: Sequence[EndpointStatus]) -> str:
 
 def _aside_text(found: Sequence[Delivery]) -> str:
     if not found:
-        return "every event was taken, or is still to come"
+        return "no failed deliveries"
     rows = [(each.event_id, each.event_name, str(each.attempts), _due(each), each.error) for each in found]
     return table(("event", "name", "attempts", "again", "error"), rows)
 
@@ -182,12 +183,16 @@ def _due(delivery: Delivery) -> str:
 
 
 def _tested_text(done: Tested) -> str:
-    return f"{done.endpoint} has taken it" if done.taken else f"{done.endpoint} has not taken it: {done.error}"
+    return (
+        f"{done.endpoint} accepted the test event"
+        if done.taken
+        else f"{done.endpoint} rejected the test event: {done.error}"
+    )
 
 
 def _replayed_text(done: Replayed) -> str:
-    return f"{done.events:,} events are posted again"
+    return f"{done.events:,} events will be sent again"
 
 
 def _switched_text(done: Switched) -> str:
-    return "done" if done.changed else "it was so already"
+    return "done" if done.changed else "no change"

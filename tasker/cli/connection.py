@@ -73,7 +73,7 @@ def known_configuration(database: DatabaseOption) -> Configured:
     root = os.environ.get(ROOT_VARIABLE)
     if not (root and database.url) or os.environ.get("TASKER_CONFIG_PATH") or any(Path(root).rglob("*.toml")):
         return configured_for(database)
-    click.echo(f"there is no configuration file below {root} ({ROOT_VARIABLE}); going on without one", err=True)
+    click.echo(f"there is no configuration file below {root} ({ROOT_VARIABLE}); continuing without one", err=True)
     return configured_for(database, environ={**os.environ, ROOT_VARIABLE: ""})
 
 
@@ -117,8 +117,8 @@ def require_database(url: str | None, data_dir: Path | None) -> None:
     folder = data_dir or DEFAULT_FOLDER
     if url is None and not (folder / "data").exists():
         raise UsageError(
-            f"nothing has run here: there is no database in {folder}",
-            hint="`tasker run PATH` makes one; or go to the folder where you ran it, or name a database: "
+            f"no database in {folder}",
+            hint="`tasker run PATH` creates one; or change to the folder where you ran it, or give a database: "
             "--database-url, DATABASE_URL, or a configuration file (TASKER_CONFIG_PATH)",
         )
 

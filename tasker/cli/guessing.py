@@ -82,10 +82,10 @@ def explained(error: click.UsageError) -> click.UsageError:
     if not named or error.ctx is None:
         return error
     takes_database = any(param.name == "database_url" for param in error.ctx.command.params)
-    where = "on the database itself: name it with --database-url or --data-dir" if takes_database else "here"
+    where = "directly on the database: use --database-url or --data-dir" if takes_database else "here"
     reason = DIRECTLY.get(" ".join(error.ctx.command_path.split()[1:]))  # without the name of the executable
     why = f": {reason}" if reason else ""
-    return click.UsageError(f"`{error.ctx.command_path}` asks no server{why}. It works {where}.", error.ctx)
+    return click.UsageError(f"`{error.ctx.command_path}` does not call a server{why}. It runs {where}.", error.ctx)
 
 
 def _no_number(error: click.BadParameter, kind: click.ParamType[Any]) -> click.BadParameter | None:

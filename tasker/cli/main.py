@@ -37,26 +37,26 @@ if TYPE_CHECKING:
 COMMANDS = {
     "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
     "template": ("tasker.cli.template.command:template", "Validate, draw and describe templates."),
-    "task": ("tasker.cli.task.command:task", "Submit, watch, list, show, explain, mend and cancel tasks."),
-    "dlq": ("tasker.cli.dead_letters.command:dlq", "Tasks that need a person: find, record, mend."),
-    "pause": ("tasker.cli.fleet.pause:pause", "Let nothing more of a namespace, template, step or task start."),
-    "resume": ("tasker.cli.fleet.pause:resume", "End a pause."),
-    "events": ("tasker.cli.events.command:events", "Read what steps have published, once or as it comes."),
-    "dev": ("tasker.cli.worker.dev:dev", "Serve workflows and start again when their files change."),
-    "top": ("tasker.cli.fleet.top:top", "Show how the fleet does, live: queues, workers, breakers, templates."),
-    "analytics": ("tasker.cli.fleet.analytics:analytics", "How tasks have gone lately, and what was slow."),
-    "doctor": ("tasker.cli.fleet.doctor:doctor", "Look for what is wrong with the fleet and its database."),
-    "actions": ("tasker.cli.fleet.actions:actions", "Show who did what by hand, and how it ended."),
-    "worker": ("tasker.cli.worker.command:worker", "Run steps until stopped; list who is at work."),
-    "orchestrator": ("tasker.cli.worker.orchestrator:orchestrator", "Move tasks on until stopped; runs no steps."),
-    "server": ("tasker.cli.server:server", "Answer HTTP until stopped: create, watch and steer tasks."),
-    "auth": ("tasker.cli.auth.command:auth", "Make keys and tokens for the HTTP interface, and check them."),
-    "profile": ("tasker.cli.profile.command:profile", "Name servers, and choose the one that commands ask."),
-    "broker": ("tasker.cli.fleet.broker:broker", "Look at the messaging provider, and move to another one."),
-    "plugin": ("tasker.cli.plugin:plugin", "Show which plugins are installed, on, or refused."),
-    "config": ("tasker.cli.config.command:config", "Make, check, show and explain the configuration."),
+    "task": ("tasker.cli.task.command:task", "Submit, watch, list, show, explain, repair and cancel tasks."),
+    "dlq": ("tasker.cli.dead_letters.command:dlq", "List, retry and close dead letters."),
+    "pause": ("tasker.cli.fleet.pause:pause", "Pause a namespace, template, step, task or queue."),
+    "resume": ("tasker.cli.fleet.pause:resume", "Resume a paused namespace, template, step, task or queue."),
+    "events": ("tasker.cli.events.command:events", "Read, follow and replay the events that steps publish."),
+    "dev": ("tasker.cli.worker.dev:dev", "Serve workflows and restart when their files change."),
+    "top": ("tasker.cli.fleet.top:top", "Show the fleet live: queues, workers, circuit breakers, templates."),
+    "analytics": ("tasker.cli.fleet.analytics:analytics", "Show recent throughput, failures and slow steps."),
+    "doctor": ("tasker.cli.fleet.doctor:doctor", "Diagnose the fleet and its database."),
+    "actions": ("tasker.cli.fleet.actions:actions", "List operator actions and their outcome."),
+    "worker": ("tasker.cli.worker.command:worker", "Run steps until stopped; list workers."),
+    "orchestrator": ("tasker.cli.worker.orchestrator:orchestrator", "Orchestrate tasks until stopped; runs no steps."),
+    "server": ("tasker.cli.server:server", "Serve the HTTP API until stopped."),
+    "auth": ("tasker.cli.auth.command:auth", "Create and check keys and tokens for the HTTP API."),
+    "profile": ("tasker.cli.profile.command:profile", "Manage server profiles and choose the active one."),
+    "broker": ("tasker.cli.fleet.broker:broker", "Show the messaging provider, or migrate to another one."),
+    "plugin": ("tasker.cli.plugin:plugin", "Show installed, enabled and refused plugins."),
+    "config": ("tasker.cli.config.command:config", "Generate, check, show and explain the configuration."),
     "db": ("tasker.cli.database.command:db", "Create, upgrade, check and prune the database."),
-    "new": ("tasker.cli.template.new:new", "Start a workflow: template, handlers and a test."),
+    "new": ("tasker.cli.template.new:new", "Create a workflow: template, handlers and a test."),
     "completion": ("tasker.cli.completion:completion", "Print the script that completes commands in your shell."),
 }
 """Location and help line of each command; the help shows the line without importing the command."""
@@ -152,7 +152,7 @@ def plugin_commands() -> dict[str, click.Command]:
     try:
         chosen = from_environment().plugins
     except TaskerError as error:
-        _warn(f"commands of plugins are left out, the configuration has problems: {error.message.splitlines()[0]}")
+        _warn(f"commands of plugins are not available; the configuration has problems: {error.message.splitlines()[0]}")
         return {}
     return _commands_of(plugins_of(chosen))
 
@@ -189,7 +189,7 @@ def _for_the_user(error: TaskerError | OSError) -> TaskerError | None:
     if error.filename is None:
         return None
     denied = isinstance(error, PermissionError)
-    hint = "may this user read it, and enter the folders above it?" if denied else "name another path"
+    hint = "check that this user may read it and enter its parent folders" if denied else "choose another path"
     return UsageError(f"{error.filename} cannot be used: {error.strerror}", hint=hint)
 
 

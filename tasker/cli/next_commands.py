@@ -28,9 +28,9 @@ def going_on(task_uuid: str, arguments: str, *, here: bool) -> list[str]:
     """Return lines with the commands for a running task: watch it, and with `here` also resume it in this shell."""
     told = [f"  {watch_command(task_uuid, arguments)}"]
     if not here:
-        return ["to watch it, where workers serve it:", *told]
+        return ["to watch it (workers run it):", *told]
     return [
-        "to watch it, where workers serve it, or to go on with it here:",
+        "to watch it (workers run it), or to run it here:",
         *told,
         f"  {resume_command(task_uuid, arguments)}",
     ]
@@ -46,9 +46,9 @@ def _next(report: TaskReport, database: str, go_on: str) -> Iterator[str]:
         yield "\nTo see who cancelled it, when and why:"
         yield f"  tasker task history {report.task_uuid}{database}"
     elif not report.succeeded and report.finished:
-        yield "\nTo see all of it:"
+        yield "\nTo see all details:"
         yield f"  tasker task show {report.task_uuid}{_traceback(report)}{database}"
-        yield "To let what failed run again when the cause is mended, and go on:"
+        yield "To retry the failed steps once the cause is fixed, and resume:"
         yield f"  {_again(report, database)}"
         yield f"  {go_on}"
 

@@ -61,7 +61,7 @@ STOP_SECONDS = NumberRange(0, LONGEST_OPTION_SECONDS, min_open=True)
 CONCURRENCY = click.IntRange(1, 10_000)
 """Same range as the setting `max_concurrent_handlers`."""
 PRIORITY = click.IntRange(MIN_PRIORITY, MAX_PRIORITY)
-PRIORITY_HELP = "Rank among steps that wait behind a full queue (2,000 steps by default); the higher go first."
+PRIORITY_HELP = "Rank among steps that wait behind a full queue (2,000 steps by default); higher goes first."
 
 
 def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,7 +70,7 @@ def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def with_database(*args: Any, database_url: str | None, data_dir: Path | None, backend: str, **rest: Any) -> Any:
         if database_url and data_dir:
-            raise UsageError("--data-dir is for the embedded database, and --database-url names another one")
+            raise UsageError("--data-dir selects the embedded database and --database-url another one: give only one")
         source_of = click.get_current_context().get_parameter_source
         if database_url is not None and not database_url.strip():
             raise UsageError(
@@ -92,12 +92,12 @@ _OPTIONS = (
         metavar="URL",
         envvar=URL_VARIABLE,
         show_envvar=True,
-        help="A PostgreSQL server's database.  [default: the embedded one]",
+        help="URL of a PostgreSQL database.  [default: the embedded one]",
     ),
     click.option(
         "--data-dir",
         type=click.Path(file_okay=False, path_type=Path),
-        help="The embedded database's folder.  [default: .tasker/postgres]",
+        help="Folder of the embedded database.  [default: .tasker/postgres]",
     ),
     click.option(
         "--backend",
@@ -105,6 +105,6 @@ _OPTIONS = (
         show_default=True,
         envvar=BACKEND_VARIABLE,
         show_envvar=True,
-        help="The messaging backend.",
+        help="Messaging backend.",
     ),
 )

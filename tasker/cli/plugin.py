@@ -76,7 +76,7 @@ def _json(report: PluginReport) -> str:
 
 def _text(report: PluginReport) -> str:
     lines = [
-        ("status", {"off": "off; name it in plugins.enabled"}.get(report.status, report.status)),
+        ("status", {"off": "disabled; add it to plugins.enabled"}.get(report.status, report.status)),
         ("from", f"{report.distribution} {report.version} ({report.place})"),
         ("problem", report.problem),
         ("hooks", ", ".join(report.hooks)),

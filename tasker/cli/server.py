@@ -34,26 +34,28 @@ def require_libraries(use: str = "answering HTTP", libraries: Sequence[str] = LI
     missing = [library for library in libraries if find_spec(library) is None]
     if missing:
         raise UsageError(
-            f"{use} needs {', '.join(missing)}, which this environment does not have",
+            f"{use} needs {', '.join(missing)}, which is not installed",
             hint=install_command("api"),
         )
 
 
 @click.command()
-@click.option("--host", metavar="ADDRESS", help="Where to listen (default: orchestration.web.bind_address, 127.0.0.1).")
-@click.option("--port", type=click.IntRange(0, 65535), help="The same (default: 8080); 0: any that is free.")
+@click.option(
+    "--host", metavar="ADDRESS", help="Address to listen on (default: orchestration.web.bind_address, 127.0.0.1)."
+)
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (default: 8080); 0 picks a free one.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="Processes that answer side by side; one that dies is started again.",
+    help="Number of server processes; one that dies is restarted.",
 )
 @click.option(
     "--shutdown-timeout",
     type=STOP_SECONDS,
     metavar="SECONDS",
-    help="Limit of an orderly stop (default: orchestration.shutdown_timeout_ms, 30 seconds).",
+    help="Maximum time for a graceful shutdown (default: orchestration.shutdown_timeout_ms, 30 seconds).",
 )
 @click.option(TIED, "tied", is_flag=True, hidden=True)
 @click.option(SOCKET, "inherited", type=int, hidden=True)

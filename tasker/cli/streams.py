@@ -50,7 +50,7 @@ def output_errors() -> Iterator[None]:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the buffered rest would fail again at exit
         with contextlib.suppress(OSError):
-            click.echo("\n".join([f"Error: the output cannot be written: {error.strerror}", *_notes(error)]), err=True)
+            click.echo("\n".join([f"Error: cannot write the output: {error.strerror}", *_notes(error)]), err=True)
         sys.exit(FAILED)
 
 

@@ -51,7 +51,7 @@ def _is_for_setup(name: str, plugin: Installed) -> bool:
 
 def _refused(command: str, plugin: Installed, chosen: PluginChoice) -> str:
     _, refusal = ready(plugin, chosen)
-    return f"No such command {command!r}: it is of the plugin {plugin.name}, which is refused: {refusal}"
+    return f"No such command {command!r}: it belongs to the plugin {plugin.name}, which is refused: {refusal}"
 
 
 def _unconfigured(plugin: Installed) -> Sequence[click.Command]:
@@ -66,10 +66,10 @@ def _unconfigured(plugin: Installed) -> Sequence[click.Command]:
 
 def _told(command: str, plugin: Installed, chosen: PluginChoice) -> str:
     name = plugin.name
-    disabled = ["take it out of plugins.disabled"] if name in chosen.disabled else []
-    named = [f'name it in the configuration, [plugins] enabled = ["{name}"], or in TASKER_PLUGINS_ENABLED']
+    disabled = ["remove it from plugins.disabled"] if name in chosen.disabled else []
+    named = [f'enable it in the configuration, [plugins] enabled = ["{name}"], or in TASKER_PLUGINS_ENABLED']
     remedy = " and ".join(disabled + (named if plugin.optional else []))
-    return f"No such command {command!r}: it is of the plugin {name}, which is off; {remedy}."
+    return f"No such command {command!r}: it belongs to the plugin {name}, which is disabled; {remedy}."
 
 
 def _names(plugin: Installed, chosen: PluginChoice) -> Sequence[str | None]:

@@ -31,14 +31,18 @@ class Profiles:
     def get(self, name: str) -> ServerAddress:
         """Return the server of a profile. Raises `UsageError` for an unknown name."""
         if name not in self.servers:
-            known = f"there are: {', '.join(sorted(self.servers))}" if self.servers else "tasker profile add makes one"
+            known = (
+                f"expected one of: {', '.join(sorted(self.servers))}"
+                if self.servers
+                else "create one: tasker profile add"
+            )
             raise UsageError(f"there is no profile {name!r}", hint=known)
         return self.servers[name]
 
     def with_server(self, name: str, server: ServerAddress) -> Profiles:
         """Return a copy with this profile added or replaced. Raises `UsageError` for an invalid name."""
         if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
-            raise UsageError(f"{name!r} is no name for a profile", hint="letters, digits, - and _")
+            raise UsageError(f"{name!r} is not a valid profile name", hint="letters, digits, - and _")
         return replace(self, servers={**self.servers, name: server})
 
     def without(self, name: str) -> Profiles:
@@ -74,22 +78,22 @@ def read_profiles(file: Path) -> Profiles:
         return Profiles()
     except (OSError, ValueError, AttributeError) as error:
         raise UsageError(
-            f"{file} cannot be used: {error}", hint="mend or remove it; tasker profile writes it"
+            f"{file} cannot be used: {error}", hint="fix or delete it; tasker profile add creates it"
         ) from None
     if any(server.token or server.api_key for server in servers.values()) and file.stat().st_mode & 0o077:
-        raise UsageError(f"{file} holds secrets, and others may read it", hint=f"chmod 600 {file}")
+        raise UsageError(f"{file} contains secrets and is readable by other users", hint=f"chmod 600 {file}")
     active = data.pop("active", None)
     if data or not (active is None or active in servers):
-        what = f"active = {active!r} names no profile" if not data else f"it has {', '.join(data)}"
-        raise UsageError(f"{file} cannot be used: {what}", hint="it has `active` and tables [profiles.NAME]")
+        what = f"active = {active!r} is not a profile" if not data else f"it has {', '.join(data)}"
+        raise UsageError(f"{file} cannot be used: {what}", hint="expected `active` and tables [profiles.NAME]")
     return Profiles(servers, active)
 
 
 def _server(file: Path, name: str, entry: Mapping[str, Any]) -> ServerAddress:
     unknown = sorted(entry.keys() - set(KEYS))
     if unknown or "url" not in entry or not all(isinstance(value, str) for value in entry.values()):
-        what = f"unknown: {', '.join(unknown)}" if unknown else "it needs a url, and all values are texts"
-        raise UsageError(f"{file}: the profile {name} cannot be used; {what}", hint=f"it has: {', '.join(KEYS)}")
+        what = f"unknown: {', '.join(unknown)}" if unknown else "expected a url; all values must be strings"
+        raise UsageError(f"{file}: the profile {name} cannot be used; {what}", hint=f"expected keys: {', '.join(KEYS)}")
     ca_file = Path(entry["ca_file"]) if "ca_file" in entry else None
     return ServerAddress(entry["url"], entry.get("token"), entry.get("api_key"), ca_file)
 
@@ -107,7 +111,7 @@ def write_profiles(file: Path, profiles: Profiles) -> None:
             Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
-        hint = "XDG_CONFIG_HOME names another folder"
+        hint = "set XDG_CONFIG_HOME to another folder"
         raise UsageError(f"{file} cannot be written: {error.strerror}", hint=hint) from None
 
 

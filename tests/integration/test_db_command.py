@@ -35,7 +35,7 @@ def test_an_upgrade_makes_the_database_current(empty_database_url: str) -> None:
 
     assert (before.exit_code, "empty" in before.output, "tasker db upgrade" in before.output) == (1, True, True)
     assert (first.exit_code, "applied migrations/0001_initial" in first.output) == (0, True)
-    assert (second.exit_code, second.output.count("\n"), "already current" in second.output) == (0, 1, True)
+    assert (second.exit_code, second.output.count("\n"), "already up to date" in second.output) == (0, 1, True)
     assert (after.exit_code, json.loads(after.output)["state"]) == (0, "current")
 
 
@@ -116,7 +116,7 @@ def test_an_unreachable_server_is_one_message() -> None:
 def test_a_check_of_a_healthy_database_finds_nothing(database_url: str) -> None:
     run_json(LINEAR, database=database_url)
     found = db("check", "--database-url", database_url)
-    assert (found.exit_code, found.output) == (0, "nothing is broken\n")
+    assert (found.exit_code, found.output) == (0, "no problems found\n")
 
 
 def test_a_check_tells_what_sweeps_repair_and_what_nobody_does(database_url: str) -> None:
@@ -137,7 +137,7 @@ def test_a_check_tells_what_sweeps_repair_and_what_nobody_does(database_url: str
     assert broken.exit_code == 1
     assert "counters differ from the rows" in broken.output
     assert task in broken.output
-    assert broken.output.endswith("something is broken\n")
+    assert broken.output.endswith("problems found\n")
 
 
 def test_a_check_repairs_what_a_sweep_would_and_counts_and_tells_it(database_url: str) -> None:
@@ -162,7 +162,7 @@ def test_a_check_repairs_what_a_sweep_would_and_counts_and_tells_it(database_url
     assert before == 0, "without the option nothing is changed"
     assert repaired["repaired"] == counted == {"hint_lost": 1, "enqueued_miscounted": 1}
     assert (repaired["findings"], messages) == ([], 1)
-    assert (again.exit_code, again.output) == (0, "nothing to repair\nnothing is broken\n")
+    assert (again.exit_code, again.output) == (0, "nothing to repair\nno problems found\n")
 
 
 def submitted(workflow: Path, url: str) -> str:

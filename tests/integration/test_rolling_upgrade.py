@@ -160,7 +160,7 @@ def test_the_status_names_what_a_newer_release_replaced(database_url: str) -> No
 
     assert found.exit_code == 0, found.output
     assert "superseded functions/claim_v1\n" in found.output
-    assert "this version works with it" in found.output
+    assert "this version works with them" in found.output
 
 
 def test_releases_are_ordered_by_number_and_stage() -> None:

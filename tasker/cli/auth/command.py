@@ -56,7 +56,9 @@ def _permissions_text(meanings: Mapping[str, str]) -> str:
 
 @auth.command("validate-token")
 @click.option("--token", required=True, metavar="TOKEN|-", help="The token; - reads it from standard input.")
-@click.option("--public-key", type=PEM, metavar="FILE", help="The key to check it with (default: what is configured).")
+@click.option(
+    "--public-key", type=PEM, metavar="FILE", help="Public key that verifies it (default: the configured one)."
+)
 @FORMAT
 def validate_token(token: str, public_key: Path | None, form: str) -> None:
     """Check a token as a server would, and show its claims.
@@ -80,7 +82,7 @@ async def _told(token: str, settings: AuthSettings, public_key: Path | None) -> 
     where = str(public_key)
     keys = OneKey(key_in(text_of(public_key), where)) if public_key else verification_keys(settings)
     if keys is None:
-        raise UsageError("there is nothing to check the token with", hint="give --public-key FILE")
+        raise UsageError("no key to verify the token", hint="give --public-key FILE")
     reader = TokenReader(keys, settings)
     caller, claims = await reader.caller(token), await reader.claims(token)
     return {

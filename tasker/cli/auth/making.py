@@ -37,7 +37,9 @@ def generate_keys(output_dir: Path, key_size: int, form: str) -> None:
 
     private, public = output_dir / PRIVATE, output_dir / PUBLIC
     if found := [str(file) for file in (private, public) if file.exists()]:
-        raise UsageError(f"{' and '.join(found)} exists already", hint="choose another folder, or move it away")
+        raise UsageError(
+            f"{' and '.join(found)} already exists", hint="choose another folder, or move the existing files"
+        )
     secret, shown = generate(key_size)
     output_dir.mkdir(parents=True, exist_ok=True)
     _write([(private, secret, PRIVATE_MODE), (public, shown, PUBLIC_MODE)])
@@ -62,16 +64,23 @@ def _write(files: Sequence[tuple[Path, str, int]]) -> None:
 
 def _files_text(files: Mapping[str, str]) -> str:
     private, public = files["private_key"], files["public_key"]
-    return f"{private}  signs tokens; keep it secret\n{public}  checks them: jwt_public_key_path of a server"
+    return (
+        f"{private}  private key: signs tokens; keep it secret\n"
+        f"{public}  public key: verifies tokens; set it as jwt_public_key_path of a server"
+    )
 
 
 @click.command("generate-token")
 @click.option("--subject", required=True, metavar="NAME", help="Subject of the token; recorded in the audit log.")
 @PERMISSIONS
 @NAMESPACES
-@click.option("--private-key", type=PEM, metavar="FILE", help="The key that signs (default: what is configured).")
-@click.option("--expiry-hours", type=click.IntRange(1, 720), help="Its lifetime (default: what is configured, 24).")
-@click.option("--key-id", metavar="KID", help="The `kid` of its header, for servers that fetch keys from a URL.")
+@click.option(
+    "--private-key", type=PEM, metavar="FILE", help="Private key that signs it (default: the configured one)."
+)
+@click.option(
+    "--expiry-hours", type=click.IntRange(1, 720), help="Lifetime in hours (default: the configured one, 24)."
+)
+@click.option("--key-id", metavar="KID", help="Key id (`kid` header), for servers that fetch keys from a URL.")
 @FORMAT
 def generate_token(
     subject: str,
@@ -94,7 +103,7 @@ def generate_token(
     from tasker.services.authentication.tokens import TokenOrder, sign
 
     if private_key is None and not settings.private_key:
-        raise UsageError("there is no key to sign with", hint="give --private-key FILE")
+        raise UsageError("no private key to sign with", hint="give --private-key FILE")
     pem, where = (text_of(private_key), str(private_key)) if private_key else (settings.private_key, "jwt_private_key")
     order = TokenOrder(subject, permissions, expiry_hours or settings.token_hours, namespaces, key_id)
     token = sign(order, key_in(pem, where), settings)

@@ -27,7 +27,7 @@ PERMISSIONS = click.option(
     callback=_names,
     required=True,
     metavar="A,B",
-    help="What it permits, such as tasks:create,tasks:read, tasks:* or *; `tasker auth show-permissions` has the list.",
+    help="Permissions, such as tasks:create,tasks:read, tasks:* or *; `tasker auth show-permissions` lists them.",
 )
 NAMESPACES = click.option(
     "--namespaces", callback=_names, default="", metavar="A,B", help="Namespaces it is limited to."
@@ -47,7 +47,7 @@ def require_permissions(permissions: tuple[str, ...]) -> None:
     _, unknown = grants_of(permissions)
     if unknown:
         raise UsageError(
-            f"no such permission: {', '.join(unknown)}", hint="`tasker auth show-permissions` has the list"
+            f"no such permission: {', '.join(unknown)}", hint="run `tasker auth show-permissions` for the list"
         )
 
 

@@ -48,7 +48,7 @@ Target = tuple[str, Path | None]
 @click.command()
 @context_option(None)
 @source_options
-@click.option("--file", "file", type=FILE, help="Check this merged file instead.")
+@click.option("--file", "file", type=FILE, help="Merged file to check instead.")
 @click.option("--check-connectivity", is_flag=True, help="Also connect to the database and to the messaging backend.")
 @FORMAT
 def validate(

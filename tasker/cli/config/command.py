@@ -66,7 +66,7 @@ config.add_command(import_file)
 @config.command("generate")
 @context_option("complete")
 @source_options
-@click.option("--output", metavar="PATH", help="The file to write; - is standard output.")
+@click.option("--output", metavar="PATH", help="Output file; - is standard output.")
 @FORMAT
 def generate_command(
     context: str, environment: str | None, source_dir: Path | None, output: str | None, form: str
@@ -91,7 +91,7 @@ def generate_command(
 @KEY
 @context_option(None)
 @source_options
-@click.option("--file", "file", type=FILE, help="Show this merged file.")
+@click.option("--file", "file", type=FILE, help="Merged file to show.")
 @format_option("toml", "json")
 def show(
     key: str | None,
@@ -113,10 +113,10 @@ def show(
 
 @config.command()
 @KEY
-@click.option("--parameter", metavar="KEY", shell_complete=complete_key, help="The same as KEY.")
+@click.option("--parameter", metavar="KEY", shell_complete=complete_key, help="Same as the argument KEY.")
 @context_option(None)
 @source_options
-@click.option("--file", "file", type=FILE, help="Look into this merged file.")
+@click.option("--file", "file", type=FILE, help="Merged file to read.")
 @FORMAT
 def explain(
     key: str | None,
@@ -160,7 +160,7 @@ def diff(one: str, other: str, context: str, source_dir: Path, form: str) -> Non
 
 
 @config.command()
-@click.option("--output", metavar="PATH", type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
+@click.option("--output", metavar="PATH", type=click.Path(dir_okay=False, path_type=Path), help="Output file.")
 def docs(output: Path | None) -> None:
     """Print the reference of all parameters as Markdown."""
     from tasker.settings.reference import reference
@@ -186,10 +186,12 @@ def _chosen_or_none(
     except ConfigurationInvalid as error:
         count = len(error.problems)
         reason = f"The configuration has {count} problem{'s' if count > 1 else ''}, see `tasker config validate`"
-        click.echo(f"{reason}; no process starts with it.", err=True)
+        click.echo(f"{reason}; no process can start with it.", err=True)
         found, problem = error.usable, error.concerning(path)
     except ConfigurationError as error:
-        click.echo(f"{error.message}; no value is shown." + (f"\nHint: {error.hint}" if error.hint else ""), err=True)
+        click.echo(
+            f"{error.message}; values are not shown." + (f"\nHint: {error.hint}" if error.hint else ""), err=True
+        )
         return None, None
     for warning in made_for_others(found.layers, found.context, said_environment(environment)):
         click.echo(f"Warning: {warning}", err=True)
@@ -207,5 +209,5 @@ def _known(key: str) -> str:
     if key in by_path() or key in tables():
         return key
     if not key:
-        raise UsageError("no key is given", hint="for example: tasker config explain common.queues.backend")
+        raise UsageError("expected a KEY", hint="for example: tasker config explain common.queues.backend")
     raise UsageError(f"there is no setting {key!r}", hint=view.nearest(key))

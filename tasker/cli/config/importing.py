@@ -18,11 +18,11 @@ from tasker.settings.toml_text import toml_text
 @click.command("import")
 @click.argument("file", type=FILE)
 @context_option("complete")
-@click.option("--environment", default="production", show_default=True, help="What it is made for.")
+@click.option("--environment", default="production", show_default=True, help="Deployment that the settings are for.")
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the settings there, not over an existing file; without it to standard output.",
+    help="Output file, never overwritten; without it standard output is used.",
 )
 @FORMAT
 def import_file(file: Path, context: str, environment: str, output: Path | None, form: str) -> None:
@@ -35,7 +35,7 @@ def import_file(file: Path, context: str, environment: str, output: Path | None,
       tasker config import old/orchestration-production.toml --output config/orchestration-production.toml
     """
     if output and output.exists():
-        raise UsageError(f"{output} exists", hint="choose another --output: nothing is overwritten")
+        raise UsageError(f"{output} exists", hint="choose another --output; existing files are not overwritten")
     layer = read_layer(file)
     found = imported(layer, context, environment)
     text = SUMMARY.format(name=file.name, left=len(found.left_out)) + toml_text(found.tables)
@@ -49,5 +49,5 @@ def import_file(file: Path, context: str, environment: str, output: Path | None,
         return
     for each in found.left_out:
         place = f"{layer.place_of(each.path) or layer.name}: " if not each.place else f"{each.place}: "
-        click.echo(f"Warning: {place}{each.path} is left out. {each.issue}. {each.fix}", err=True)
+        click.echo(f"Warning: {place}{each.path} is ignored. {each.issue}. {each.fix}", err=True)
     click.echo(f"wrote {output}" if output else text.rstrip())

@@ -14,7 +14,7 @@ from tasker.settings.substitution import variables_in
 
 
 @click.command()
-@click.option("--source-dir", type=FOLDER, default=SOURCE_DIR, show_default=True, help="Where to write them.")
+@click.option("--source-dir", type=FOLDER, default=SOURCE_DIR, show_default=True, help="Directory for the files.")
 @FORMAT
 def init(source_dir: Path, form: str) -> None:
     """Write commented configuration files: a base, and the differences of development, test and production.
@@ -32,9 +32,9 @@ def _next(source_dir: Path) -> str:
     generated = source_dir / "generated"
     return f"""Next:
   1. Edit {source_dir / "base" / "common.toml"} (database, messaging) and worker.toml beside it (concurrency, lease);
-     what differs by environment is in {source_dir / "environments"}. What a setting means: tasker config explain KEY
+     settings that differ by environment are in {source_dir / "environments"}. To explain one: tasker config explain KEY
   2. Check it:              tasker config validate{option}
-  3. Write what a process reads, for each context and environment that you run:
+  3. Generate the file that a process reads, for each context and environment that you run:
                             tasker config generate --context worker --environment production{option}
                             tasker config generate --context orchestration --environment production{option}
   4. Set for each process:  TASKER_CONFIG_PATH={generated / "worker-production.toml"} (an orchestrator its own)

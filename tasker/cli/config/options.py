@@ -30,7 +30,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 def context_option(default: str | None) -> Callable[[Any], Any]:
     """Add `--context`."""
-    words = "`complete` is one process that does everything."
+    words = "Kind of process; `complete` is a single process that does everything."
     return click.option("--context", type=click.Choice(CONTEXTS), default=default, show_default=True, help=words)
 
 
@@ -42,7 +42,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help=f"{', '.join(ENVIRONMENTS)}.  [default: {ENVIRONMENT_VARIABLE}, else development]",
     )
     folder = click.option(
-        "--source-dir", type=FOLDER, help=f"Where base and environments lie.  [default: {SOURCE_DIR}]"
+        "--source-dir", type=FOLDER, help=f"Directory with base and environments.  [default: {SOURCE_DIR}]"
     )
     return environment(folder(command))
 

@@ -96,7 +96,7 @@ def within(others: Mapping[str, Any], key: str | None) -> dict[str, Any]:
 def others_lines(others: Mapping[str, Any]) -> list[str]:
     """Return a note with the values that other kinds of process use."""
     told = ", ".join(f"{path} = {toml_value(value)}" for path, value in others.items())
-    return [f"Note: in a worker and an orchestrator {told}; name one: --context worker"] if told else []
+    return [f"Note: a worker or an orchestrator uses {told}; choose one with --context worker"] if told else []
 
 
 def shown(found: Configuration, key: str | None, form: str, others: Mapping[str, Any] = MappingProxyType({})) -> str:

@@ -46,9 +46,7 @@ db.add_command(roles)
 
 
 @db.command()
-@click.option(
-    "--wait", is_flag=True, help="Wait for the server as processes do, for common.database.connect_wait_seconds."
-)
+@click.option("--wait", is_flag=True, help="Wait for the server up to common.database.connect_wait_seconds.")
 @FORMAT
 @database_options
 def upgrade(database: DatabaseOption, form: str, wait: bool) -> None:
@@ -82,7 +80,7 @@ def status(database: DatabaseOption, form: str) -> None:
 
 
 @db.command()
-@click.option("--repair", is_flag=True, help="Sweep once before, and say what that has repaired.")
+@click.option("--repair", is_flag=True, help="Run the sweeps once first, and print what they repaired.")
 @FORMAT
 @database_options
 def check(database: DatabaseOption, form: str, repair: bool) -> None:
@@ -105,14 +103,14 @@ def check(database: DatabaseOption, form: str, repair: bool) -> None:
     else:
         for line in (*_repair_lines(repaired), *_check_lines(found)):
             click.echo(line)
-        click.echo("something is broken" if any(each.is_broken for each in found) else "nothing is broken")
+        click.echo("problems found" if any(each.is_broken for each in found) else "no problems found")
     if any(each.is_broken for each in found):
         raise click.exceptions.Exit(1)
 
 
 @db.command()
 @click.option(
-    "--backend", default=DEFAULT_BACKEND, show_default=True, help="The backend whose SQL belongs to the schema."
+    "--backend", default=DEFAULT_BACKEND, show_default=True, help="Messaging backend whose SQL the schema includes."
 )
 def sql(backend: str) -> None:
     """Print the SQL that creates the schema in an empty database. Connects to nothing."""
@@ -134,7 +132,7 @@ def _scripts_of(backend: str) -> Sequence[tuple[str, str]]:
 
 
 def _upgraded_text(done: dict[str, Any]) -> str:
-    came_to = f"{done['database']}: {'upgraded' if done['applied'] else 'already current'}"
+    came_to = f"{done['database']}: {'upgraded' if done['applied'] else 'already up to date'}"
     return "\n".join((*(f"applied {name}" for name in done["applied"]), came_to))
 
 
@@ -149,7 +147,9 @@ def _print_status(where: str, found: migrate.Status) -> None:
     if found.state in ("empty", "outdated"):
         click.echo("Run `tasker db upgrade` with the same options.")
     if found.superseded:
-        click.echo("A newer release of Tasker wrote what is superseded; it stays, and this version works with it.")
+        click.echo(
+            "The superseded scripts are from a newer release of Tasker; this version works with them and keeps them."
+        )
 
 
 def _repair_lines(repaired: Counter[str] | None) -> Iterator[str]:

@@ -29,5 +29,5 @@ def index_inputs(database: DatabaseOption, form: str, drop: bool) -> None:
 
 def _text(drop: bool, changed: bool) -> str:
     if drop:
-        return "the index of inputs is removed" if changed else "there is no index of inputs"
-    return "inputs are indexed now" if changed else "inputs are indexed already"
+        return "removed the index of inputs" if changed else "there is no index of inputs"
+    return "created the index of inputs" if changed else "inputs are already indexed"

@@ -27,10 +27,12 @@ _COUNT = click.IntRange(1)
 @click.option(
     "--completed-count",
     type=_COUNT,
-    help="Of each template keep the newest so many that completed.",
+    help="Number of completed tasks to keep per template.",
 )
 @click.option("--failed-count", type=_COUNT, help="Number of failed or cancelled tasks to keep per template.")
-@click.option("--pending-days", type=_DAYS, help="Days that a pending dead letter keeps its task; default: any number.")
+@click.option(
+    "--pending-days", type=_DAYS, help="Keep tasks with a pending dead letter for this many days; default: forever."
+)
 @click.option("--namespace", help="Only tasks of this namespace.")
 @click.option("--template", help="Only tasks of this template, every version.")
 @click.option("--dry-run", is_flag=True, help="Print what would be deleted; delete nothing.")
@@ -62,7 +64,7 @@ def _rules(database: DatabaseOption, limits: Mapping[str, float | str | None]) -
     rules = [rule] if rule != RetentionRule() else configured_for(database).sweeps.retention.rules
     if not any(each.limits for each in rules):
         hint = "give --completed-days, --failed-days or a count, or configure [common.retention]"
-        raise UsageError("nothing says which tasks are to go", hint=hint)
+        raise UsageError("no limit is given or configured", hint=hint)
     return rules
 
 
@@ -70,11 +72,11 @@ def _text(found: Sequence[Pruned], dry_run: bool) -> str:
     from tasker.cli.render.table import table
 
     if not found:
-        return "nothing is to go by these limits; what ended within the last hour stays in any case"
+        return "Nothing to delete. (Tasks that ended within the last hour are always kept.)"
     rows = [
         (
             f"{each.namespace}/{each.template} {each.version}",
-            "otherwise" if each.failed else "complete",
+            "failed" if each.failed else "complete",
             each.before[:19],
             *(f"{number:,}" for number in (each.tasks, each.steps, each.kept)),
         )

@@ -47,4 +47,6 @@ def _of_backend(chosen: Configured) -> Callable[[Sequence[str]], str] | None:
 
 
 def _text(found: Sequence[Role]) -> str:
-    return "\n".join(f"{each.name}: {'made' if each.made else 'was there'}, rights granted" for each in found)
+    return "\n".join(
+        f"{each.name}: {'created' if each.made else 'already exists'}, privileges granted" for each in found
+    )

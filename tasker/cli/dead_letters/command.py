@@ -43,7 +43,9 @@ REASONS = click.Choice(
 LIMIT = click.option(
     "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows."
 )
-METADATA = click.option("--metadata", metavar="JSON|@FILE|-", help="Anything worth keeping, an object; it is added.")
+METADATA = click.option(
+    "--metadata", metavar="JSON|@FILE|-", help="JSON object, merged into the metadata of the entry."
+)
 
 
 @click.group(cls=GuessingGroup)
@@ -58,8 +60,8 @@ def dlq() -> None:
 @dlq.command("list")
 @click.option("--status", type=STATUSES, help="Filter by status.")
 @click.option("--reason", type=REASONS, help="Filter by reason.")
-@click.option("--namespace", metavar="NAME", help="Only tasks of this namespace.")
-@click.option("--template", metavar="NAME", help="Only tasks of this template.")
+@click.option("--namespace", metavar="NAME", help="Filter by namespace.")
+@click.option("--template", metavar="NAME", help="Filter by template.")
 @click.option("--fingerprint", metavar="F", help="Filter by failure fingerprint (see `tasker dlq groups`).")
 @LIMIT
 @click.option("--offset", type=click.IntRange(0), default=0, help="Number of rows to skip.")
@@ -142,7 +144,7 @@ def groups(limit: int, form: str, place: FleetTarget) -> None:
 @dlq.command("open")
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--notes", metavar="TEXT", help="Suspected cause.")
-@click.option("--reason", type=REASONS, default="manual_dlq", show_default=True, help="Why.")
+@click.option("--reason", type=REASONS, default="manual_dlq", show_default=True, help="Reason.")
 @METADATA
 @FORMAT
 @fleet_options
@@ -184,7 +186,7 @@ def update(
     who = by or (actor() if status not in (None, "pending") else None)
     more = {"status": status, "notes": notes, "by": who, "metadata": _object(metadata)}
     if all(each is None for each in more.values()):
-        raise UsageError("nothing is to be kept", hint="give --status, --notes, --by or --metadata")
+        raise UsageError("nothing to update", hint="give --status, --notes, --by or --metadata")
 
     async def act(app: Fleet) -> DeadLetter:
         return await app.dead_letters.update((await found_entry(app, entry)).dlq_entry_uuid, **more)

@@ -35,27 +35,25 @@ def rate(ctx: click.Context, param: click.Parameter, text: str) -> float:
 
     found = _RATE.fullmatch(text)
     if found is None:
-        raise click.BadParameter(f"{text!r} is no rate: write 10/s, 30/m or 100/h")
+        raise click.BadParameter(f"{text!r} is not a rate: expected 10/s, 30/m or 100/h")
     per_second = float(found["number"]) / _SECONDS[found["unit"]]
     if not RATES[0] <= per_second <= RATES[1]:
-        raise click.BadParameter(
-            f"{text} is {per_second:g} tasks per second: {RATES[0]:g} to {RATES[1]:g} are possible"
-        )
+        raise click.BadParameter(f"{text} is {per_second:g} tasks per second: expected {RATES[0]:g} to {RATES[1]:g}")
     return per_second
 
 
 @click.command()
-@click.option("--fingerprint", metavar="F", help="Tasks with steps that failed so; only those steps run again.")
-@click.option("--namespace", metavar="NAME", help="Tasks of this namespace.")
-@click.option("--template", metavar="NAME", help="Tasks of this template.")
-@click.option("--reason", metavar="REASON", help="Tasks that are on the list for this reason.")
-@click.option("--since", type=since, metavar="2h|7d|DATE", help="Tasks on the list since then, not those before.")
+@click.option("--fingerprint", metavar="F", help="Failure fingerprint; only the steps with this failure run again.")
+@click.option("--namespace", metavar="NAME", help="Filter by namespace.")
+@click.option("--template", metavar="NAME", help="Filter by template.")
+@click.option("--reason", metavar="REASON", help="Filter by the reason of the entry.")
+@click.option("--since", type=since, metavar="2h|7d|DATE", help="Only entries created since then.")
 @click.option(
-    "--limit", type=click.IntRange(1, 100_000), default=100_000, help="At most so many tasks, the oldest first."
+    "--limit", type=click.IntRange(1, 100_000), default=100_000, help="Maximum number of tasks, oldest first."
 )
-@click.option("--all", "everything", is_flag=True, help="All pending entries: without it, say which.")
+@click.option("--all", "everything", is_flag=True, help="Replay all pending entries.")
 @click.option("--rate", callback=rate, default="10/s", show_default=True, metavar="N/s", help="Tasks per second.")
-@click.option("--note", default="", metavar="TEXT", help="Why; kept with the tasks and their entries.")
+@click.option("--note", default="", metavar="TEXT", help="Reason, stored with the tasks and their entries.")
 @click.option("--dry-run", is_flag=True, help="Print the plan; change nothing.")
 @click.option("--detach", is_flag=True, help="Start in the background and return.")
 @FORMAT
@@ -78,7 +76,7 @@ def replay(
     from tasker.services.dead_letters.replays import FailureSelection
 
     if not everything and not any(which[name] for name in ("fingerprint", "namespace", "template", "reason", "since")):
-        raise UsageError("say which entries are meant", hint="--fingerprint, --namespace, --template, ... or --all")
+        raise UsageError("no entries selected", hint="--fingerprint, --namespace, --template, ... or --all")
     group = FailureSelection(**which)
 
     async def act(app: Fleet) -> ReplayPlan | Replay:
@@ -118,9 +116,9 @@ def _follower(app: Fleet, form: str) -> Any:
 
 def _plan_text(plan: ReplayPlan, rate: float) -> str:
     if not plan.tasks:
-        return "nothing to replay: no pending entry of this kind has a failed step that may run again"
+        return "nothing to replay: no selected entry has a failed step that may run again"
     each = ", ".join(f"{name}: {tasks}" for name, tasks in sorted(plan.templates.items()))
-    once = f"; {counted(plan.once, 'step')} left alone, which may run only once" if plan.once else ""
+    once = f"; {counted(plan.once, 'step')} skipped, because they may run only once" if plan.once else ""
     seconds = plan.tasks / rate
     return f"{counted(plan.steps, 'step')} of {counted(plan.tasks, 'task')} ({each}) in about {seconds:.0f} s{once}"
 
@@ -129,7 +127,7 @@ def _end_text(done: Any) -> str:
     from tasker.services.dead_letters.replays import Replay
 
     if not isinstance(done, Replay):
-        return "nothing was done"
+        return "nothing was replayed"
     return f"{done.state}: {done.replayed} replayed, {done.skipped} skipped, of {done.total}"
 
 
@@ -172,9 +170,9 @@ def _steering(name: str, state: Literal["running", "paused", "cancelled"], help_
         print_as(form, run_on_fleet(place, lambda app: app.replays.steer(replay_uuid, state), operates=True), _end_text)
 
 
-_steering("pause", "paused", "Let nothing more of it run for now.")
-_steering("resume", "running", "Go on with it.")
-_steering("cancel", "cancelled", "End it; what was replayed stays so.")
+_steering("pause", "paused", "Pause a replay.")
+_steering("resume", "running", "Resume a paused replay.")
+_steering("cancel", "cancelled", "Cancel a replay; tasks already replayed are not changed.")
 
 
 @replays.command()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("entry", metavar="ENTRY|TASK_UUID")
-@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the history and with the entry.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history and with the entry.")
 @FORMAT
 @fleet_options
 def retry(entry: str, reason: str, form: str, place: FleetTarget) -> None:

@@ -62,11 +62,11 @@ def changed_text(entry: DeadLetter) -> str:
     """Render the state of an entry, without the snapshot of the task."""
     lines = [
         f"entry {entry.dlq_entry_uuid}: {entry.dlq_reason}, {entry.resolution_status}",
-        f"task {entry.task_uuid}, which was {entry.original_state} and is {entry.current_state or 'deleted'}",
+        f"task {entry.task_uuid}, was {entry.original_state}, now {entry.current_state or 'deleted'}",
         f"since {date_time(entry.dlq_timestamp)}",
     ]
     if entry.resolved_at:
-        lines.append(f"closed {date_time(entry.resolved_at)} by {entry.resolved_by or 'somebody'}")
+        lines.append(f"closed {date_time(entry.resolved_at)} by {entry.resolved_by or 'unknown'}")
     if entry.resolution_notes:
         lines.append(f"notes: {entry.resolution_notes}")
     if entry.fingerprints:
@@ -109,7 +109,7 @@ def _stats_row(each: ReasonStats) -> tuple[str, ...]:
 def queue_text(found: Sequence[QueuedInvestigation], width: int | None = None) -> str:
     """Render pending entries, one per line."""
     if not found:
-        return "nothing to investigate"
+        return "no pending entries"
     rows = [
         (
             f"{each.priority_score:.1f}",
@@ -129,7 +129,7 @@ def queue_text(found: Sequence[QueuedInvestigation], width: int | None = None) -
 def staleness_text(found: Sequence[TaskHealth]) -> str:
     """Render open tasks, one per line."""
     if not found:
-        return "no task is open"
+        return "no open tasks"
     rows = [
         (
             each.health_status,
@@ -148,7 +148,7 @@ def staleness_text(found: Sequence[TaskHealth]) -> str:
 def groups_text(found: Sequence[FailureGroup]) -> str:
     """Render groups of failures, one per line."""
     if not found:
-        return "no pending entry has a failure"
+        return "no pending entries with a failure"
     rows = [
         (
             each.fingerprint,

@@ -39,10 +39,16 @@ def _since(ctx: click.Context, param: click.Parameter, given: str | None) -> dat
 def _filters(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that filter events."""
     options = (
-        click.option("--name", "names", multiple=True, metavar="PATTERN", help="Such as payment.*; repeatable."),
-        click.option("--namespace", metavar="NAME", help="Only of this namespace."),
-        click.option("--task", metavar="TASK_UUID", help="Only of this task."),
-        click.option("--correlation", metavar="UUID", help="Only of tasks with this correlation id."),
+        click.option(
+            "--name",
+            "names",
+            multiple=True,
+            metavar="PATTERN",
+            help="Event name or pattern, such as payment.*; repeatable.",
+        ),
+        click.option("--namespace", metavar="NAME", help="Filter by namespace."),
+        click.option("--task", metavar="TASK_UUID", help="Filter by task."),
+        click.option("--correlation", metavar="UUID", help="Filter by the correlation id of the task."),
         _SINCE,
     )
     for option in reversed(options):
@@ -50,13 +56,13 @@ def _filters(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-_SINCE = click.option("--since", metavar="WHEN", callback=_since, help="Only later: 15m, 2h, 7d, or a date.")
+_SINCE = click.option("--since", metavar="WHEN", callback=_since, help="Only events since then: 15m, 2h, 7d or a date.")
 
 
 @events.command("list")
 @_filters
-@click.option("--after", type=POSITION, help="Only behind this position, the first of them.")
-@click.option("--withheld", is_flag=True, help="Those that were declared and not published, with the reason.")
+@click.option("--after", type=POSITION, help="Only events after this position, oldest first.")
+@click.option("--withheld", is_flag=True, help="Show declared events that were not published, with the reason.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number of rows.")
 @FORMAT
 @fleet_options
@@ -81,8 +87,10 @@ def list_(form: str, place: FleetTarget, after: int | None, withheld: bool, limi
 @events.command()
 @_filters
 @click.option("--after", type=POSITION, help="Start after this position; 0 starts with the oldest.")
-@click.option("--subscriber", metavar="NAME", help="Go on where this subscriber stopped, and remember it.")
-@click.option("--from-now", is_flag=True, help="A subscriber that is new begins with what comes, not with the oldest.")
+@click.option(
+    "--subscriber", metavar="NAME", help="Continue at the stored position of this subscriber, and store the new one."
+)
+@click.option("--from-now", is_flag=True, help="Start a new subscriber with new events instead of the oldest.")
 @FORMAT
 @fleet_options
 def tail(
@@ -101,9 +109,9 @@ def tail(
     from tasker.errors import UsageError
 
     if subscriber is not None and after is not None:
-        raise UsageError("a subscriber knows where it stopped", hint="tasker events replay lets it read again")
+        raise UsageError("--subscriber has a stored position", hint="to read events again: tasker events replay")
     if from_now and subscriber is None:
-        raise UsageError("--from-now is for a subscriber", hint="without one, tail begins with what comes anyway")
+        raise UsageError("--from-now requires --subscriber", hint="without a subscriber, tail starts with new events")
 
     async def follow(app: Fleet) -> None:
         found: Any = (
@@ -129,7 +137,7 @@ def subscribers(form: str, place: FleetTarget) -> None:
 
 @events.command()
 @click.argument("subscriber", metavar="SUBSCRIBER")
-@click.option("--after", type=POSITION, help="What is behind this position; 0: everything that is kept.")
+@click.option("--after", type=POSITION, help="Replay events after this position; 0 replays all stored events.")
 @_SINCE
 @FORMAT
 @fleet_options

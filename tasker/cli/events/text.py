@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def list_text(events: Sequence[PublishedEvent]) -> str:
     """Render a table of events, or the reason why there is none."""
     if not events:
-        return "no such event: steps publish what their templates declare under publishes_events"
+        return "no matching events; steps publish the events that their template declares under publishes_events"
     rows = [
         (
             "-" if event.position is None else str(event.position),
@@ -37,7 +37,7 @@ def line(event: PublishedEvent) -> str:
 
 def subscribers_text(found: Sequence[SubscriberStatus]) -> str:
     if not found:
-        return "no subscriber: tasker events tail --subscriber NAME, or App.domain_events.subscribe, makes one"
+        return "no subscribers; tasker events tail --subscriber NAME or App.domain_events.subscribe creates one"
     return table(("subscriber", "position", "behind", "reading", "missed some", "put aside"), list(map(_row, found)))
 
 
@@ -50,7 +50,7 @@ def _row(found: SubscriberStatus) -> tuple[str, ...]:
 
 def rewound_text(done: RewindResult) -> str:
     """Render the range of events that a subscriber reads again."""
-    return f"{done.name} reads again behind position {done.to}: {done.events:,} events (it stood at {done.from_})"
+    return f"{done.name} replays events after position {done.to}: {done.events:,} events (it was at {done.from_})"
 
 
 def _compact(event: PublishedEvent) -> str:

@@ -23,7 +23,7 @@ HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM", "NOT DONE
 
 @click.command()
 @click.option("--actor", metavar="NAME", help="Filter by actor.")
-@click.option("--since", type=since, metavar="2h|7d|DATE", help="Only what was done since then.")
+@click.option("--since", type=since, metavar="2h|7d|DATE", help="Only actions since then.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number of rows.")
 @FORMAT
 @fleet_options
@@ -43,7 +43,7 @@ def actions(actor: str | None, since: datetime | None, limit: int, form: str, pl
 
 
 def _text(found: Sequence[RecordedAction]) -> str:
-    return table(HEADINGS, [_row(each) for each in found]) if found else "nobody did anything by hand"
+    return table(HEADINGS, [_row(each) for each in found]) if found else "no operator actions"
 
 
 def _row(each: RecordedAction) -> tuple[str, ...]:

@@ -89,21 +89,21 @@ def versions(template: str, form: str, place: FleetTarget) -> None:
     type=click.IntRange(1),
     default=BY_DEFAULT.steps_per_worker,
     show_default=True,
-    help="Where nothing is known of how fast steps go.",
+    help="Steps per worker, used while the speed of steps is unknown.",
 )
 @click.option(
     "--clear-within-seconds",
     type=click.FloatRange(0, min_open=True),
     default=BY_DEFAULT.clear_within_seconds,
     show_default=True,
-    help="More workers when those that there are need longer for what waits.",
+    help="Add workers when the current ones need longer than this for the waiting steps.",
 )
 @click.option(
     "--cooldown-seconds",
     type=click.FloatRange(0),
     default=BY_DEFAULT.cooldown_seconds,
     show_default=True,
-    help="Fewer only when none has started or stopped for so long.",
+    help="Remove workers only when none has started or stopped for this long.",
 )
 @FORMAT
 @fleet_options
@@ -153,7 +153,7 @@ def _performance(found: Performance) -> str:
 
 def _bottlenecks(found: Bottlenecks) -> str:
     parts = [_table("slowest steps", found.steps), _table("slowest templates", found.tasks)]
-    return "\n\n".join([*parts, "\n".join(found.recommendations) or "nothing asks to be looked at"])
+    return "\n\n".join([*parts, "\n".join(found.recommendations) or "no problems found"])
 
 
 def _table(title: str, slow: Sequence[SlowItem]) -> str:
@@ -168,7 +168,7 @@ def _table(title: str, slow: Sequence[SlowItem]) -> str:
         )
         for each in slow
     ]
-    return table((title, "runs", "failed", "mean", "longest"), rows) if rows else f"{title}: none ran"
+    return table((title, "runs", "failed", "mean", "longest"), rows) if rows else f"{title}: none"
 
 
 def _versions(found: Sequence[VersionHistory]) -> str:

@@ -60,7 +60,7 @@ def broker() -> None:
 
 @broker.command()
 @format_option("table", "json")
-@click.option("--watch", is_flag=True, help=f"Show it every {WATCH_SECONDS:g} seconds until Ctrl-C.")
+@click.option("--watch", is_flag=True, help=f"Refresh every {WATCH_SECONDS:g} seconds until Ctrl-C.")
 @no_config_option
 @fleet_options
 def status(place: FleetTarget, no_config: bool, form: str, watch: bool) -> None:
@@ -81,7 +81,7 @@ async def _reports(place: FleetTarget, no_config: bool) -> AsyncIterator[Callabl
     """Yield a function that makes a report, over connections that stay open."""
     if not isinstance(place, DatabaseTarget):
         if no_config:
-            raise UsageError("--no-config is for a database; a server has its own configuration")
+            raise UsageError("--no-config applies to a database; a server has its own configuration")
         async with place.fleet() as fleet:
             yield fleet.queues.report
         return
@@ -115,11 +115,13 @@ def _show(report: BrokerReport, form: str) -> None:
 def _text(report: BrokerReport) -> str:
     from tasker.cli.render.table import table
 
-    able = ", ".join(name for name, has in report.capabilities.items() if has) or "nothing special"
-    users = ", ".join(f"{number} on {name or 'an unknown one'}" for name, number in report.processes.items()) or "none"
-    queues = table(COLUMNS, [_row(queue) for queue in report.queues]) if report.queues else "there are no queues yet"
+    able = ", ".join(name for name, has in report.capabilities.items() if has) or "no optional features"
+    users = (
+        ", ".join(f"{number} on {name or 'an unknown provider'}" for name, number in report.processes.items()) or "none"
+    )
+    queues = table(COLUMNS, [_row(queue) for queue in report.queues]) if report.queues else "no queues yet"
     lines = [
-        f"{report.provider} {'answers' if report.healthy else 'does not answer'}; it has {able}",
+        f"{report.provider} {'answers' if report.healthy else 'does not respond'}; it has {able}",
         f"running processes: {users}",
         queues,
         *report.remarks(),
@@ -147,14 +149,16 @@ def _time() -> str:
 
 
 @broker.command()
-@click.option("--to", required=True, metavar="NAME", help="The provider to use from now on.")
+@click.option("--to", required=True, metavar="NAME", help="Provider to migrate to.")
 @click.option(
     "--from",
     "old",
     metavar="NAME",
-    help="The provider to leave.  [default: the configured one, else the last one used]",
+    help="Provider to migrate from.  [default: the configured one, else the last one used]",
 )
-@click.option("--drain", is_flag=True, help="Last step, when no process uses the old one: remove its queues.")
+@click.option(
+    "--drain", is_flag=True, help="Remove the queues of the old provider; the last step, once no process uses it."
+)
 @click.option("--dry-run", is_flag=True, help="Print the plan; change nothing.")
 @no_config_option
 @FORMAT
@@ -174,7 +178,7 @@ def migrate(
       tasker broker migrate --to rabbitmq --drain
     """
     if drain and dry_run:
-        raise UsageError("--drain removes queues, and --dry-run removes nothing", hint="leave one of them out")
+        raise UsageError("--drain and --dry-run exclude each other", hint="give only one of them")
     chosen = _configuration(database, no_config)
     done = asyncio.run(_migrate(chosen, database.data_dir, to, old, drain=drain, dry_run=dry_run))
     print_as(form, done, lambda _: "\n".join(_migrated_lines(done, database.arguments())))
@@ -201,7 +205,7 @@ def _migrated_lines(done: Migrated, options: str) -> Iterator[str]:
     if done.action == "drained":
         for queue, depth in done.removed.items():
             yield f"removed from {done.left}: {queue} ({counted(depth, 'message')})"
-        yield f"nothing is left on {done.left}; everything that waits has a message on {done.to}"
+        yield f"no queues are left on {done.left}; all waiting work has a message on {done.to}"
         return
     yield f"{'sent' if done.action == 'sent' else 'would be sent'} to {done.to}: {_waiting(done)}"
     yield f"still on {done.left}: {', '.join(done.still_on_it) or 'no running process'}"

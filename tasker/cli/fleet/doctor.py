@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tasker.services.fleet.doctor import DoctorFinding
 
 SOUND = {
-    "versions": "every process is of this release",
-    "connections": "the server has room for those of the fleet",
-    "settings": "what processes are set to goes together",
-    "clocks": "they agree with the database's",
-    "rows": "open tasks and a sample of the finished ones keep the engine's promises",
-    "queues": "messages and workers fit the rows",
+    "versions": "all processes run this release",
+    "connections": "the database server has enough for the fleet",
+    "settings": "the settings of all processes are compatible",
+    "clocks": "in sync with the database",
+    "rows": "open tasks and a sample of the finished ones are consistent",
+    "queues": "messages and workers match the rows",
 }
 
 

@@ -10,6 +10,7 @@ import click
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.place.options import fleet_options, run_on_fleet
 from tasker.cli.place.places import FleetTarget
+from tasker.cli.render.values import counted
 from tasker.cli.task.lookup import find_task
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ def _target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that name the target, and `--reason`."""
     for option in (
         click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the pause log."),
-        click.option("--queue", metavar="NAME", help="One queue of the orchestration."),
-        click.option("--step", metavar="NS/NAME/STEP", help="One step of a template."),
-        click.option("--task", metavar="UUID", help="One task."),
-        click.option("--template", metavar="NS/NAME", help="One template, in every version."),
+        click.option("--queue", metavar="NAME", help="Pause or resume a queue of the orchestration."),
+        click.option("--step", metavar="NS/NAME/STEP", help="Pause or resume a step of a template."),
+        click.option("--task", metavar="UUID", help="Pause or resume a task."),
+        click.option("--template", metavar="NS/NAME", help="Pause or resume a template, in every version."),
     ):
         command = option(command)
     return command
@@ -66,7 +67,7 @@ def pause(namespace: str | None, reason: str, form: str, place: FleetTarget, **t
 
 
 def _paused_text(done: dict[str, Any]) -> str:
-    return f"paused {done['target']}" if done["began"] else f"{done['target']} is paused already; see tasker pause list"
+    return f"paused {done['target']}" if done["began"] else f"{done['target']} is already paused; see tasker pause list"
 
 
 @click.command()
@@ -95,8 +96,8 @@ def _resumed_text(done: dict[str, Any]) -> str:
     if not done["ended"]:
         return f"{done['target']} was not paused; see tasker pause list"
     if "messages" in done:
-        return f"resumed {done['target']}; messages in it: {done['messages']}"
-    return f"resumed {done['target']}; ready steps that wait for nothing else now: {done['steps']}"
+        return f"resumed {done['target']}: {counted(done['messages'], 'message')} in the queue"
+    return f"resumed {done['target']}: {counted(done['steps'], 'step')} can start now"
 
 
 async def _target(app: Fleet, namespace: str | None, **rest: str | None) -> PauseTarget:
@@ -111,7 +112,7 @@ def _list_text(found: PauseList) -> str:
     from tasker.cli.render.table import table
 
     if not found.pauses:
-        return "nothing is paused"
+        return "no pauses"
     rows = [
         (_name(entry), _held(entry.held), entry.actor, entry.paused_at[:19].replace("T", " "), entry.reason)
         for entry in found.pauses

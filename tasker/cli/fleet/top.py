@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Refresh interval.",
 )
-@click.option("--once", is_flag=True, help="Show it once and leave; so it is where there is no terminal.")
+@click.option("--once", is_flag=True, help="Print once and exit; the default if the output is not a terminal.")
 @FORMAT
 @fleet_options
 def top(interval: float, once: bool, form: str, place: FleetTarget) -> None:

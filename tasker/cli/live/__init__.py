@@ -33,7 +33,7 @@ class View(Protocol):
         ...
 
 
-def view_on(stream: TextIO, plan: Plan, advice: str = "Ctrl-C stops, the task can be resumed") -> View:
+def view_on(stream: TextIO, plan: Plan, advice: str = "Ctrl-C stops; the task can be resumed") -> View:
     """Return a live tree with the advice below it on a terminal, lines of text otherwise."""
     if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         from tasker.cli.live.screen import Screen

@@ -64,9 +64,9 @@ class TextView:
         before, self._pauses = self._pauses, feed.task.pauses
         for pause in self._pauses:
             if pause not in before:
-                self._write(f"{held_by_pause(pause)}; to go on: {end_of_pause(pause)}")
+                self._write(f"{held_by_pause(pause)}; to resume: {end_of_pause(pause)}")
         if before and not self._pauses and not feed.task.finished:
-            self._write("no pause holds it any more")
+            self._write("no longer paused")
 
     def say(self, text: str) -> None:
         """Write the text as a line of its own."""

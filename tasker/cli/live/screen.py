@@ -89,7 +89,7 @@ def _elapsed(feed: Feed) -> str:
 
 def pause_lines(pauses: Sequence[Mapping[str, Any]]) -> list[Text]:
     """Return two lines for each pause: the pause, and how to end it."""
-    texts = [text for each in pauses for text in (held_by_pause(each), f"  to go on: {end_of_pause(each)}")]
+    texts = [text for each in pauses for text in (held_by_pause(each), f"  to resume: {end_of_pause(each)}")]
     return [Text(text, "yellow", no_wrap=True, overflow="ellipsis") for text in texts]
 
 

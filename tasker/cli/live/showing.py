@@ -61,7 +61,7 @@ async def _show(feed: Feed, view: View) -> None:
         try:
             view.show(feed, await feed.poll())
             if silent:
-                view.say(f"the {silent} answers again")
+                view.say(f"the {silent} responds again")
             silent = ""
         except AWAY as error:
             if not silent:
@@ -72,7 +72,7 @@ async def _show(feed: Feed, view: View) -> None:
 
 def no_answer(error: Exception) -> str:
     """Return the message that the database or server does not respond."""
-    return f"the {_who(error)} does not answer, waiting for it"
+    return f"the {_who(error)} does not respond; waiting for it"
 
 
 def _who(error: Exception) -> str:

@@ -20,8 +20,8 @@ def decoded(kind: type[T], data: Any) -> T:
         found: T = _decoded(kind, data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NotTasker(
-            f"the server's answer cannot be understood: {type(error).__name__} {error}",
-            hint="see that command line and server are of one release: tasker --version, tasker profile check",
+            f"unexpected response from the server: {type(error).__name__} {error}",
+            hint="check that the CLI and the server have the same release: tasker --version, tasker profile check",
         ) from None
     return found
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-FLEET = "it is what a fleet is made of"
-OWNER = "it needs the rights of the database's owner, which a server does not have"
-FILES = "it works on files"
-KEYS = "it makes and checks keys, which no server hands out"
-NAMES = "it is where servers are named"
-INSTALLED = "each machine has what is installed there"
-SETTINGS = "it works on files and variables of this machine, and a server's settings are at its /config"
-BROKERS = "it needs the credentials of both brokers, and a server has those of one"
+FLEET = "it starts a process of the fleet"
+OWNER = "it needs the privileges of the database owner, which a server does not have"
+FILES = "it uses local files"
+KEYS = "it creates and checks keys, which a server does not expose"
+NAMES = "it manages the profiles of servers"
+INSTALLED = "plugins are installed on each machine separately"
+SETTINGS = "it reads files and variables of this machine; the settings of a server are at its /config"
+BROKERS = "it needs the credentials of both brokers; a server has those of one"
 
 DIRECTLY = {
     **dict.fromkeys(("run", "dev", "worker start", "orchestrator", "server"), FLEET),

@@ -37,8 +37,8 @@ class HttpDomainEvents:
     def subscribe(self, name: str, which: EventFilter = EVERY, *, from_now: bool = False) -> Never:
         """Raise `UsageError`: a subscriber needs access to the database, which stores its position."""
         raise UsageError(
-            "a server keeps no place for a subscriber who reads through it",
-            hint="run the command where the database can be reached; or leave out --subscriber and go on by --after",
+            "named subscribers need a database connection",
+            hint="run the command where the database is reachable, or use --after instead of --subscriber",
         )
 
     async def subscribers(self) -> Sequence[SubscriberStatus]:

@@ -59,12 +59,14 @@ def complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: st
     return [CompletionItem(name, help=server.url) for name, server in known.items() if name.startswith(incomplete)]
 
 
-_URL = click.option("--url", metavar="URL", help=f"Ask this Tasker server, not a database.  [env var: {URL}]")
+_URL = click.option(
+    "--url", metavar="URL", help=f"URL of a Tasker server, used instead of a database.  [env var: {URL}]"
+)
 _PROFILE = click.option(
     "--profile",
     metavar="NAME",
     shell_complete=complete_profiles,
-    help=f"Ask the server of this profile (tasker profile).  [env var: {PROFILE}]",
+    help=f"Profile of the server to use (see tasker profile).  [env var: {PROFILE}]",
 )
 
 
@@ -74,7 +76,7 @@ def _place(database: DatabaseOption, url: str | None, profile: str | None) -> Fl
     databases = [text for name, text in OF_DATABASES.items() if source_of(name) is ParameterSource.COMMANDLINE]
     if len(given) > 1 or (given and databases):
         both = " and ".join([*given, *databases])
-        raise UsageError(f"{both} name different places", hint="give a server or a database, and only one")
+        raise UsageError(f"{both} exclude each other", hint="give either a server or a database")
     if databases:
         return DatabaseTarget(database)
     if url is not None:

@@ -32,9 +32,9 @@ def profile() -> None:
 
 @profile.command()
 @NAME
-@click.option("--url", required=True, metavar="URL", help="Where the server answers.")
-@click.option("--token-file", metavar="FILE|-", help="The file with a bearer token; - is standard input.")
-@click.option("--api-key-file", metavar="FILE|-", help="The file with an API key; - is standard input.")
+@click.option("--url", required=True, metavar="URL", help="URL of the server.")
+@click.option("--token-file", metavar="FILE|-", help="File with a bearer token; - is standard input.")
+@click.option("--api-key-file", metavar="FILE|-", help="File with an API key; - is standard input.")
 @click.option("--ca-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="CA certificates (PEM).")
 @click.option("--use", is_flag=True, help="Make this the active profile.")
 @FORMAT
@@ -58,7 +58,7 @@ def add(
     server.headers()
     server.trust()
     if _credentials(server) and not server.keeps_secrets():
-        click.echo(f"Warning: {url} is not encrypted; whoever listens on the way reads the credentials", err=True)
+        click.echo(f"Warning: {url} is not encrypted; credentials are sent in plain text", err=True)
     profiles = read_profiles(profiles_file()).with_server(name, server)
     profiles = profiles.using(name) if use else profiles
     write_profiles(profiles_file(), profiles)
@@ -67,14 +67,14 @@ def add(
 
 @profile.command()
 @click.argument("name", metavar="NAME", required=False, shell_complete=complete_profiles)
-@click.option("--none", is_flag=True, help="Use no server: commands ask the database.")
+@click.option("--none", is_flag=True, help="Use no profile: commands connect to the database.")
 @FORMAT
 def use(name: str | None, none: bool, form: str) -> None:
     """Make a profile active: commands use its server unless another target is named."""
     if (name is None) is not none:
-        raise UsageError("say which profile to use", hint="tasker profile use NAME, or tasker profile use --none")
+        raise UsageError("expected a NAME or --none", hint="tasker profile use NAME, or tasker profile use --none")
     write_profiles(profiles_file(), read_profiles(profiles_file()).using(name))
-    print_as(form, {"in_use": name}, lambda done: f"commands ask {done['in_use'] or 'the database'} now")
+    print_as(form, {"in_use": name}, lambda done: f"commands now use {done['in_use'] or 'the database'}")
 
 
 @profile.command("list")
@@ -108,7 +108,7 @@ def check(name: str | None, form: str) -> None:
     profiles = read_profiles(profiles_file())
     chosen = name or profiles.active
     if chosen is None:
-        raise UsageError("no profile is in use", hint="tasker profile check NAME, or tasker profile use NAME")
+        raise UsageError("no active profile", hint="tasker profile check NAME, or tasker profile use NAME")
     found = asyncio.run(_checked(profiles.get(chosen)))
     print_as(form, {"name": chosen, **found}, _check_text)
     raise SystemExit(0 if found["status"] == "healthy" else 1)
@@ -131,7 +131,7 @@ def _secret(file: str | None) -> str | None:
     except (OSError, ValueError) as error:
         raise UsageError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if not found:
-        raise UsageError(f"{file} is empty", hint="it holds the token or API key, and nothing else")
+        raise UsageError(f"{file} is empty", hint="it must contain the token or API key and nothing else")
     return found
 
 
@@ -145,7 +145,7 @@ def _row(profiles: Profiles, name: str) -> dict[str, Any]:
 
 
 def _added_text(row: dict[str, Any]) -> str:
-    then = ", in use now" if row["in_use"] else f"; to use it: tasker profile use {row['name']}"
+    then = ", now active" if row["in_use"] else f"; to use it: tasker profile use {row['name']}"
     return f"added {row['name']}: {row['url']}{then}"
 
 
@@ -157,7 +157,7 @@ def _list_text(rows: list[dict[str, Any]]) -> str:
     from tasker.cli.render.table import table
 
     if not rows:
-        return "no profiles; tasker profile add makes one"
+        return "no profiles; tasker profile add creates one"
     lines = [(row["name"], row["url"], row["credentials"] or "-", "in use" if row["in_use"] else "") for row in rows]
     return table(("profile", "url", "credentials", ""), lines)
 

@@ -23,9 +23,9 @@ def explanation_text(found: Explanation, width: int | None, database: str = "") 
     for each in found.reasons:
         lines += ["", *_paragraph(each, width, database)]
     if found.more:
-        lines += ["", f"and {found.more} more reasons; --step NAME shows those of one step"]
+        lines += ["", f"and {found.more} more reasons; --step NAME shows the reasons for one step"]
     if not found.reasons:
-        lines += ["", "nothing of it is left to run"]
+        lines += ["", "no steps left to run"]
     return "\n".join(lines)
 
 

@@ -64,7 +64,7 @@ def failures_text(
             yield traceback_text(step)
     if left := [step.name for step in failed[len(shown) :]]:
         yield f"\nand {counted(len(left), 'step')} more: {names_text(folded_names(left))}"
-        yield f"Hint: all of them: tasker task show {task_uuid} --all"
+        yield f"Hint: to see all of them: tasker task show {task_uuid} --all"
 
 
 def headline(report: TaskReport) -> str:

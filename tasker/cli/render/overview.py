@@ -39,7 +39,7 @@ def _summary(found: Overview) -> str:
     live = sum(each.state == "live" for each in found.processes)
     parts = [
         counted(found.open, "open task"),
-        f"{live} {'process' if live == 1 else 'processes'} at work",
+        f"{live} {'process' if live == 1 else 'processes'} running",
         *([counted(found.pauses, "pause")] if found.pauses else []),
         *([counted(found.dead_letters, "dead letter")] if found.dead_letters else []),
     ]
@@ -78,7 +78,7 @@ def _processes(found: Overview, most: int, width: int | None) -> Iterator[str]:
         for each in found.processes
     ]
     headings = ("process", "kind", "host, pid", "state", "in hand", "last beat", "serves")
-    yield from _section(headings, rows, most, "nobody is at work; start one with: tasker worker")
+    yield from _section(headings, rows, most, "no processes are running; start one with: tasker worker")
 
 
 def _rest(found: Overview, most: int) -> Iterator[str]:

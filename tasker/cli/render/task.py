@@ -83,8 +83,8 @@ def _unserved(report: TaskReport) -> Iterator[str]:
     waiting = [(step.name, nobody_serves(step.handler, report.namespace)) for step in unserved]
     yield from _waiting(waiting)
     if waiting:
-        yield f"Hint: start a worker that has it: tasker worker --namespace {report.namespace} --handlers MODULE"
-        yield "      who is at work, and with which handlers: tasker worker list --callables"
+        yield f"Hint: start a worker with the handler: tasker worker --namespace {report.namespace} --handlers MODULE"
+        yield "      to list workers and their handlers: tasker worker list --callables"
 
 
 def _results(report: TaskReport, every: bool) -> Iterator[str]:

@@ -64,7 +64,7 @@ def state_text(state: str) -> str:
 
 def nobody_serves(handler: str, namespace: str | None = None) -> str:
     """Return the reason why a step without a live worker for its handler waits."""
-    return f"nobody serves {handler}" + (f" (namespace {namespace})" if namespace else "")
+    return f"no live worker has handler {handler}" + (f" (namespace {namespace})" if namespace else "")
 
 
 def held_by_pause(pause: Mapping[str, Any]) -> str:
@@ -72,7 +72,7 @@ def held_by_pause(pause: Mapping[str, Any]) -> str:
     kind, name = _paused_thing(pause)
     target = f"{kind} {name}" if kind in ("task", "queue") else name
     reason = f": {one_line(pause['reason'])}" if pause["reason"] else ""
-    return f"held by the pause of {target} since {date_time(pause['paused_at'])} by {pause['actor']}{reason}"
+    return f"{target} is paused since {date_time(pause['paused_at'])} by {pause['actor']}{reason}"
 
 
 def end_of_pause(pause: Mapping[str, Any]) -> str:

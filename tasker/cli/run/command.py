@@ -75,10 +75,14 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
     "--input",
     "input_",
     metavar="JSON|@FILE|-",
-    help="The task's input; - is standard input.  [default: the folder's input.json, else {}]",
+    help="Input of the task; - is standard input.  [default: the folder's input.json, else {}]",
 )
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable. See above.")
-@click.option("--template", metavar="NAME", shell_complete=_complete_template, help="Which one, if PATH holds several.")
+@click.option(
+    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input value; repeatable. See above."
+)
+@click.option(
+    "--template", metavar="NAME", shell_complete=_complete_template, help="Template to run, if PATH has several."
+)
 @click.option("--env", "environment", metavar="NAME", help="Apply the template's overrides of this environment.")
 @click.option(
     "--handlers",
@@ -89,10 +93,10 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
 )
 @LOG_FORMAT
 @database_options
-@click.option("--idempotency-key", metavar="K", help="Refuse to run if a task with this key exists.")
-@click.option("--strict-identity", is_flag=True, help="Let the template decide whether the same input may run again.")
+@click.option("--idempotency-key", metavar="K", help="Idempotency key; fails if a task with this key exists.")
+@click.option("--strict-identity", is_flag=True, help="Apply the template's rule on repeated inputs.")
 @click.option("--priority", type=PRIORITY, default=0, show_default=True, help=PRIORITY_HELP)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 @click.option(
     "--format",
     "form",
@@ -104,7 +108,10 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
 @SHOW_SENSITIVE
 @click.option("--timeout", metavar="SECONDS", type=SECONDS, help="Stop after this time; continue with --resume.")
 @click.option(
-    "--concurrency", metavar="N", type=CONCURRENCY, help=f"Steps at a time.  [default: {SINGLE_PROCESS_CONCURRENCY}]"
+    "--concurrency",
+    metavar="N",
+    type=CONCURRENCY,
+    help=f"Maximum number of concurrent steps.  [default: {SINGLE_PROCESS_CONCURRENCY}]",
 )
 @click.option("--resume", metavar="TASK_UUID", help="Resume an interrupted task; no PATH needed.")
 def run(target: str | None, input_: str | None, as_json: bool, form: str, **options: Any) -> None:
@@ -208,7 +215,7 @@ def _announce(begun: StartedRun, prepared: Prepared, stream: TextIO) -> View:
 
 
 def _beside_text(here: int, elsewhere: int, *, namespace: str) -> str:
-    parts = {f"{here} in {namespace}, worked on while this runs": here, f"{elsewhere} elsewhere, left alone": elsewhere}
+    parts = {f"{here} in {namespace}, run alongside": here, f"{elsewhere} in other namespaces, not run": elsewhere}
     return f"other unfinished tasks: {'; '.join(text for text, count in parts.items() if count)} (tasker task list)"
 
 
@@ -222,15 +229,15 @@ def _stopped_text(ended: EndedRun, order: RunRequest) -> str:
     why = f"Stopped after {order.timeout:g} s (--timeout)" if ended.stopped == "timeout" else "Interrupted"
     uuid, database = ended.report.task_uuid, order.database.arguments()
     return (
-        f"{why}; the task is not finished, nothing is lost. To go on:\n  {resume_of(order, uuid)}\n"
-        f"or to give it up:\n  tasker task cancel {uuid}{database}"
+        f"{why}; the task is not finished, no progress is lost. To resume:\n  {resume_of(order, uuid)}\n"
+        f"or to cancel it:\n  tasker task cancel {uuid}{database}"
     )
 
 
 def _report_object(ended: EndedRun) -> dict[str, Any]:
     found = ended.report.to_dict()
     if ended.stopped:
-        message = "the task is not finished; `tasker run --resume` goes on"
+        message = "the task is not finished; continue with `tasker run --resume`"
         found["error"] = {"type": ended.stopped, "message": message, "code": None, "retryable": True}
     return found
 

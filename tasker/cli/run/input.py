@@ -95,7 +95,7 @@ def _object(text: str, source: str, hint: str | None = None) -> dict[str, Any]:
         raise UsageError(f"{source} cannot be used: {error}") from None
     if not isinstance(value, dict):
         kind = type(value).__name__.replace("NoneType", "null")
-        raise UsageError(f"{source} holds a {kind}, expected an object", hint='for example {"name": "world"}')
+        raise UsageError(f"{source} is a {kind}, expected an object", hint='for example {"name": "world"}')
     return value
 
 
@@ -119,7 +119,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the key '{next(name for name in names if names.count(name) > 1)}' stands there twice")
+        raise ValueError(f"the key '{next(name for name in names if names.count(name) > 1)}' occurs twice")
     return found
 
 
@@ -128,7 +128,9 @@ def _file_hint(given: str, option: str) -> str | None:
 
 
 def _json_hint(text: str) -> str | None:
-    return 'JSON wants double quotes: {"name": "world"}; quote it for the shell with \'...\'' if "'" in text else None
+    return (
+        'JSON requires double quotes: {"name": "world"}; quote it for the shell with \'...\'' if "'" in text else None
+    )
 
 
 def _parse_setting(setting: str) -> tuple[str, Any, str]:

@@ -65,7 +65,7 @@ def check_order(order: RunRequest) -> None:
             hint="give a template file, a folder with workflow.yaml, namespace/name, or --resume TASK_UUID",
         )
     if order.resume is not None and (order.input is not None or order.settings or order.environment is not None):
-        raise UsageError("--resume goes on with what the task has; leave out --input, --set and --env")
+        raise UsageError("--resume uses the input of the task; omit --input, --set and --env")
     if order.strict_identity and order.idempotency_key is not None:
         raise UsageError("--strict-identity and --idempotency-key exclude each other")
 
@@ -100,7 +100,7 @@ def require_fitting(plan: Plan, given: TaskInput) -> None:
     if problems:
         lines = "\n".join(f"  {problem.path}: {problem.message}" for problem in problems)
         raise InputInvalid(
-            f"the input does not fit {plan.namespace}/{plan.name} {plan.version} (input: {given.source})\n{lines}",
+            f"invalid input for {plan.namespace}/{plan.name} {plan.version} (input: {given.source})\n{lines}",
             problems=problems,
             hint=_text_hint(problems, given.parsed),
         )
@@ -185,5 +185,5 @@ def _text_hint(problems: Sequence[SchemaMismatch], parsed: Mapping[str, str]) ->
     places = {problem.path for problem in problems if problem.message.startswith("expected text")}
     for key, text in parsed.items():
         if f"$.{key}" in places:
-            return f"--set reads a value as JSON where it can; if {text} is meant as text: --set '{key}=\"{text}\"'"
+            return f"--set reads a value as JSON where it can; to pass {text} as text: --set '{key}=\"{text}\"'"
     return None

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 STOP_GRACE_SECONDS = 3.0
 INITIATOR = "tasker run"
 STOPPING = {
-    "interrupted": "stopping, Ctrl-C again to quit at once",
-    "timeout": "the time is up, stopping",
+    "interrupted": "stopping; press Ctrl-C again to quit at once",
+    "timeout": "timeout reached, stopping",
 }
 
 
@@ -141,10 +141,10 @@ async def _resume(app: App, order: RunRequest, report: TaskReport) -> StartedRun
         _add_handlers(app.registry, plan, path, order.handlers or kept_handlers)
         await app.plan_of(report.task_uuid)
     except ResolutionError as error:
-        where = "" if path is None or path.exists() else f" ({path}, where it was submitted, does not exist any more)"
+        where = "" if path is None or path.exists() else f" ({path}, where it was submitted, no longer exists)"
         raise HandlerNotFound(
             f"task {report.task_uuid} cannot be resumed here{where}: {error.message}",
-            hint=f"name the folder of its handlers: tasker run FOLDER --resume {report.task_uuid}",
+            hint=f"give the folder of its handlers: tasker run FOLDER --resume {report.task_uuid}",
         ) from error
     return StartedRun(report.task_uuid, plan, resumed=True)
 
@@ -161,16 +161,16 @@ async def _watch(
     app: App, begun: StartedRun, order: RunRequest, interrupted: Interruption, hooks: RunHooks
 ) -> EndedRun:
     resume = resume_of(order, begun.task_uuid)
-    interrupted.last_words = f"Quit. To go on: {resume}"
+    interrupted.last_words = f"Quit. To resume: {resume}"
     try:
         view = hooks.on_begin(begun)
         return await _follow(app, begun, view, order.timeout, interrupted.asked)
     except OSError as error:  # the view could not be written
-        error.add_note(f"To go on, or to see how it ended: {resume}")
+        error.add_note(f"To resume it or see its result: {resume}")
         raise
     except DatabaseError as error:
         raise DatabaseUnavailable(
-            f"task {begun.task_uuid} is not finished: {error.message}", hint=f"when the database is back: {resume}"
+            f"task {begun.task_uuid} is not finished: {error.message}", hint=f"once the database is back: {resume}"
         ) from error
 
 

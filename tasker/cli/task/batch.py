@@ -28,7 +28,7 @@ TOGETHER_BYTES = 4_000_000
 NAMED = ("namespace", "name", "version")
 KINDS: Mapping[str, type] = {"context": dict, "priority": int, "tags": list}
 """Type of the fields that are not strings."""
-IN_WORDS = {dict: "an object", int: "a whole number", list: "a list of texts", str: "a text"}
+IN_WORDS = {dict: "an object", int: "a whole number", list: "a list of strings", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Defaults:
         given = _object(text)
         known = {*NAMED, *(field.name for field in fields(Submission))}
         if unknown := sorted({*given} - known):
-            raise UsageError(f"unknown: {', '.join(unknown)}", hint=f"there are: {', '.join(sorted(known))}")
+            raise UsageError(f"unknown: {', '.join(unknown)}", hint=f"expected one of: {', '.join(sorted(known))}")
         for name, value in given.items():
             _check(name, value)
         request = {"initiator": actor(), "source_system": "tasker task submit", **self.options}
@@ -63,13 +63,11 @@ class Defaults:
     def _name(self, given: Mapping[str, Any]) -> RegisteredName:
         if "name" in given:
             if "namespace" not in given:
-                raise UsageError(
-                    "namespace: missing beside name", hint='for example {"namespace": "shop", "name": ...}'
-                )
+                raise UsageError("name without namespace", hint='for example {"namespace": "shop", "name": ...}')
             return RegisteredName(given["namespace"], given["name"], given.get("version"))
         if self.target is None:
             hint = 'write {"namespace": ..., "name": ...} in the line, or NAMESPACE/NAME in the command'
-            raise UsageError("it names no template", hint=hint)
+            raise UsageError("no template", hint=hint)
         return registered_name(self.target)
 
 
@@ -95,8 +93,8 @@ async def _answers(
     try:
         answered = iter(await app.submit_orders(orders, on_duplicate=on_duplicate) if orders else ())
     except TaskerError:
-        which = f"lines {lines[0].number} to {lines[-1].number} have no answer: their tasks may exist"
-        click.echo(f"{which}; with an idempotency_key in each line it is safe to repeat", err=True)
+        which = f"lines {lines[0].number} to {lines[-1].number} got no response: their tasks may exist"
+        click.echo(f"{which}; lines with an idempotency_key are safe to repeat", err=True)
         raise
     return [line.asked if isinstance(line.asked, TaskerError) else next(answered) for line in lines]
 
@@ -128,9 +126,9 @@ def _object(text: bytes) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"it is not JSON: {error}", hint="write one JSON object in each line") from None
+        raise UsageError(f"invalid JSON: {error}", hint="write one JSON object in each line") from None
     if not isinstance(found, dict):
-        raise UsageError(f"expected a JSON object, found {text[:40].decode('utf-8', 'replace').strip()}")
+        raise UsageError(f"expected a JSON object, got {text[:40].decode('utf-8', 'replace').strip()}")
     return found
 
 
@@ -140,7 +138,7 @@ def _check(name: str, value: Any) -> None:
     if kind is list:
         fine = fine and all(isinstance(each, str) for each in value)
     if not fine:
-        raise UsageError(f"{name}: expected {IN_WORDS[kind]}, found {json.dumps(value)[:80]}")
+        raise UsageError(f"{name}: expected {IN_WORDS[kind]}, got {json.dumps(value)[:80]}")
 
 
 def _object_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> dict[str, Any]:
@@ -153,9 +151,9 @@ def _object_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> dict[
 def _text_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> str:
     if isinstance(answer, DuplicateTask) and answer.task_uuid and not isinstance(answer, IdempotencyKeyReused):
         return (
-            f"{line.number}: refused: {answer.task_uuid} has this identity already; to take it: --on-duplicate return"
+            f"{line.number}: refused: {answer.task_uuid} already has this identity; to return it: --on-duplicate return"
         )
     if isinstance(answer, TaskerError):
         hint = f" ({answer.hint})" if answer.hint else ""
         return f"{line.number}: refused: {answer}{hint}"
-    return f"{line.number}: {answer.task_uuid}{'' if answer.created else ' exists already'}"
+    return f"{line.number}: {answer.task_uuid}{'' if answer.created else ' already exists'}"

@@ -60,23 +60,21 @@ task.add_command(refused)
 
 
 @task.command("list")
-@click.option("--status", type=click.Choice([state.value for state in TaskState]), help="Only tasks in this state.")
-@click.option("--namespace", metavar="NAME", help="Only tasks of this namespace.")
-@click.option("--template", metavar="NAME", help="Only tasks of this template.")
+@click.option("--status", type=click.Choice([state.value for state in TaskState]), help="Filter by state.")
+@click.option("--namespace", metavar="NAME", help="Filter by namespace.")
+@click.option("--template", metavar="NAME", help="Filter by template.")
 @click.option("--since", type=since, metavar="2h|7d|DATE", help="Only tasks created since then.")
-@click.option(
-    "--tag", "tags", metavar="TEXT", multiple=True, help="Only tasks with this tag; repeatable: with all of them."
-)
-@click.option("--version", metavar="X.Y.Z", help="Only tasks of this version of their template.")
+@click.option("--tag", "tags", metavar="TEXT", multiple=True, help="Filter by tag; repeatable: tasks with all of them.")
+@click.option("--version", metavar="X.Y.Z", help="Filter by template version.")
 @click.option("--initiator", metavar="NAME", help="Filter by initiator.")
 @click.option("--source-system", metavar="NAME", help="Filter by source system.")
 @click.option("--correlation-id", metavar="UUID", help="Filter by correlation id.")
-@click.option("--idempotency-key", metavar="KEY", help="Only tasks that were submitted with this key.")
-@click.option("--fingerprint", metavar="F", help="Only dead letters that failed alike; see `tasker dlq groups`.")
+@click.option("--idempotency-key", metavar="KEY", help="Filter by idempotency key.")
+@click.option("--fingerprint", metavar="F", help="Filter by failure fingerprint (see `tasker dlq groups`).")
 @click.option("--field", metavar="'A.B = 7'", help="Filter by input field (see `tasker db index-inputs`).")
 @click.option("--until", type=since, metavar="2h|7d|DATE", help="Only tasks created before then.")
 @click.option("--open", is_flag=True, help="Only tasks that have not ended.")
-@click.option("--oldest-first", is_flag=True, help="The oldest first.")
+@click.option("--oldest-first", is_flag=True, help="List the oldest first.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number of rows.")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Number of rows to skip.")
 @FORMAT
@@ -149,7 +147,7 @@ def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
     chosen = [row for row in found if name in (None, row.step)]
     if not chosen:
         names = ", ".join(dict.fromkeys(row.step for row in found if row.step))
-        raise StepNotFound(f"task {task_uuid} has no step {name!r}", hint=f"it has: {names}")
+        raise StepNotFound(f"task {task_uuid} has no step {name!r}", hint=f"expected one of: {names}")
     print_as(form, chosen, history_text)
 
 
@@ -167,4 +165,4 @@ def cancel(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
         return {"task_uuid": found, "status": "cancelled", "previous_status": before}
 
     done = run_on_fleet(place, act, operates=True)
-    print_as(form, done, lambda done: f"cancelled {done['task_uuid']}, which was {done['previous_status']}")
+    print_as(form, done, lambda done: f"cancelled {done['task_uuid']} (was {done['previous_status']})")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SHOW_SENSITIVE = click.option(
-    "--show-sensitive", is_flag=True, help="Also values that a schema marks as x-sensitive; they are hidden otherwise."
+    "--show-sensitive", is_flag=True, help="Show values that a schema marks as x-sensitive; redacted by default."
 )
 
 

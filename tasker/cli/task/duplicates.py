@@ -21,7 +21,7 @@ def name_existing_task(arguments: str, advice: str = "") -> Iterator[None]:
             raise
         show = f"to see it: tasker task show {error.task_uuid}{arguments}"
         raise DuplicateTask(
-            f"this task exists already: {error.task_uuid}, {error.state}",
+            f"this task already exists: {error.task_uuid}, {error.state}",
             task_uuid=error.task_uuid,
-            hint="\n      ".join(filter(None, (show, advice, f"to have another one: {error.hint}"))),
+            hint="\n      ".join(filter(None, (show, advice, f"to create another one: {error.hint}"))),
         ) from error

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
-@click.option("--step", "name", metavar="NAME", help="Only this step, ended or not; of a batch worker all instances.")
+@click.option("--step", "name", metavar="NAME", help="Explain only this step; for a batch worker, all its instances.")
 @SHOW_SENSITIVE
 @FORMAT
 @fleet_options

@@ -32,10 +32,10 @@ LOOK_SECONDS = 1.0
 
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
-@click.option("--follow", "-f", is_flag=True, help="Go on until the task has ended.")
-@click.option("--step", metavar="NAME", help="Only of this step, or of all instances of this batch worker.")
-@click.option("--attempt", type=click.IntRange(1), metavar="N", help="Only of this attempt.")
-@click.option("--level", type=click.Choice(LEVELS), default="debug", show_default=True, help="From this level on.")
+@click.option("--follow", "-f", is_flag=True, help="Follow new lines until the task has ended.")
+@click.option("--step", metavar="NAME", help="Filter by step; a batch worker means all its instances.")
+@click.option("--attempt", type=click.IntRange(1), metavar="N", help="Filter by attempt.")
+@click.option("--level", type=click.Choice(LEVELS), default="debug", show_default=True, help="Minimum level.")
 @click.option("--since", type=since, metavar="15m|2h|DATE", help="Only lines written since then.")
 @SHOW_SENSITIVE
 @FORMAT
@@ -61,7 +61,7 @@ def logs(task_uuid: str, follow: bool, show_sensitive: bool, form: str, place: F
                 echo(json.dumps(line, default=plain, ensure_ascii=False) if form == "json" else line_text(line))
                 shown += 1
         if not shown and form == "text":
-            echo("no line that its handlers have logged or printed is kept, or fits these options")
+            echo("no stored log lines match")
 
     run_on_fleet(place, show)
 

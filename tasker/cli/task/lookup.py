@@ -24,13 +24,13 @@ async def find_task(tasks: TaskService, text: str) -> str:
     """Return the complete identifier. Raises `UsageError` for an invalid or ambiguous prefix, `TaskNotFound`."""
     digits = text.replace("-", "").lower()
     if not digits or set(digits) - set(string.hexdigits) or len(digits) > LENGTH:
-        raise UsageError(f"{text!r} is not a task's identifier", hint="expected a UUID; see `tasker task list`")
+        raise UsageError(f"{text!r} is not a task id", hint="expected a UUID; see `tasker task list`")
     if len(digits) < SHORTEST:
-        raise UsageError(f"{text!r} is too short for a task's identifier", hint=f"give at least {SHORTEST} characters")
+        raise UsageError(f"{text!r} is too short for a task id", hint=f"give at least {SHORTEST} characters")
     found = await tasks.starting_with(digits)
     if not found:
         raise TaskNotFound(f"no task {text} in this database", hint="see `tasker task list`")
     if len(found) > 1:
         shown = "".join(f"\n  {uuid}" for uuid in found)
-        raise UsageError(f"{text} is the beginning of several tasks:{shown}", hint="give more of it")
+        raise UsageError(f"{text} matches several tasks:{shown}", hint="give more characters")
     return found[0]

@@ -14,10 +14,14 @@ from tasker.cli.options import PRIORITY, PRIORITY_HELP
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--input` (`given`), `--set` (`settings`), `--priority` and `--idempotency-key`."""
     options = (
-        click.option("--input", "given", metavar="JSON|@FILE|-", help="Its input; - is standard input.  [default: {}]"),
-        click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input; repeatable."),
+        click.option(
+            "--input", "given", metavar="JSON|@FILE|-", help="Input of the task; - is standard input.  [default: {}]"
+        ),
+        click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input value; repeatable."),
         click.option("--priority", type=PRIORITY, default=0, show_default=True, help=PRIORITY_HELP),
-        click.option("--idempotency-key", metavar="K", help="Tasks with the same key are one task."),
+        click.option(
+            "--idempotency-key", metavar="K", help="Idempotency key; a second task with the same key is not created."
+        ),
     )
     for option in reversed(options):
         command = option(command)

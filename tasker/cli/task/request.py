@@ -59,7 +59,7 @@ async def _ask(requester: TaskRequester, target: str, values: dict[str, Any], op
 
 
 @click.command()
-@click.option("--queue", metavar="NAME", help="Only of this queue.")
+@click.option("--queue", metavar="NAME", help="Filter by queue.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of rows.")
 @FORMAT
 @fleet_options
@@ -72,7 +72,7 @@ def _refused_text(rows: Sequence[RefusedMessage]) -> str:
     from tasker.cli.render.table import table
 
     if not rows:
-        return "no message was refused"
+        return "no refused messages"
     lines = [(date_time(row.at), row.queue, one_line(row.reason), one_line(_message(row), 80)) for row in rows]
     return table(("at", "queue", "reason", "message"), lines)
 

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option(
-    "--from", "step", metavar="STEP", help="The step to begin with; else the first that failed, or the first."
+    "--from",
+    "step",
+    metavar="STEP",
+    help="First step to run again; defaults to the first failed step, else the first step.",
 )
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change one input; repeatable.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change one input value; repeatable.")
 @click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
 @FORMAT
 @fleet_options
@@ -69,7 +72,7 @@ def rerun(
 def _told(done: dict[str, Any], place: FleetTarget) -> str:
     task = done["task_uuid"]
     lines = [
-        f"{task} begins with {counted(done['steps'], 'step')}, {done['reused']} of them done by {done['rerun_of']}",
+        f"{task} begins with {counted(done['steps'], 'step')}, {done['reused']} of them reused from {done['rerun_of']}",
         *going_on(task, place.arguments(), here=place.runs_here),
     ]
     return "\n".join(lines)

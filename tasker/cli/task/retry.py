@@ -57,7 +57,7 @@ def retry_summary(done: dict[str, Any], place: FleetTarget) -> list[str]:
         lines = ["nothing to retry: no step has failed; " * (not left) + f"the task is {done['status']}"]
     for name in left:
         lines.append(
-            f"{name} was running when its worker was lost, and may run only once (on_worker_lost: fail). If it may:"
+            f"{name} was running when its worker was lost and may run only once (on_worker_lost: fail). To retry it:"
         )
         lines.append(f"  tasker task step reset {task} {name}{place.arguments()}")
     if reset:

@@ -28,11 +28,11 @@ def moment(text: str, now: datetime) -> datetime:
             found = datetime.fromisoformat(text.strip())
             found = found if found.tzinfo else found.astimezone()
     except OverflowError:
-        raise click.BadParameter(f"{text} is before the beginning of time; {EXPECTED}") from None
+        raise click.BadParameter(f"{text} is too far in the past; {EXPECTED}") from None
     except ValueError:
         near = NEARLY.match(text.strip())
         meant = f"; did you mean {near[1]}{(near[2] or 'h').lower()}?" if near and "-" not in text[1:] else ""
-        raise click.BadParameter(f"{text!r} is no span of time and no date{meant}\n{EXPECTED}") from None
+        raise click.BadParameter(f"{text!r} is not a duration or a date{meant}\n{EXPECTED}") from None
     if found >= now:
         raise click.BadParameter(f"{text} is in the future or now; {EXPECTED}")
     return found

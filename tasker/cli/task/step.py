@@ -60,7 +60,7 @@ def resolve(name: str, reason: str, **which: Any) -> None:
 
 @step.command()
 @_step_command
-@click.option("--result", required=True, metavar="JSON|@FILE|-", help="The result, an object; - is standard input.")
+@click.option("--result", required=True, metavar="JSON|@FILE|-", help="Result, a JSON object; - is standard input.")
 def complete(name: str, result: str, reason: str, **which: Any) -> None:
     """Complete a step with a given result; the steps that depend on it can run and receive that result.
 
@@ -87,6 +87,6 @@ def _mend(
 
 
 def _told(done: dict[str, Any], place: FleetTarget) -> str:
-    what, command = ("to go on", resume_command) if place.runs_here else ("to watch it", watch_command)
+    what, command = ("to resume it", resume_command) if place.runs_here else ("to watch it", watch_command)
     rest = "" if done["finished"] else f"; {what}: {command(done['task_uuid'], place.arguments())}"
     return f"done, the task is {done['status']}{rest}"

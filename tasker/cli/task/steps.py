@@ -118,8 +118,8 @@ def resolve_step(resolved_by: str, reason: str, **which: Any) -> None:
 
 
 @click.command("complete-step")
-@click.option("--result", required=True, metavar="JSON|@FILE|-", help="The result, an object; - is standard input.")
-@click.option("--metadata", metavar="JSON|@FILE|-", help="Kept with the result, an object.")
+@click.option("--result", required=True, metavar="JSON|@FILE|-", help="Result, a JSON object; - is standard input.")
+@click.option("--metadata", metavar="JSON|@FILE|-", help="Metadata stored with the result, a JSON object.")
 @click.option(
     "--completed-by", default=actor, metavar="NAME", help="Actor recorded in the audit log; defaults to your user name."
 )
@@ -167,7 +167,7 @@ async def _step(app: Fleet, task: str, step: str) -> View:
         if step in (each["name"], each["step_uuid"]):
             return each
     names = ", ".join(each["name"] for each in found[:20])
-    raise StepNotFound(f"task {task} has no step {step!r}", hint=f"it has: {names}")
+    raise StepNotFound(f"task {task} has no step {step!r}", hint=f"expected one of: {names}")
 
 
 def _steps_text(found: Sequence[View]) -> str:
@@ -207,7 +207,7 @@ def _audit_text(found: Sequence[View]) -> str:
     from tasker.cli.render.values import date_time
 
     if not found:
-        return "no worker has brought anything"
+        return "no results recorded"
     rows = [
         (
             date_time(each["recorded_at"]),
@@ -218,4 +218,4 @@ def _audit_text(found: Sequence[View]) -> str:
         )
         for each in found
     ]
-    return table(("WHEN", "STEP", "BROUGHT", "TOOK", "WORKER"), rows)
+    return table(("WHEN", "STEP", "OUTCOME", "TOOK", "WORKER"), rows)

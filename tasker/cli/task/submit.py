@@ -36,11 +36,13 @@ ON_DUPLICATE = ("refuse", "return")
     type=click.Choice(ON_DUPLICATE),
     default="refuse",
     show_default=True,
-    help="If it exists: exit with 2, or take the one that exists.",
+    help="If the task exists: exit with 2, or return the existing one.",
 )
-@click.option("--batch", type=click.File("rb"), metavar="FILE.jsonl|-", help="A task for each line of this file.")
-@click.option("--tag", "tags", metavar="TEXT", multiple=True, help="Kept with the task; repeatable.")
-@click.option("--wait", is_flag=True, help="Wait until it has ended, and show it.")
+@click.option(
+    "--batch", type=click.File("rb"), metavar="FILE.jsonl|-", help="Submit a task for each line of this file."
+)
+@click.option("--tag", "tags", metavar="TEXT", multiple=True, help="Tag stored with the task; repeatable.")
+@click.option("--wait", is_flag=True, help="Wait until the task has ended, and show it.")
 @click.option("--timeout", type=SECONDS, metavar="SECONDS", help="Maximum time to wait (with --wait).")
 @FORMAT
 @fleet_options
@@ -82,15 +84,15 @@ def submit(
     if batch is not None:
         raise SystemExit(_submit_batch(place, target, batch, on_duplicate, form, wait=wait, **options))
     if target is None:
-        raise click.UsageError("Missing argument 'NAMESPACE/NAME[:VERSION]'; or name a file: --batch FILE.jsonl")
+        raise click.UsageError("Missing argument 'NAMESPACE/NAME[:VERSION]'; or give a file: --batch FILE.jsonl")
     if timeout is not None and not wait:
-        raise click.UsageError("--timeout counts with --wait only")
+        raise click.UsageError("--timeout requires --wait")
     request = _request(**options)
-    with name_existing_task(place.arguments(), "to take it: --on-duplicate return"):
+    with name_existing_task(place.arguments(), "to return the existing one: --on-duplicate return"):
         create = partial(_submit, target=target, request=request, on_duplicate=on_duplicate)
         submitted, state = run_on_fleet(place, create)
     if wait or not submitted.created:
-        click.echo(f"{'submitted' if submitted.created else 'exists already:'} {submitted.task_uuid}", err=True)
+        click.echo(f"{'submitted' if submitted.created else 'already exists:'} {submitted.task_uuid}", err=True)
     if not wait:
         row = {"task_uuid": submitted.task_uuid, "status": state, "created": submitted.created}
         print_as(form, row, lambda row: row["task_uuid"])
@@ -107,7 +109,7 @@ def _submit_batch(
     alone = {"given": "--input", "settings": "--set", "idempotency_key": "--idempotency-key", "wait": "--wait"}
     for name, option in alone.items():
         if options[name]:
-            raise click.UsageError(f"{option} is for one task: with --batch it stands in the lines, if anywhere")
+            raise click.UsageError(f"{option} is for a single task: with --batch, put it in the lines of the file")
     defaults = Defaults(target, {"priority": options["priority"], "tags": options["tags"]})
     refused = run_on_fleet(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
     return 1 if refused else 0
@@ -133,7 +135,7 @@ async def _submit(
         if not Path(target).exists():
             raise
         hint = f"register it first: tasker template register {target}; or run it here: tasker run {target}"
-        raise UsageError(f"{target} is a file or folder and no registered template", hint=hint) from error
+        raise UsageError(f"{target} is a file or folder, not a registered template", hint=hint) from error
     return submitted, (await app.tasks.state(submitted.task_uuid))[0]
 
 
@@ -149,7 +151,7 @@ def _wait(place: FleetTarget, task_uuid: str, timeout: float | None, form: str) 
     except TimeoutError:
         arguments = place.arguments()
         click.echo(f"not ended after {timeout or 0:g} s; see: tasker task show {task_uuid}{arguments}", err=True)
-        click.echo(f"it goes on; to watch it: {watch_command(task_uuid, arguments)}", err=True)
+        click.echo(f"the task continues; to watch it: {watch_command(task_uuid, arguments)}", err=True)
         row = {"task_uuid": task_uuid, "status": run_on_fleet(place, lambda app: app.tasks.state(task_uuid))[0]}
         print_as(form, row, lambda row: row["task_uuid"])
         return 1

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tasker.contracts.plan import Plan
     from tasker.services.reports import TaskReport
 
-ADVICE = "Ctrl-C ends the view, the task goes on"
+ADVICE = "Ctrl-C ends the view; the task continues"
 
 
 @click.command()
@@ -62,7 +62,7 @@ async def _watch(
     task, database = await find_task(app.tasks, named), place.arguments()
     plan = await app.pinned_plan(task)
     with interruption() as interrupted:
-        interrupted.last_words = f"The task goes on. To watch it again: {watch_command(task, database)}"
+        interrupted.last_words = f"The task continues. To watch it again: {watch_command(task, database)}"
         if form == "text":
             echo(f"{click.style(plan.name, bold=True)} {plan.version} ({plan.namespace})  task {task}")
         async with show_while_waiting(Feed(app.tasks, task), _view(form, plan)):
@@ -70,7 +70,7 @@ async def _watch(
         if not isinstance(found, str):
             return _ended(await covered(app, task, found, show_sensitive), form, database)
     why = "Interrupted" if found == "interrupted" else f"Not ended after {timeout:g} s"
-    echo(f"{why}; the task goes on. To watch it again:\n  {watch_command(task, database)}", to=sys.stderr)
+    echo(f"{why}; the task continues. To watch it again:\n  {watch_command(task, database)}", to=sys.stderr)
     return INTERRUPTED if found == "interrupted" else 1
 
 

@@ -21,7 +21,7 @@ from tasker.version import DISTRIBUTION
     "parent",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
-    help="Where to make the folder.",
+    help="Parent directory of the new folder.",
 )
 @FORMAT
 def new(name: str, plugin: str | None, parent: Path, form: str) -> None:

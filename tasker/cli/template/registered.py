@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 @click.command("list")
-@click.option("--namespace", metavar="NAME", help="Only templates of this namespace.")
-@click.option("--name", metavar="NAME", help="Only versions of the template of this name.")
+@click.option("--namespace", metavar="NAME", help="Filter by namespace.")
+@click.option("--name", metavar="NAME", help="Filter by template name.")
 @click.option(
     "--limit",
     type=click.IntRange(1, 100_000),
     default=1000,
     show_default=True,
-    help="Maximum number of templates; each version counts.",
+    help="Maximum number of template versions.",
 )
 @FORMAT
 @fleet_options
@@ -60,7 +60,9 @@ def list_templates(namespace: str | None, name: str | None, limit: int, form: st
 @click.command()
 @click.argument("paths", type=WorkflowPath(), nargs=-1)
 @click.option("--env", "environment", metavar="NAME", help="Apply the overrides of this environment.")
-@click.option("--force", is_flag=True, help="Replace a version that has other content; tasks in flight keep theirs.")
+@click.option(
+    "--force", is_flag=True, help="Replace a version that has different content; running tasks keep the old one."
+)
 @FORMAT
 @fleet_options
 def register(paths: tuple[Path, ...], environment: str | None, force: bool, form: str, place: FleetTarget) -> None:
@@ -91,7 +93,7 @@ def _installed() -> list[Path]:
 
     if found := installed_templates():
         return found
-    raise UsageError("PATHS is missing", hint="name a template file or a folder: no installed package offers templates")
+    raise UsageError("expected PATHS", hint="give a template file or a folder; no installed package provides templates")
 
 
 def _registered_text(done: dict[str, list[dict[str, str]]]) -> str:

@@ -59,7 +59,7 @@ def wait_for_end(child: subprocess.Popen[bytes], until: float) -> None:
     try:
         child.wait(max(0.0, until - time.monotonic()))
     except subprocess.TimeoutExpired:
-        click.echo(f"the worker {child.pid} does not end; killing it", err=True)
+        click.echo(f"the worker {child.pid} does not stop; killing it", err=True)
         child.kill()
         child.wait()
 

@@ -33,11 +33,13 @@ GRACE_SECONDS = 3.0
 
 @click.command()
 @click.argument("workflows", nargs=-1, type=WorkflowPath(), metavar="[WORKFLOW]...")
-@click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
+@click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Module or file with handlers; repeatable.")
 @click.option(
-    "--concurrency", type=CONCURRENCY, help="Steps that run at the same time (default: as configured, else 100)."
+    "--concurrency", type=CONCURRENCY, help="Maximum number of concurrent steps (default: as configured, else 100)."
 )
-@click.option("--port", type=click.IntRange(0, 65535), help="Also answer HTTP there, as `tasker server` does.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port on which to serve the HTTP API too, like `tasker server`."
+)
 @LOG_FORMAT
 @no_config_option
 @database_options
@@ -113,7 +115,7 @@ def _found() -> list[Path]:
 
     folders = sorted({file.parent for file in search(SEARCH_PATHS)})
     if not folders:
-        raise click.UsageError(f"name a workflow: none is found at {' or '.join(SEARCH_PATHS)}")
+        raise click.UsageError(f"no workflow found; give one, or create it at {' or '.join(SEARCH_PATHS)}")
     return folders
 
 
@@ -156,12 +158,12 @@ def _watch(watched: Sequence[Path], child: _Child) -> None:
         if now != seen:
             changed = sorted(path.name for path in now.keys() | seen.keys() if now.get(path) != seen.get(path))
             seen = now
-            click.echo(f"changed: {', '.join(changed[:5])}; starting again", err=True)
+            click.echo(f"changed: {', '.join(changed[:5])}; restarting", err=True)
             child.restart()
         elif child.has_given_up():
-            click.echo("the worker has ended; it starts again when a file changes", err=True)
+            click.echo("the worker has stopped; it restarts when a file changes", err=True)
         elif child.was_killed():
-            click.echo("the worker was killed; starting another", err=True)
+            click.echo("the worker was killed; restarting it", err=True)
             time.sleep(RESTART_SECONDS)
             child.restart()
 

@@ -20,7 +20,7 @@ COLOURS = {"live": "green", "draining": "yellow", "lost": "red", "stopped": None
 
 @click.command("list")
 @click.option("--all", "stopped", is_flag=True, help="Include stopped processes.")
-@click.option("--callables", is_flag=True, help="List the handlers that each has loaded.")
+@click.option("--callables", is_flag=True, help="List the handlers of each worker.")
 @FORMAT
 @fleet_options
 def list_(stopped: bool, callables: bool, form: str, place: FleetTarget) -> None:
@@ -44,7 +44,7 @@ def list_text(rows: Sequence[ProcessRow], *, callables: bool) -> str:
     from tasker.cli.render.table import table
 
     if not rows:
-        return "nobody is at work; start one with: tasker worker"
+        return "no processes are running; start one with: tasker worker"
     headings = (
         "worker",
         "kind",
@@ -82,7 +82,7 @@ def _line(row: ProcessRow) -> tuple[str, ...]:
 def _lease(left: int | None) -> str:
     if left is None:
         return ""
-    return f"{duration(left)} left" if left > 0 else f"over for {duration(-left)}"
+    return f"{duration(left)} left" if left > 0 else f"expired {duration(-left)}"
 
 
 def _callables(row: ProcessRow) -> str:

@@ -27,7 +27,7 @@ LOG_FORMAT = click.option(
     show_envvar=True,
     expose_value=False,
     callback=lambda ctx, param, value: _pass_on(value),
-    help="How lines of the log are written: as text, or each as a JSON object.  [default: text]",
+    help="Format of log lines: text or JSON.  [default: text]",
 )
 """Decorator that adds `--log-format`, for this process and its children."""
 _log = logging.getLogger("tasker.configuration")
@@ -41,7 +41,7 @@ def _pass_on(form: str | None) -> None:
 def no_config_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--no-config`."""
     return click.option(
-        "--no-config", is_flag=True, help="Start without a configuration file: defaults, and the options given here."
+        "--no-config", is_flag=True, help="Ignore configuration files; use defaults and the given options."
     )(command)
 
 

@@ -19,28 +19,28 @@ from tasker.cli.worker.options import LOG_FORMAT, configuration, log_as_configur
 from tasker.cli.worker.supervising import supervise, without
 from tasker.errors import TaskerError
 
-PORT = "Say there how this process does: /health, /metrics ... (default: worker.web.bind_address, else nowhere)."
+PORT = "Address for health checks and metrics (default: worker.web.bind_address, else none)."
 HANDLED_HERE = ("--processes", "--database-url")
 """Options that are not passed unchanged to the children of `--processes`."""
 
 
 @click.command()
 @click.argument("workflows", nargs=-1, type=WorkflowPath(), metavar="[WORKFLOW]...")
-@click.option("--namespace", "namespaces", multiple=True, metavar="NAME", help="Serve this namespace; repeatable.")
-@click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Handlers to load; repeatable.")
-@click.option("--concurrency", type=CONCURRENCY, help="Steps that run at the same time, per process.")
+@click.option("--namespace", "namespaces", multiple=True, metavar="NAME", help="Namespace to serve; repeatable.")
+@click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Module or file with handlers; repeatable.")
+@click.option("--concurrency", type=CONCURRENCY, help="Maximum number of concurrent steps per process.")
 @click.option("--threads", type=click.IntRange(1, 1000), help="Threads for handlers that are not async, per process.")
 @click.option(
     "--processes",
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="Worker processes; one that dies is started again.",
+    help="Number of worker processes; one that dies is restarted.",
 )
 @click.option(
     "--result-path",
     type=click.Choice(["inline", "queued"]),
-    help="inline: move tasks on here; queued: leave that to `tasker orchestrator`.",
+    help="inline: this process also orchestrates; queued: `tasker orchestrator` does.",
 )
 @click.option(
     "--lease",
@@ -52,7 +52,7 @@ HANDLED_HERE = ("--processes", "--database-url")
     "--shutdown-timeout",
     type=STOP_SECONDS,
     metavar="SECONDS",
-    help="Limit of an orderly stop (default: orchestration.shutdown_timeout_ms, 30 seconds).",
+    help="Maximum time for a graceful shutdown (default: orchestration.shutdown_timeout_ms, 30 seconds).",
 )
 @click.option("--port", type=click.IntRange(0, 65535), help=PORT)
 @click.option("--force", is_flag=True, help="Register templates even if their version exists with other content.")

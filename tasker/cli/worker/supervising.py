@@ -68,7 +68,7 @@ def _replace_the_ended(
     """Replace each ended child after a pause, unless a signal arrives."""
     for place, child in enumerate(children):
         if child.poll() is not None:
-            click.echo(f"a {noun} ended with {child.returncode}; starting another", err=True)
+            click.echo(f"a {noun} exited with {child.returncode}; starting another", err=True)
             time.sleep(RESTART_SECONDS)
             if arrived:
                 return

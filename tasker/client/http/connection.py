@@ -27,11 +27,11 @@ CONNECT_SECONDS = 5.0
 KEPT = 8
 """Maximum number of idle connections that stay open."""
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-ABSENT = "see whether the server runs (tasker server), and whether the URL is right"
-CUT = "the server was stopped, or something between cut the connection: try again"
-SLOW = "see how the server does, or give the client more time (timeout)"
-TRUST = "give the file with its certificate (a profile's --ca-file, TASKER_CA_FILE); or the server speaks no https"
-UNKNOWN = "it is not known whether it was carried out: look before you repeat it"
+ABSENT = "check that the server runs (tasker server) and that the URL is right"
+CUT = "the server was stopped or the connection was lost: try again"
+SLOW = "check the load of the server, or increase the timeout of the client"
+TRUST = "give the CA certificate (--ca-file of a profile, TASKER_CA_FILE), or check that the server uses https"
+UNKNOWN = "the request may have been carried out: check before you repeat it"
 
 
 class HttpConnection:
@@ -130,7 +130,7 @@ class HttpConnection:
         except httpx.HTTPError as error:
             raise self._unanswered(error) from error
         except (httpx.InvalidURL, UnicodeEncodeError) as error:
-            raise UsageError(f"{self.server.url}{path} cannot be asked: {error}") from None
+            raise UsageError(f"{self.server.url}{path} request failed: {error}") from None
         return self._content(answer)
 
     def _content(self, answer: httpx.Response) -> Any:
@@ -152,7 +152,7 @@ class HttpConnection:
         """Return the error for a missing or incomplete response."""
         url, never_sent = self.server.url, isinstance(error, NEVER_SENT)
         if never_sent and "SSL" in _reason(error):
-            untrusted = ServerUnreachable(f"{url} cannot be trusted: {_reason(error)}", hint=TRUST)
+            untrusted = ServerUnreachable(f"{url}: certificate verification failed: {_reason(error)}", hint=TRUST)
             return _Failed(untrusted, passing=False, never_sent=True)
         if isinstance(error, httpx.TimeoutException) and not never_sent:  # no retry: the request used all of its time
             seconds = error.request.extensions["timeout"]["read"]
@@ -162,8 +162,11 @@ class HttpConnection:
             absent = ServerUnreachable(f"{url} cannot be reached: {_reason(error)}", hint=ABSENT)
             return _Failed(absent, passing=True, never_sent=never_sent)
         if isinstance(error, httpx.TransportError):
-            return _Failed(ServerUnreachable(f"{url} cut off its answer: {_reason(error)}", hint=CUT), passing=True)
-        return _Failed(NotTasker(f"{url} answers what cannot be read: {_reason(error)}"), passing=False)
+            return _Failed(
+                ServerUnreachable(f"{url} closed the connection during the response: {_reason(error)}", hint=CUT),
+                passing=True,
+            )
+        return _Failed(NotTasker(f"{url} sent an invalid response: {_reason(error)}"), passing=False)
 
     def _seconds(self, waits: float) -> httpx.Timeout:
         return httpx.Timeout(self._timeout + waits, connect=CONNECT_SECONDS)

@@ -11,5 +11,5 @@ def path(beginning: str, *parts: str) -> str:
     """Join the parts, each quoted as one path segment. Raises `UsageError` for an empty or invalid part."""
     for part in parts:
         if not part or part in (".", "..") or any("\ud800" <= each <= "\udfff" for each in part):
-            raise UsageError(f"{part!r} is no name and no identifier")
+            raise UsageError(f"{part!r} is not a name or an id")
     return "/".join([beginning, *(quote(part, safe="") for part in parts)])

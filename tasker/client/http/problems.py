@@ -28,7 +28,7 @@ from tasker.lifecycle.outcomes import OutcomeError
 Problem = Mapping[str, Any]
 CREDENTIALS = "set a token or API key: tasker profile add NAME --url URL --token-file FILE"
 HINTS = {
-    "not_found": "the server has no such path: it may be of another release (tasker profile check) or lack a plugin"
+    "not_found": "the server has no such path: it may have another release (tasker profile check) or lack a plugin"
 }
 OF_HANDLERS = (errors.PermanentError, RetryableError)
 """Errors raised by handlers; a server never returns them."""
@@ -104,15 +104,17 @@ _SPECIAL: dict[type[TaskerError], Callable[[str, Problem, dict[str, Any]], Taske
     TemplateError: _template_error,
 }
 
-AWAY = "a proxy answers, and the server behind it does not: see whether it runs"
-STRANGER = "see whether the URL is that of a Tasker server, with the path below which a proxy offers it"
+AWAY = "a proxy responds, but the server behind it does not: check that it runs"
+STRANGER = "check that the URL is that of a Tasker server, including the path prefix of a proxy"
 
 
 def stranger(url: str, status: int, content_type: str, location: str | None, retry_after: float | None) -> TaskerError:
     """Return the error for a response that does not come from Tasker: from another service, or from a proxy."""
     if location is not None and 300 <= status < 400:
-        return NotTasker(f"{url} leads to {location}", hint="use that URL, if it is your Tasker server")
-    what = f"{url} answered {status} with {content_type.partition(';')[0] or 'nothing'}, which is no answer of Tasker"
+        return NotTasker(f"{url} redirects to {location}", hint="use that URL, if it is your Tasker server")
+    what = (
+        f"{url} answered {status} with {content_type.partition(';')[0] or 'nothing'}, which is not a response of Tasker"
+    )
     if status in (502, 503, 504):
         return ServerUnreachable(what, hint=AWAY, retry_after=retry_after)
     if status in BY_STATUS:

@@ -31,14 +31,14 @@ class ServerAddress:
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", checked_url(self.url))
         if self.token and self.api_key:
-            raise UsageError("a token and an API key are given", hint="give one of them")
+            raise UsageError("both a token and an API key are given", hint="give only one of them")
 
     def headers(self) -> dict[str, str]:
         """Return the headers with the credentials. Raises `UsageError` for characters that a header cannot have."""
         found = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         found |= {self.api_key_header: self.api_key} if self.api_key else {}
         if not all(value.isascii() and value.isprintable() for value in found.values()):
-            raise UsageError("the token or API key holds characters that it cannot have", hint="copy it again")
+            raise UsageError("the token or API key has invalid characters", hint="copy it again")
         return found
 
     def keeps_secrets(self) -> bool:
@@ -58,7 +58,7 @@ class ServerAddress:
         except (OSError, ssl.SSLError) as error:
             raise UsageError(
                 f"the CA file {self.ca_file} cannot be used: {getattr(error, 'strerror', None) or error}",
-                hint="it must be a readable file with certificates in PEM form",
+                hint="expected a readable file with PEM certificates",
             ) from None
 
 
@@ -66,12 +66,14 @@ def checked_url(url: str) -> str:
     """Return the URL without a trailing slash. Raises `UsageError` for an invalid server URL."""
     parts = _parts(url)
     if parts.scheme not in ("http", "https"):
-        raise UsageError(f"{_shown(url, parts)!r} is no URL of a Tasker server: expected http or https", hint=EXAMPLE)
+        raise UsageError(
+            f"{_shown(url, parts)!r} is not the URL of a Tasker server: expected http or https", hint=EXAMPLE
+        )
     if parts.username or parts.password:
-        hint = "give the URL without them, and a token or API key in a profile: tasker profile add"
-        raise UsageError(f"a server's URL holds no names or passwords: {_shown(url, parts)}", hint=hint)
+        hint = "remove them, and set a token or API key in a profile: tasker profile add"
+        raise UsageError(f"the URL of a server must not contain a user or password: {_shown(url, parts)}", hint=hint)
     if not parts.hostname or parts.query or parts.fragment:
-        raise UsageError(f"{url!r} is no URL of a Tasker server: expected scheme, host and port", hint=EXAMPLE)
+        raise UsageError(f"{url!r} is not the URL of a Tasker server: expected scheme, host and port", hint=EXAMPLE)
     return url.strip().rstrip("/")
 
 
@@ -80,9 +82,9 @@ def _parts(url: str) -> SplitResult:
         found = urlsplit(url.strip())
         _ = found.port  # raises ValueError for an invalid port
     except ValueError as error:
-        raise UsageError(f"{url!r} is no URL: {error}", hint=EXAMPLE) from None
+        raise UsageError(f"{url!r} is not a URL: {error}", hint=EXAMPLE) from None
     if not url.strip().isprintable():
-        raise UsageError(f"{url!r} is no URL: it holds control characters", hint=EXAMPLE)
+        raise UsageError(f"{url!r} is not a URL: it contains control characters", hint=EXAMPLE)
     return found
 
 

@@ -113,7 +113,7 @@ class TaskCalls:
         if answer.get("created") or body.get("on_duplicate") == "return_existing":
             return answer
         if answer.get("correlation_id") != correlation:
-            message = f"a task of this identity exists: {answer['task_uuid']}"
+            message = f"a task with this identity already exists: {answer['task_uuid']}"
             raise DuplicateTask(message, task_uuid=answer["task_uuid"], state=answer["status"])
         return {**answer, "created": True}
 

@@ -64,18 +64,18 @@ def database_url(server: Server, prepared: tuple[str, str]) -> Iterator[str]:
         ("task list", "{task}"),
         ("task show {task}", "template  linear/linear_workflow:1.0.0"),
         ("task history {task}", STEP),
-        ("task refused", "no message was refused"),
-        ("task step reset {task} " + STEP, "to go on: tasker run --resume {task}"),
+        ("task refused", "no refused messages"),
+        ("task step reset {task} " + STEP, "to resume it: tasker run --resume {task}"),
         ("task step resolve {task} " + STEP, "done, the task is"),
         ("worker list --all", "worker"),
         ("pause linear", "paused linear"),
-        ("pause list", "nothing is paused"),
+        ("pause list", "no pauses"),
         ("resume linear", "linear was not paused"),
         ("template list", "linear/linear_workflow:1.0.0"),
         ("template register {path}", "registered linear/linear_workflow:1.0.0"),
         ("broker status", "pgmq answers"),
         ("db status", "current"),
-        ("db upgrade", "already current"),
+        ("db upgrade", "already up to date"),
     ],
 )
 def test_a_command_uses_the_database_of_the_file(
@@ -156,7 +156,7 @@ def test_where_nothing_has_run_no_database_is_made(
     (tmp_path / folder).mkdir(parents=True)
     result = invoke(*command.split())
     assert result.exit_code == 2
-    assert "nothing has run here: there is no database in .tasker/postgres" in result.output
+    assert "no database in .tasker/postgres" in result.output
     assert "TASKER_CONFIG_PATH" in result.output
     assert not list((tmp_path / folder).iterdir())
 

@@ -49,7 +49,7 @@ def test_one_step_is_explained_alone_also_when_it_has_ended(database_url: str) -
     whole = invoke("task", "explain", task, database=database_url)
     one = invoke("task", "explain", task, "--step", "mathematical_add", database=database_url)
 
-    assert (whole.exit_code, whole.stdout.splitlines()[-1]) == (0, "nothing of it is left to run")
+    assert (whole.exit_code, whole.stdout.splitlines()[-1]) == (0, "no steps left to run")
     assert "· mathematical_add\n  complete since " in one.stdout
 
 

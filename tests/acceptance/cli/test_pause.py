@@ -44,13 +44,13 @@ def test_what_is_paused_is_listed_with_its_reason_until_it_is_resumed(database_u
     twice = invoke("resume", "--template", TEMPLATE, database=database_url)
 
     assert paused.output == f"paused {TEMPLATE}\n"
-    assert "paused already" in again.output
+    assert "already paused" in again.output
     assert TEMPLATE in text
     assert "wrong prices" in text
     assert (entry["template"], entry["reason"]) == ("linear_workflow", "wrong prices")
     assert resumed.output.startswith(f"resumed {TEMPLATE}")
     assert "was not paused" in twice.output
-    assert invoke("pause", "list", database=database_url).output == "nothing is paused\n"
+    assert invoke("pause", "list", database=database_url).output == "no pauses\n"
 
 
 async def _held(url: str) -> str:
@@ -68,15 +68,15 @@ def test_a_paused_task_says_by_what_it_is_held_and_why(database_url: str) -> Non
         return [invoke(*command, database=database_url).output for command in commands]
 
     for text in said():
-        assert f"held by the pause of {TEMPLATE} since 20" in text
+        assert f"{TEMPLATE} is paused since 20" in text
         assert text.count(": wrong prices") == 1, "what waits for other steps is not held, nor is what has ended"
-    assert "waits: held by" in said()[0]
+    assert f"waits: {TEMPLATE} is paused" in said()[0]
     (step, *_) = json.loads(invoke("task", "show", task, "--format", "json", database=database_url).stdout)["steps"]
     assert step["paused"]["reason"] == "wrong prices"
 
     invoke("resume", "--template", TEMPLATE, database=database_url)
 
-    assert not any("held by" in text for text in said())
+    assert not any("is paused" in text for text in said())
 
 
 def test_a_paused_queue_is_listed_and_told_by_the_status_of_the_broker_until_it_is_resumed(database_url: str) -> None:
@@ -94,7 +94,7 @@ def test_a_paused_queue_is_listed_and_told_by_the_status_of_the_broker_until_it_
     twice = invoke("resume", "--queue", RESULTS, database=database_url)
 
     assert paused.output == f"paused {RESULTS}\n"
-    assert "paused already" in again.output
+    assert "already paused" in again.output
     assert [line.split()[:3] for line in listed.splitlines()[1:]] == [["queue", RESULTS, "0"]]
     assert "a bad release" in listed
     assert (entry["queue"], entry["namespace"], entry["held"]) == (RESULTS, None, 0)
@@ -102,9 +102,9 @@ def test_a_paused_queue_is_listed_and_told_by_the_status_of_the_broker_until_it_
     assert f"(a bad release). To go on: tasker resume --queue {RESULTS}" in status
     assert [queue["queue"] for queue in queues if queue["paused"]] == [RESULTS]
     assert ended["status"] == "complete", "its results do not pass the queue"
-    assert resumed.output == f"resumed {RESULTS}; messages in it: 0\n"
+    assert resumed.output == f"resumed {RESULTS}: 0 messages in the queue\n"
     assert "was not paused" in twice.output
-    assert invoke("pause", "list", database=database_url).output == "nothing is paused\n"
+    assert invoke("pause", "list", database=database_url).output == "no pauses\n"
     assert "paused" not in invoke("broker", "status", database=database_url).output
 
 
@@ -113,7 +113,7 @@ def known(module_database_url: str) -> Iterator[str]:
     """A database that knows the template, for what changes nothing there."""
     run_json(LINEAR, database=module_database_url)
     yield module_database_url
-    assert invoke("pause", "list", database=module_database_url).output == "nothing is paused\n"
+    assert invoke("pause", "list", database=module_database_url).output == "no pauses\n"
 
 
 @pytest.mark.parametrize(
@@ -191,9 +191,9 @@ def test_who_watches_a_task_that_is_held_is_told_by_what_and_how_it_goes_on(
 
     watched = invoke("task", "watch", task, "--timeout", "0.2", database=database_url)
 
-    (line,) = [line for line in watched.stdout.splitlines() if "held by the pause" in line]
+    (line,) = [line for line in watched.stdout.splitlines() if "is paused since" in line]
     assert "wrong prices" in line
-    assert line.endswith(f"to go on: tasker resume {' '.join(named)}")
+    assert line.endswith(f"to resume: tasker resume {' '.join(named)}")
     invoke("resume", *named, database=database_url)
     watched = invoke("task", "watch", task, "--timeout", "0.2", "--format", "json", database=database_url)
     assert json.loads(watched.stdout.splitlines()[-1])["pauses"] == []
@@ -203,9 +203,9 @@ def test_a_paused_queue_holds_the_tasks_whose_results_wait_in_it(database_url: s
     task = asyncio.run(_held(database_url))
     invoke("pause", "--queue", RESULTS, "--reason", "a bad release", database=database_url)
     watch = ("task", "watch", task, "--timeout", "0.2")
-    assert "held by" not in invoke(*watch, database=database_url).stdout
+    assert "is paused" not in invoke(*watch, database=database_url).stdout
 
     with psycopg.connect(database_url, autocommit=True) as admin:
         admin.execute("update tasker.workflow_steps set state = 'enqueued_for_orchestration' where state = 'enqueued'")
 
-    assert f"to go on: tasker resume --queue {RESULTS}" in invoke(*watch, database=database_url).stdout
+    assert f"to resume: tasker resume --queue {RESULTS}" in invoke(*watch, database=database_url).stdout

@@ -106,7 +106,7 @@ def test_the_second_signal_ends_the_process_at_once(folder: Path, database_url: 
     code, output = run.end()
 
     assert (code, output) == (130, "")
-    assert f"Quit. To go on: tasker run --resume {task}" in run.told
+    assert f"Quit. To resume: tasker run --resume {task}" in run.told
 
 
 def test_a_killed_run_is_resumed_and_its_lost_attempt_is_in_the_history(folder: Path, embedded_folder: Path) -> None:
@@ -173,7 +173,7 @@ def test_handlers_that_have_moved_can_be_named(folder: Path, database_url: str) 
 
     assert "has ended" in again.stdout, again.output
     assert lost.exit_code == 2
-    assert f"{folder}, where it was submitted, does not exist any more" in lost.stderr
+    assert f"{folder}, where it was submitted, no longer exists" in lost.stderr
     assert f"tasker run FOLDER --resume {task}" in lost.stderr
     assert found.exit_code == 0, found.output
 

@@ -198,6 +198,6 @@ def test_a_first_run_says_that_it_makes_a_database_and_later_ones_what_others_ha
             app.submit(WORKFLOWS / left, given, idempotency_key=str(key))
     third, fourth = (invoke("run", WORKFLOWS / "diamond", "--json") for _ in range(2))
 
-    told = "other unfinished tasks: 1 in diamond, worked on while this runs; 2 elsewhere, left alone"
+    told = "other unfinished tasks: 1 in diamond, run alongside; 2 in other namespaces, not run"
     assert f"{told} (tasker task list)\n" in third.stderr
-    assert "2 elsewhere, left alone" in fourth.stderr
+    assert "2 in other namespaces, not run" in fourth.stderr

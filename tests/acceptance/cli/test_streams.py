@@ -104,6 +104,6 @@ def test_output_that_cannot_be_written_is_one_line_and_an_exit_code(
     assert "Exception ignored" not in ended.stderr
     why = "No space left on device" if stream == FULL else "Bad file descriptor"
     assert [line for line in ended.stderr.splitlines() if line.startswith("Error")] == [
-        f"Error: the output cannot be written: {why}"
+        f"Error: cannot write the output: {why}"
     ]
-    assert ("To go on, or to see how it ended: tasker run --resume" in ended.stderr) == (command == "run {workflow}")
+    assert ("To resume it or see its result: tasker run --resume" in ended.stderr) == (command == "run {workflow}")

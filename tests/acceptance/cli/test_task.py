@@ -122,7 +122,7 @@ def test_a_task_is_found_by_the_beginning_of_its_identifier(failed: str, databas
     ("text", "code", "said"),
     [
         ("1234567", 2, "is too short"),
-        ("not-a-task", 2, "is not a task's identifier"),
+        ("not-a-task", 2, "is not a task id"),
         (UNKNOWN, 1, f"no task {UNKNOWN} in this database"),
     ],
 )
@@ -141,7 +141,7 @@ def test_a_beginning_that_several_tasks_share_lists_them(database_url: str) -> N
     result = invoke("task", "show", shared, database=database_url)
 
     assert result.exit_code == 2
-    assert f"{shared} is the beginning of several tasks" in result.stderr
+    assert f"{shared} matches several tasks" in result.stderr
     assert all((task in result.stderr) == task.startswith(shared) for task in tasks)
 
 
@@ -164,7 +164,7 @@ def test_a_failed_step_that_is_reset_runs_again(failed: str, database_url: str) 
     done = invoke("task", "step", "reset", failed, "mathematical_divide", "--reason", "try", database=database_url)
     found = run_json("--resume", failed, database=database_url)
 
-    assert f"to go on: tasker run --resume {failed}" in done.stdout
+    assert f"to resume it: tasker run --resume {failed}" in done.stdout
     assert found["status"] == "error"
     text = invoke("task", "show", failed, database=database_url).stdout
     assert text.count("validation_error: cannot divide by zero") == 2

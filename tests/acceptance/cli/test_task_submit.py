@@ -59,7 +59,7 @@ def test_a_key_makes_one_task(registered: str) -> None:
     again = [invoke(*keyed, database=registered) for _ in range(2)]
     (task,) = tasks(registered)
     assert [result.exit_code for result in again] == [0, 2]
-    assert f"this task exists already: {task['task_uuid']}, steps_in_process" in again[1].stderr
+    assert f"this task already exists: {task['task_uuid']}, steps_in_process" in again[1].stderr
     shown = next(line for line in again[1].stderr.splitlines() if "to see it: " in line).partition("to see it: ")[2]
     assert str(task["task_uuid"]) in invoke(*shlex.split(shown)[1:]).stdout, "the command can be copied"
 
@@ -75,13 +75,13 @@ def test_a_key_that_is_known_may_answer_with_its_task(registered: str) -> None:
         created | {"created": False},
     ]
     assert (second.exit_code, text.exit_code, text.stdout.strip()) == (0, 0, task["task_uuid"])
-    assert f"exists already: {task['task_uuid']}" in text.stderr
+    assert f"already exists: {task['task_uuid']}" in text.stderr
 
 
 def test_a_run_with_a_known_key_names_the_task(registered: str) -> None:
     task = run_json(LINEAR, "--idempotency-key", "k", database=registered)["task_uuid"]
     again = invoke("run", LINEAR, "--idempotency-key", "k", database=registered)
-    assert (again.exit_code, f"exists already: {task}, complete" in again.stderr) == (2, True), again.output
+    assert (again.exit_code, f"already exists: {task}, complete" in again.stderr) == (2, True), again.output
     assert f"tasker task show {task}" in again.stderr
 
 
@@ -122,7 +122,7 @@ def test_the_folder_is_not_taken_for_a_name(registered: str, monkeypatch: pytest
     """`workflows/linear_math` exists here, and looks like a name."""
     monkeypatch.chdir(Path(WORKFLOWS).parent)
     result = invoke("task", "submit", "workflows/linear_math", database=registered)
-    assert (result.exit_code, "is a file or folder and no registered template" in result.output) == (2, True)
+    assert (result.exit_code, "is a file or folder, not a registered template" in result.output) == (2, True)
     assert "tasker template register workflows/linear_math" in result.output
 
 
@@ -153,9 +153,9 @@ def test_each_line_of_a_batch_has_an_answer_of_its_own(registered: str, tmp_path
     assert {*found} == {answers[1]["task_uuid"], answers[2]["task_uuid"]}
     assert found[answers[2]["task_uuid"]]["priority"] == 7
     for line, said in {
-        4: "not JSON",
+        4: "invalid JSON",
         5: "value",
-        6: "namespace: missing",
+        6: "name without namespace",
         7: "priority: expected a whole number",
         8: "unknown: colour",
         9: str(answers[1]["task_uuid"]),
@@ -172,7 +172,7 @@ def test_a_batch_that_is_repeated_with_its_keys_creates_nothing_twice(registered
     first, again = (invoke(*arguments, database=registered, stdin=line) for _ in range(2))
 
     assert (first.exit_code, again.exit_code) == (0, 0)
-    assert again.stdout == first.stdout.replace("\n", " exists already\n")
+    assert again.stdout == first.stdout.replace("\n", " already exists\n")
     assert len(tasks(registered)) == 1
 
 
@@ -180,4 +180,4 @@ def test_a_batch_that_is_repeated_with_its_keys_creates_nothing_twice(registered
 def test_what_is_for_one_task_does_not_go_with_a_batch(registered: str, option: tuple[str, ...]) -> None:
     done = invoke("task", "submit", TARGET, "--batch", "-", *option, database=registered, stdin="{}")
 
-    assert (done.exit_code, f"{option[0]} is for one task" in done.output) == (2, True)
+    assert (done.exit_code, f"{option[0]} is for a single task" in done.output) == (2, True)

@@ -82,4 +82,4 @@ def test_a_day_of_an_operator_needs_nothing_but_a_profile(
         tasker("analytics performance --format json", '"failed": 1')
         tasker("actions", "/rerun")
         tasker("top --once", "shop")
-        tasker("doctor", "messages and workers fit the rows")
+        tasker("doctor", "messages and workers match the rows")

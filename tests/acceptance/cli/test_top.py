@@ -32,13 +32,13 @@ def fleet(taken: int = 100, seconds: float = 0, queues: int = 1) -> Overview:
 
 
 def test_it_is_shown_once_where_there_is_no_terminal(database_url: str) -> None:
-    assert "nobody is at work" in invoke("top", database=database_url).stdout
+    assert "no processes are running" in invoke("top", database=database_url).stdout
 
     run_json(WORKFLOWS / "linear_math", database=database_url)
     text = invoke("top", "--once", database=database_url).stdout
     (found,) = map(json.loads, invoke("top", "--once", "--format", "json", database=database_url).stdout.splitlines())
 
-    assert "0 open tasks · 0 processes at work\n" in text
+    assert "0 open tasks · 0 processes running\n" in text
     assert "linear/linear_workflow:1.0.0  1      0        0" in text
     assert (found["open"], found["templates"][0]["tasks"]) == (0, 1)
 
@@ -51,7 +51,7 @@ def test_a_screen_of_eighty_columns_has_everything_and_the_rates_of_two_looks() 
     assert "payments_00  3        20,000  0       15.0     1" in lines
     assert "████░░░░░░ 37/100" in text
     assert "bank          12" in text
-    assert "20003 open tasks · 1 process at work · 1 pause · 4 dead letters" in lines[0]
+    assert "20003 open tasks · 1 process running · 1 pause · 4 dead letters" in lines[0]
 
 
 def test_a_low_screen_shows_the_first_rows_of_each_table_and_how_many_there_are() -> None:

@@ -82,7 +82,7 @@ def test_ctrl_c_ends_the_watch_and_leaves_the_task_alone(waiting: str, database_
 
     assert process.returncode == 130
     assert "Traceback" not in errors
-    assert f"the task goes on. To watch it again:\n  tasker task watch {waiting} --database-url" in errors
+    assert f"the task continues. To watch it again:\n  tasker task watch {waiting} --database-url" in errors
     assert state(waiting, database_url) == "steps_in_process"
 
 
@@ -91,7 +91,7 @@ def test_a_watch_ends_when_its_time_is_up(waiting: str, database_url: str) -> No
 
     assert result.exit_code == 1
     assert (
-        f"Not ended after 0.2 s; the task goes on. To watch it again:\n  tasker task watch {waiting}" in result.stderr
+        f"Not ended after 0.2 s; the task continues. To watch it again:\n  tasker task watch {waiting}" in result.stderr
     )
     assert state(waiting, database_url) == "steps_in_process"
 

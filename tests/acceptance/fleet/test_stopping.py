@@ -129,7 +129,7 @@ def test_a_worker_that_does_not_end_is_killed_by_the_command_that_started_it(
     until(lambda: (tmp_path / "started").exists(), "the step runs", show=lambda: fleet.log("parent"))
     fleet.signal("parent", signal.SIGTERM)
     assert ended(fleet, "parent") == (0 if command == "dev" else 9)
-    assert "does not end; killing it" in fleet.log("parent")
+    assert "does not stop; killing it" in fleet.log("parent")
 
 
 def test_a_step_in_flight_is_given_back_without_an_attempt(fleet: Fleet, database_url: str, tmp_path: Path) -> None:

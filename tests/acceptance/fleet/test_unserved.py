@@ -67,8 +67,8 @@ def test_a_step_waits_visibly_until_a_worker_has_its_handler(
     fleet.worker("sender", "--namespace", "shop", "--handlers", str(tmp_path / "sending.py"))
     oracle.wait_for_the_end([task])
     oracle.check({task: "complete"})
-    assert "nobody serves" not in shown(database_url, task)
-    assert "nobody serves" not in invoke("task", "list", database=database_url).output
+    assert "no live worker has handler" not in shown(database_url, task)
+    assert "no live worker has handler" not in invoke("task", "list", database=database_url).output
 
 
 ALONE = """
@@ -108,7 +108,7 @@ def test_steps_that_nobody_serves_hold_up_no_other_in_a_queue_for_one(
 def test_the_list_of_workers_tells_where_they_are_and_what_they_have(
     database_url: str, fleet: Fleet, tmp_path: Path
 ) -> None:
-    assert "nobody is at work" in invoke("worker", "list", database=database_url).output
+    assert "no processes are running" in invoke("worker", "list", database=database_url).output
     workflow = write_workflow(tmp_path / "parcel", TEMPLATE, PACK + SEND)
     fleet.worker("one", str(workflow), "--concurrency", "3")
 

@@ -134,7 +134,7 @@ def test_explain_shows_a_value_though_another_setting_needs_a_variable_that_is_m
     assert (found["value"], found["set_by"].partition(":")[2]) == (50, "3")
     missing = run(*arguments, "common.database.url")
     assert "DATABASE_URL is not set" in missing.stdout
-    assert "no process starts with it" in missing.stderr
+    assert "no process can start with it" in missing.stderr
 
 
 def test_explain_of_an_unknown_key_says_what_was_meant_and_of_a_refused_one_why(run: Callable[..., Result]) -> None:

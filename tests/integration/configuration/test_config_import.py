@@ -48,8 +48,8 @@ def test_what_counts_is_written_and_the_rest_is_a_warning_with_its_place_and_rea
 
     assert done.exit_code == 0, done.output
     warnings = [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
-    assert {line.split(" is left out")[0].split(": ")[-1] for line in warnings} == LEFT_OUT
-    assert "old.toml:6: common.database.adapter is left out. The database is always PostgreSQL." in done.stderr
+    assert {line.split(" is ignored")[0].split(": ")[-1] for line in warnings} == LEFT_OUT
+    assert "old.toml:6: common.database.adapter is ignored. The database is always PostgreSQL." in done.stderr
     text = output.read_text()
     assert 'url = "${DATABASE_URL}"' in text
     assert "max_concurrent_handlers = 12" in text
@@ -69,6 +69,6 @@ def test_nothing_is_overwritten_and_what_is_no_toml_is_an_error(run: Callable[..
 
     over, broken = run("import", file, "--output", file), run("import", write("new.toml", "a = "))
 
-    assert (over.exit_code, "nothing is overwritten" in over.stderr) == (2, True)
+    assert (over.exit_code, "existing files are not overwritten" in over.stderr) == (2, True)
     assert (broken.exit_code, "is not TOML" in broken.stderr) == (1, True)
     assert file.read_text() == OLD

@@ -97,7 +97,7 @@ def urls(database_url: str, prefix: str) -> dict[str, str]:
     assert [(each["name"], each["made"]) for each in json.loads(made.output)] == [
         (f"{prefix}_{k}", True) for k in KINDS
     ]
-    assert (again.exit_code, again.output.count("was there")) == (0, len(KINDS))
+    assert (again.exit_code, again.output.count("already exists")) == (0, len(KINDS))
     with psycopg.connect(database_url, autocommit=True) as admin:
         for kind in KINDS:
             admin.execute(f"create role {prefix}_{kind}_user login password 'x' in role {prefix}_{kind}".encode())

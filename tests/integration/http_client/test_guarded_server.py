@@ -59,7 +59,7 @@ async def test_a_client_says_who_it_is_and_trusts_what_it_is_told_to(guarded: tu
             with pytest.raises(NotAuthenticated):
                 await anext(client.stream(task.task_uuid))
     async with HttpClient(url) as client:
-        with pytest.raises(ServerUnreachable, match="cannot be trusted") as untrusted:
+        with pytest.raises(ServerUnreachable, match="certificate verification failed") as untrusted:
             await client.create_task("orders", **ORDER)  # type: ignore[arg-type]
         assert "--ca-file" in (untrusted.value.hint or "")
     async with HttpClient(url.replace("https", "http")) as client:

@@ -31,10 +31,10 @@ def tasker(url: str, *arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("answer", "code", "says", "hint"),
     [
-        (HTML, 1, "no answer of Tasker", "URL"),
+        (HTML, 1, "not a response of Tasker", "URL"),
         (reply(502, "<html>", "text/html"), 1, "502", "proxy"),
-        (CUT, 1, "cut off", "try again"),
-        (reply(200, [{"task": 1}]), 1, "cannot be understood", "one release"),
+        (CUT, 1, "closed the connection", "try again"),
+        (reply(200, [{"task": 1}]), 1, "unexpected response", "same release"),
         (refusal(401, "unauthorized", "no credentials"), 1, "no credentials", "tasker profile add"),
         (refusal(403, "forbidden", "tasks:list is missing", hint="ask ada"), 1, "tasks:list", "ask ada"),
         (refusal(429, "too_many_requests", "slow down", retry_after=600), 1, "slow down", None),
@@ -67,17 +67,17 @@ def test_where_nobody_listens_that_is_said() -> None:
         result = tasker(f"http://127.0.0.1:{port}", *command)
         assert (result.exit_code, result.stdout) == (1, "")
         assert "cannot be reached" in result.stderr
-        assert "Hint: see whether the server runs" in result.stderr
+        assert "Hint: check that the server runs" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--url", "--profile"])
 @pytest.mark.parametrize(
     ("command", "why", "where"),
     [
-        ("db prune", "the rights of the", "on the database itself: name it with --database-url or --data-dir"),
-        ("broker migrate", "the credentials of both brokers", "on the database itself"),
-        ("worker start", "it is what a fleet is made of", "on the database itself"),
-        ("config show", "a server's settings are at its /config", "works here"),
+        ("db prune", "the privileges of the", "directly on the database: use --database-url or --data-dir"),
+        ("broker migrate", "the credentials of both brokers", "directly on the database"),
+        ("worker start", "it starts a process of the fleet", "directly on the database"),
+        ("config show", "the settings of a server are at its /config", "runs here"),
     ],
 )
 def test_a_command_that_asks_no_server_says_why_and_what_it_works_on(
@@ -85,7 +85,7 @@ def test_a_command_that_asks_no_server_says_why_and_what_it_works_on(
 ) -> None:
     result = CliRunner().invoke(cli, [*command.split(), option, "http://127.0.0.1:9"])
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"{command}` asks no server" in result.stderr
+    assert f"{command}` does not call a server" in result.stderr
     assert (why in result.stderr, where in result.stderr) == (True, True), result.stderr
     assert len([line for line in result.stderr.splitlines() if line.startswith("Error")]) == 1
 

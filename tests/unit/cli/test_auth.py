@@ -30,7 +30,7 @@ def test_a_pair_is_private_and_is_never_written_over_another_one(keys: Path) -> 
 
     assert stat.S_IMODE(private.stat().st_mode) == 0o600
     assert again.exit_code == 2
-    assert "exists already" in again.stderr
+    assert "already exists" in again.stderr
     assert private.read_bytes() == before
 
 

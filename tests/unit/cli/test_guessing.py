@@ -47,7 +47,7 @@ def test_a_command_of_a_plugin_that_is_off_names_the_plugin_and_how_to_turn_it_o
     result = invoke(*line.split())
 
     assert result.exit_code == 2
-    assert "No such command 'webhook': it is of the plugin webhooks, which is off; name it" in result.stderr
+    assert "No such command 'webhook': it belongs to the plugin webhooks, which is disabled; enable it" in result.stderr
     assert '[plugins] enabled = ["webhooks"]' in result.stderr
     assert "TASKER_PLUGINS_ENABLED" in result.stderr
 
@@ -56,7 +56,7 @@ def test_a_plugin_that_the_configuration_disables_is_to_be_taken_out_of_that_lis
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TASKER_PLUGINS_DISABLED", "webhooks")
-    assert "which is off; take it out of plugins.disabled and name it in" in invoke("webhook", "list").stderr
+    assert "which is disabled; remove it from plugins.disabled and enable it in" in invoke("webhook", "list").stderr
 
 
 NO_SECRET = """

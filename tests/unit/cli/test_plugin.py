@@ -56,5 +56,5 @@ def test_one_plugin_is_shown_with_hooks_and_settings_and_one_that_cannot_be_load
 def test_a_configuration_with_problems_keeps_nobody_from_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TASKER_PLUGINS_ENABLED", "lgos")
     result = invoke("show", "logs")
-    assert "status:   off; name it in plugins.enabled" in result.stdout
+    assert "status:   disabled; add it to plugins.enabled" in result.stdout
     assert "Did you mean logs?" in result.stderr

@@ -129,7 +129,7 @@ def test_a_file_that_is_none_is_named_with_what_is_wrong(home: Path, text: str) 
 def test_secrets_that_others_may_read_are_not_used(home: Path) -> None:
     write_profiles(profiles_file(), Profiles({"a": ServerAddress("http://a", api_key="k")}))
     profiles_file().chmod(0o644)
-    with pytest.raises(UsageError, match="others may read"):
+    with pytest.raises(UsageError, match="readable by other users"):
         read_profiles(profiles_file())
 
 
@@ -142,12 +142,12 @@ def test_secrets_that_others_may_read_are_not_used(home: Path) -> None:
         ((), {"TASKER_PROFILE": "a"}, "127.0.0.1:2 "),
         ((), {"TASKER_PROFILE": "", "TASKER_URL": ""}, "127.0.0.1:3 "),
         ((), {"DATABASE_URL": "postgresql://127.0.0.1:4/x"}, "127.0.0.1:3 "),
-        (("--data-dir", "nothing"), {"TASKER_URL": "http://127.0.0.1:1"}, "nothing has run here"),
-        (("--url", "http://h", "--profile", "a"), {}, "only one"),
-        (("--url", "http://h", "--database-url", "postgresql://h"), {}, "only one"),
-        (("--profile", "a", "--backend", "memory"), {}, "only one"),
-        (("--profile", "c"), {}, "there are: a, b"),
-        (("--url", "h"), {}, "no URL of a Tasker server"),
+        (("--data-dir", "nothing"), {"TASKER_URL": "http://127.0.0.1:1"}, "no database in"),
+        (("--url", "http://h", "--profile", "a"), {}, "exclude each other"),
+        (("--url", "http://h", "--database-url", "postgresql://h"), {}, "exclude each other"),
+        (("--profile", "a", "--backend", "memory"), {}, "exclude each other"),
+        (("--profile", "c"), {}, "expected one of: a, b"),
+        (("--url", "h"), {}, "not the URL of a Tasker server"),
     ],
 )
 def test_what_is_named_nearest_is_asked(
@@ -182,7 +182,7 @@ def test_who_asks_a_server_is_told_no_command_that_needs_the_database() -> None:
     arguments = " --url http://tasker.example.com"
     assert not ServerTarget(ServerAddress("http://tasker.example.com")).runs_here
     assert going_on("task", arguments, here=False) == [
-        "to watch it, where workers serve it:",
+        "to watch it (workers run it):",
         f"  tasker task watch task{arguments}",
     ]
     assert "  tasker run --resume task" in going_on("task", "", here=True)

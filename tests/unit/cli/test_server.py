@@ -23,5 +23,5 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(command: lis
     answer = invoke(*command, *([tmp_path] if command[0] == "dev" else []), "--data-dir", tmp_path / "data")
 
     assert answer.exit_code == 2
-    assert "needs cryptography, fastapi, httptools, jwt, uvicorn, which this environment does not have" in answer.stderr
+    assert "needs cryptography, fastapi, httptools, jwt, uvicorn, which is not installed" in answer.stderr
     assert "pip install 'fastapi>=" in answer.stderr

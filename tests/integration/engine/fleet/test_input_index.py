@@ -43,8 +43,8 @@ def test_all_tasks_are_found_by_their_input_once_it_is_indexed(lone_lab: Lab) ->
     lone_lab.submit(plan, given(order={"id": 8}), given(id="7"))
     assert found(lone_lab, "order.id = 7") == []
 
-    assert index(lone_lab) == "inputs are indexed now"
-    assert index(lone_lab) == "inputs are indexed already"
+    assert index(lone_lab) == "created the index of inputs"
+    assert index(lone_lab) == "inputs are already indexed"
 
     assert found(lone_lab, "order.id = 7") == [first]
     assert found(lone_lab, "order.of = ada") == [first]
@@ -52,7 +52,7 @@ def test_all_tasks_are_found_by_their_input_once_it_is_indexed(lone_lab: Lab) ->
     (later,) = lone_lab.submit(plan, given(order={"id": 7}))
     assert found(lone_lab, "order.id = 7") == [later, first]
 
-    assert index(lone_lab, "--drop") == "the index of inputs is removed"
+    assert index(lone_lab, "--drop") == "removed the index of inputs"
     assert index(lone_lab, "--drop") == "there is no index of inputs"
     assert found(lone_lab, "order.of = ada") == []
 
@@ -77,7 +77,7 @@ def test_an_index_whose_creation_was_cut_off_is_made_anew(lone_lab: Lab) -> None
     lone_lab.one.execute(f"update pg_index set indisvalid = false where indexrelid = 'tasker.{INDEX}'::regclass")
     assert found(lone_lab, "n = 1") == []
 
-    assert index(lone_lab) == "inputs are indexed now"
+    assert index(lone_lab) == "created the index of inputs"
 
     assert found(lone_lab, "n = 1") == [first]
 

@@ -375,7 +375,7 @@ def test_the_command_says_what_would_go_and_deletes_it(lab: Lab) -> None:
 
     assert (done["template"], done["tasks"], done["kept"]) == ("chain", 2, 0)
     assert left(lab) == set()
-    assert "what ended within the last hour stays" in invoke(*asked).output
+    assert "ended within the last hour are always kept" in invoke(*asked).output
 
 
 def test_without_options_the_command_does_what_is_configured(

@@ -124,7 +124,7 @@ def test_a_file_name_without_its_sign_is_recognized(folder: Path) -> None:
         ("", "it is empty"),
         ("[1]", "holds a list, expected an object"),
         ("null", "holds a null, expected an object"),
-        ('{"a": 1, "a": 2}', "the key 'a' stands there twice"),
+        ('{"a": 1, "a": 2}', "the key 'a' occurs twice"),
         ('{"a": Infinity}', "Infinity is not JSON"),
         ("@no/such/file.json", "no/such/file.json cannot be read: No such file"),
         ("[" * 100_000, "cannot be used"),

@@ -143,15 +143,15 @@ def test_a_path_that_does_not_exist_is_said(target: str) -> None:
     ("arguments", "said"),
     [
         ((), "nothing to run"),
-        (("--resume", "01a1fad1", "--set", "a=1"), "--resume goes on with what the task has"),
+        (("--resume", "01a1fad1", "--set", "a=1"), "--resume uses the input of the task"),
         (("missing", "--strict-identity", "--idempotency-key", "k"), "exclude each other"),
         (("missing",), "missing does not exist"),
         (("missing", "--timeout", "0"), "--timeout"),
         (("missing", "--timeout", "nan"), "is not a number"),
         (("missing", "--concurrency", "0"), "--concurrency"),
-        (("missing", "--data-dir", "x"), "--database-url names another one"),
+        (("missing", "--data-dir", "x"), "--database-url another one"),
         (("missing", "--priority", "3000000000"), "3000000000 is not in the range -2147483648<=x<=2147483647"),
-        (("--resume", "01a1fad1", "--env", "prod"), "leave out --input, --set and --env"),
+        (("--resume", "01a1fad1", "--env", "prod"), "omit --input, --set and --env"),
     ],
 )
 def test_a_mistake_in_the_command_has_exit_code_2(arguments: tuple[str, ...], said: str) -> None:
@@ -248,7 +248,7 @@ def test_resuming_where_nothing_has_run_makes_no_database(tmp_path: Path, monkey
     result = invoke("run", "--resume", "0199c1f4-8a52-7c3e-9b1d-5d3a52000000")
 
     assert result.exit_code == 2
-    assert "nothing has run here: there is no database in .tasker/postgres" in result.stderr
+    assert "no database in .tasker/postgres" in result.stderr
     assert not (tmp_path / ".tasker").exists()
 
 

@@ -263,11 +263,11 @@ def test_both_views_say_what_pause_holds_the_task_and_how_it_ends(
     screen.close()
 
     line, over = written
-    assert line.startswith(f"held by the pause of {said} since ")
-    assert line.endswith(f"by ops: wrong prices; to go on: tasker resume {command}")
-    assert over == "no pause holds it any more"
-    assert f"held by the pause of {said} since " in out.getvalue()
-    assert f"to go on: tasker resume {command}" in out.getvalue()
+    assert line.startswith(f"{said} is paused since ")
+    assert line.endswith(f"by ops: wrong prices; to resume: tasker resume {command}")
+    assert over == "no longer paused"
+    assert f"{said} is paused since " in out.getvalue()
+    assert f"to resume: tasker resume {command}" in out.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_on_a_narrow_screen_a_list_says_the_same_in_rows_that_fit(width: int) ->
     ]  # fmt: skip
     assert "turns  " in text
     assert "1150/1200 ✖12  3 m" in text
-    assert "held by the pause of fulfillment since" in text
+    assert "fulfillment is paused since" in text
     assert "until noon" in " ".join(text.split())
     assert text.count("nobody serves shop.charge") == 2
 

@@ -80,7 +80,7 @@ def test_when_many_have_failed_the_first_are_shown_and_the_others_counted() -> N
 
     assert "  and 90 more" in text
     assert text.count("row 7 has no price") == 2 * 5, "of five, each with its attempt"
-    assert "and 95 steps more: process_batch_006..100\nHint: all of them: tasker task show uuid --all" in text
+    assert "and 95 steps more: process_batch_006..100\nHint: to see all of them: tasker task show uuid --all" in text
     assert "process_batch_101..500: 400 results" in text
     whole = click.unstyle(report_text(report(*batch(500, failed=tuple(range(1, 101)))), every=True))
     assert whole.count("row 7 has no price") == 2 * 100
@@ -151,8 +151,8 @@ def test_what_waits_for_one_reason_is_one_line() -> None:
     waiting = [step(s.name, "enqueued", type="batch_worker", unserved=True, attempts=0) for s in batch(500)]
     lines = click.unstyle(report_text(report(*waiting, status="steps_in_process"))).splitlines()
 
-    assert [line for line in lines if "nobody serves" in line] == [
-        "process_batch_001..500 wait: nobody serves h (namespace shop)"
+    assert [line for line in lines if "no live worker has handler" in line] == [
+        "process_batch_001..500 wait: no live worker has handler h (namespace shop)"
     ]
 
 
