@@ -38,7 +38,9 @@ def line(event: PublishedEvent) -> str:
 def subscribers_text(found: Sequence[SubscriberStatus]) -> str:
     if not found:
         return "no subscribers; tasker events tail --subscriber NAME or App.domain_events.subscribe creates one"
-    return table(("subscriber", "position", "behind", "reading", "missed some", "put aside"), list(map(_row, found)))
+    return table(
+        ("subscriber", "position", "behind", "reading", "missed events", "quarantined"), list(map(_row, found))
+    )
 
 
 def _row(found: SubscriberStatus) -> tuple[str, ...]:

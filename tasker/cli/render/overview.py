@@ -77,7 +77,7 @@ def _processes(found: Overview, most: int, width: int | None) -> Iterator[str]:
         )
         for each in found.processes
     ]
-    headings = ("process", "kind", "host, pid", "state", "in hand", "last beat", "serves")
+    headings = ("process", "kind", "host, pid", "state", "in flight", "last heartbeat", "serves")
     yield from _section(headings, rows, most, "no processes are running; start one with: tasker worker")
 
 
@@ -94,7 +94,7 @@ def _rest(found: Overview, most: int) -> Iterator[str]:
     ]
     yield from _section(("task", "running step", "done", "left", "says"), running, most, "")
     breakers: Rows = [(each.breaker, str(each.steps), clock_time(each.until)[:8]) for each in found.breakers]
-    yield from _section(("open breaker", "puts off steps", "until"), breakers, most, "")
+    yield from _section(("open breaker", "deferred steps", "until"), breakers, most, "")
     templates: Rows = [
         (
             middle_cut(f"{each.namespace}/{each.template}", 36),

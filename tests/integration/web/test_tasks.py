@@ -256,7 +256,7 @@ async def test_the_command_of_a_preview_does_the_same_to_the_same_tasks(
             await app.wait(task)
         assert [len((await app.tasks.report(task)).steps["check"].failures) for task in suits] == [2, 2]
     else:
-        assert sorted(re.findall(r"of them done by ([0-9a-f-]{36})", ran.stdout)) == sorted(suits)
+        assert sorted(re.findall(r"of them reused from ([0-9a-f-]{36})", ran.stdout)) == sorted(suits)
     assert (await app.tasks.report(done)).status == "complete"
 
 

@@ -156,7 +156,7 @@ def test_an_endpoint_is_stopped_and_its_events_are_posted_again_and_it_is_kept_w
 
 @pytest.mark.parametrize("place", ["database", "server"])
 def test_a_test_is_posted_from_where_the_command_works(served: Served, place: str) -> None:
-    assert served.told(place, "webhook test billing")[:2] == (0, "billing has taken it\n")
+    assert served.told(place, "webhook test billing")[:2] == (0, "billing accepted the test event\n")
     code, told, _ = served.told(place, "webhook test broken --format json")
     assert (code, json.loads(told)) == (1, {"endpoint": "broken", "taken": False, "error": "it answered 500"})
 

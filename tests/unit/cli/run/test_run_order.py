@@ -255,7 +255,7 @@ def test_resuming_where_nothing_has_run_makes_no_database(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("shop/nothing", "no template shop/nothing is registered: nothing has run here"),
+        ("shop/nothing", "no template shop/nothing is registered: no database in"),
         ("greeting/flow", "greeting/flow does not exist, and no template greeting/flow is registered"),
     ],
 )

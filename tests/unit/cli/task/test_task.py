@@ -36,7 +36,7 @@ def test_where_nothing_has_run_nothing_is_made(
     result = invoke(*command)
 
     assert result.exit_code == 2
-    assert "there is no database in .tasker/postgres" in result.stderr
+    assert "no database in .tasker/postgres" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -86,7 +86,7 @@ def test_on_a_narrow_screen_a_list_says_the_same_in_rows_that_fit(width: int) ->
     assert "1150/1200 ✖12  3 m" in text
     assert "fulfillment is paused since" in text
     assert "until noon" in " ".join(text.split())
-    assert text.count("nobody serves shop.charge") == 2
+    assert text.count("no live worker has handler shop.charge") == 2
 
 
 def test_where_a_list_fits_the_screen_nothing_is_left_out_of_it() -> None:
