@@ -110,7 +110,7 @@ def test_the_history_can_be_narrowed_to_a_step(failed: str, database_url: str) -
     assert [row["to_state"] for row in rows][-1] == "error"
     assert {row["step"] for row in rows} == {"mathematical_divide"}
     assert unknown.exit_code == 2
-    assert "it has: mathematical_add" in unknown.stderr
+    assert "expected one of: mathematical_add" in unknown.stderr
 
 
 def test_a_task_is_found_by_the_beginning_of_its_identifier(failed: str, database_url: str) -> None:
