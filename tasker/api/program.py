@@ -153,7 +153,7 @@ class ServerServices(Protocol):
 
     @property
     def page_sessions(self) -> PageSessions:
-        """Who is signed in on the web page."""
+        """Sessions of the web UI."""
         ...
 
     @property

@@ -64,7 +64,7 @@ class InFlightClaims:
         return None
 
     def canceller_of(self, attempt: InFlightClaim) -> str:
-        """Who has cancelled the asyncio task of this attempt."""
+        """Return a description of the code that cancelled the asyncio task of this attempt."""
         claim = None if attempt.task is None else attempt.task.cancelled_by
         if claim is None:
             return "code outside of handlers, or the end of the event loop"

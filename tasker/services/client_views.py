@@ -88,8 +88,8 @@ class ClientViews:
         return await self._tasks([checked(each) for each in task_uuids])
 
     async def count(self, which: TaskFilter) -> Count:
-        """How many tasks match, counted to 10,000; of a common tag, initiator or source beside other filters, among the
-        newest 10,000 that match those."""
+        """Return the number of matching tasks, counted to 10,000. A common tag, initiator or source combined with other
+        filters is counted among the newest 10,000 tasks that match those filters."""
         return await self._lists.counted(which, COUNTED)
 
     async def inputs_are_indexed(self) -> bool:

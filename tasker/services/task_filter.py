@@ -37,11 +37,11 @@ LOOKED_INTO = 20_000
 index-inputs`)."""
 
 FEW = 1_000
-"""What no more tasks have is rare: these tasks are read, whatever the statistics say."""
+"""A value that at most this many tasks share is rare: these tasks are read, regardless of the statistics."""
 NEAR = 2_000
-"""Among so many of the newest tasks a page of what many tasks have is looked for first."""
+"""Number of the newest tasks that are searched first for a page of a common value."""
 COMMON = ("tags", "initiator", "source_system")
-"""What many tasks may have in common. Their state is in another table than these: no index has both."""
+"""Fields whose values many tasks may share. The state is in another table, so no index covers both."""
 
 
 class ListFilters(TypedDict, total=False):
@@ -208,7 +208,7 @@ class TaskLists:
         return (rows[0][0], rows[0][1]) if rows else (0, ())
 
     async def count(self, which: TaskFilter, most: int) -> int:
-        """How many there are; at most so many are counted."""
+        """Return the number of matching tasks, counted to `most`."""
         return (await self.counted(which, most)).number
 
     async def counted(self, which: TaskFilter, most: int) -> Count:

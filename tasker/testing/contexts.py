@@ -79,7 +79,7 @@ class RecordedEvent:
 
 @contextmanager
 def published_events() -> Iterator[list[RecordedEvent]]:
-    """What handlers publish themselves in this block, in their order; the list is filled at its end."""
+    """Collect the events that handlers publish in this block, in order; the list is filled when the block ends."""
     from tasker.execution.publishing.from_handler import EventBuffer
 
     buffer, found = EventBuffer(), list[RecordedEvent]()

@@ -20,7 +20,7 @@ from tasker.web.forms import Form, form_of
 from tasker.web.rendering import ROOT, environment, page
 
 NOT_SENT_AGAIN = (401, 403, 404, 405)
-"""Where sending a form again changes nothing."""
+"""Statuses after which sending the form again changes nothing."""
 INPUT = "input:"
 LABELS = {
     "context": "Input",
@@ -55,7 +55,7 @@ class SentField:
 
     @property
     def is_long(self) -> bool:
-        """Whether it has several lines, or could well."""
+        """Return True if the field needs a multi-line input."""
         return "\n" in self.value or self.name in ("notes", "result", "context", "text")
 
 

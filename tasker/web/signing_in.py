@@ -1,7 +1,7 @@
-"""Who looks at the pages: a session, of which the browser has the identifier and the database the credential.
+"""Sessions of the web UI: the browser has the session identifier, the database the credential.
 
-A request of a browser becomes one that shows the credential of its session, as a program would: what its caller may do
-and see is decided in one place, and what is revoked is revoked here as well.
+A browser's request is handled as if it carried the credential of its session, like a request of any API client.
+Permissions are therefore checked in one place, and revoked credentials end their sessions too.
 """
 
 from __future__ import annotations

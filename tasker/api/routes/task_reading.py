@@ -106,7 +106,7 @@ async def list_tasks(
     **needs(Permission.TASKS_CONTEXT_READ),
 )
 async def get_task_context(request: Request, uuid: TaskUuid) -> Json:
-    """What a task was given, and how its execution stands."""
+    """Return the input of a task and the state of its execution."""
     return Json(await redact_answer(request, uuid, task_context(await program_of(request).views.task(uuid, limit=1))))
 
 

@@ -161,7 +161,7 @@ class TaskResponse(BaseModel):
     health_status: str
     steps: list[StepReadinessStatus]
     more_steps: int | None = None
-    """How many follow those in `steps`; null where a task is shown without steps."""
+    """Number of steps after those in `steps`; null if the task is shown without steps."""
 
 
 class TaskCreated(TaskResponse):
@@ -199,7 +199,7 @@ class BatchResponse(BaseModel):
 
 
 class PaginationInfo(BaseModel):
-    """Where the page is. Pages count from 0; behind a `cursor` nothing is counted.
+    """Position of a page. Pages count from 0; requests with a `cursor` return no counts.
 
     `total_is_minimum`: there may be more than `total_count`.
     """

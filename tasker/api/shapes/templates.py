@@ -23,7 +23,7 @@ class TemplateSummary(BaseModel):
 
 
 class NamespaceSummary(BaseModel):
-    """How many templates a namespace has, counted to 10,000."""
+    """Number of templates of a namespace, counted to 10,000."""
 
     name: str
     description: str | None = None

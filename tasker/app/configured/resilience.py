@@ -35,7 +35,7 @@ def breaker_policies(settings: Settings) -> BreakerPolicies:
 
 
 def _policy(own: BreakerThresholds | ReadinessThresholds) -> BreakerPolicy:
-    """What is set for a component, else what is set for all, else the component's default."""
+    """Return the breaker policy of a component: its own setting, else the common one, else its default."""
     return BreakerPolicy(own.failure_threshold, own.timeout_seconds, own.success_threshold)
 
 

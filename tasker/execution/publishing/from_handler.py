@@ -1,4 +1,4 @@
-"""What handlers publish themselves: held back while they run, and let go with what they come to."""
+"""Events published by handlers: buffered while the handler runs, published with its outcome."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class RetentionService:
         self._connection, self._slice_steps = connection, slice_steps
 
     async def prunable(self, rules: Sequence[RetentionRule]) -> list[Pruned]:
-        """What `prune` would delete now; counts every task, slice by slice. Raises `DatabaseError`."""
+        """Return what `prune` would delete now. Counts every task, slice by slice. Raises `DatabaseError`."""
         targets = await self.targets(rules)
         for target in targets:
             while not target.over:
@@ -81,7 +81,7 @@ class RetentionService:
         return bool(may)
 
     async def targets(self, rules: Sequence[RetentionRule]) -> list[PruneTarget]:
-        """Where something may be deleted; reads a row of each template. Raises `DatabaseError`."""
+        """Return the targets in which something may be deleted; reads one row per template. Raises `DatabaseError`."""
         args = {"rules": [asdict(rule) for rule in rules], "least_ms": LEAST_MS}
         found = (await self._call("prunable", args))["targets"]
         return [

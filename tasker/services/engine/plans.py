@@ -30,7 +30,7 @@ _FIND = FIND.format(found="t.template_id, t.hash", namespace="%s", name="%s", ve
 
 
 class TemplateFilter(NamedTuple):
-    """Which registered templates are meant: of a namespace, of this name, of some `namespaces` alone; None: of all."""
+    """Filter on registered templates by namespace, name or allowed `namespaces`; None selects all."""
 
     namespace: str | None = None
     name: str | None = None

@@ -1,4 +1,4 @@
-"""What a backend is, and its queues."""
+"""Tests of a backend's identity and its queues."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ CHANGE = needs(Permission.SYSTEM_PAUSES_CHANGE, confines=True, operates=True)
 
 @routes.get("/fleet", **READ)
 async def show_fleet(request: Request, number: PageNumber = 1) -> Response:
-    """What waits, who works, what is held back; a page of the queues."""
+    """Show a page of the queues, the workers and the pauses."""
     return await _fleet(request, number)
 
 
@@ -71,7 +71,7 @@ async def _fleet(
 
 
 async def _broker(program: ServerServices, namespaces: Sequence[str]) -> tuple[BrokerReport | None, str]:
-    """How the provider stands; else why nothing is known of it."""
+    """Return the report of the messaging provider, or None and the problem."""
     try:
         return await program.queues.report(namespaces), ""
     except MessagingError as error:

@@ -20,7 +20,7 @@ SLOWEST = 8
 
 @routes.get("", **needs(Permission.SYSTEM_ANALYTICS_READ))
 async def show_overview(request: Request, number: PageNumber = 1) -> Response:
-    """How the fleet does now, and has done for an hour; a page of its namespaces."""
+    """Show the state of the fleet now and over the last hour, with a page of its namespaces."""
     fleet = program_of(request).fleet
     lately = await fleet.activity(namespaces=PER_PAGE, offset=offset_of(number))
     namespaces = [each.namespace for each in lately.namespaces]

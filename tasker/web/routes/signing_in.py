@@ -51,7 +51,7 @@ async def end_session(request: Request) -> Response:
 
 
 async def _caller(request: Request, credential: str) -> AuthenticatedCaller:
-    """Who shows this. Raises `NotAuthenticated`, `TooManyRequests` for guessing."""
+    """Return the caller of a credential. Raises `NotAuthenticated`, and `TooManyRequests` after too many tries."""
     limit: RateLimit | None = request.app.state.rate_limit
     if limit:
         limit.spend(f"address {request.client.host if request.client else 'unknown'}")
