@@ -49,7 +49,7 @@ def _queue_name_problem(queue: str) -> str | None:
     if len(queue) > QUEUE_NAME_MAX:
         return f"has {len(queue)} characters, {QUEUE_NAME_MAX} are possible"
     if not _QUEUE_NAME.fullmatch(queue):
-        return "holds a character that is not a letter, digit, '_' or '-'"
+        return "contains a character other than letters, digits, '_' and '-'"
     return "holds '--'" if "--" in queue else None
 
 
@@ -294,7 +294,7 @@ def known_settings(provider: str, given: BackendSettings, known: Collection[str]
     Raises `MessagingError` if there are settings other than `known`.
     """
     if unknown := sorted({*given} - {*known, "channel"}):
-        hint = f"there are: {', '.join(known)}" if known else "there are none"
+        hint = f"expected one of: {', '.join(known)}" if known else "there are none"
         raise MessagingError(f"{provider} has no setting {', '.join(unknown)}", retryable=False, hint=hint)
     return {key: value for key, value in given.items() if key != "channel"}
 
@@ -315,4 +315,4 @@ def is_clear_url(url: str) -> bool:
 def check_url(provider: str, url: str) -> None:
     """Check a broker's URL with `is_clear_url`. Raises `MessagingError`, without the URL, if it is ambiguous."""
     if not is_clear_url(url):
-        raise MessagingError(f"the URL of {provider} cannot be taken apart", retryable=False, hint=ENCODE_URL)
+        raise MessagingError(f"the URL of {provider} cannot be parsed", retryable=False, hint=ENCODE_URL)

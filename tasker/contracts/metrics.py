@@ -27,7 +27,7 @@ class Metric(ABC):
     def __init__(self, name: str, meaning: str, labels: Sequence[str] = ()) -> None:
         """Initialize. Raises `ValueError` for a name or a label that is not of the form a_b1."""
         if wrong := [each for each in (name, *labels) if not NAME.fullmatch(each)]:
-            raise ValueError(f"{wrong[0]!r} is no name of a metric or label: small letters, digits and '_'")
+            raise ValueError(f"{wrong[0]!r} is not a valid metric or label name: use lowercase letters, digits and '_'")
         self.name, self.meaning, self.labels = name, meaning, tuple(labels)
 
     @abstractmethod

@@ -57,7 +57,7 @@ class RetentionRule:
 def _limit(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
     if name not in LIMITS:
-        raise ValueError(f"Has a limit that there is not: {name}")
+        raise ValueError(f"Unknown limit: {name}")
     if not re.fullmatch(r"[0-9]{1,9}", value, re.ASCII) or not 1 <= int(value) <= LIMITS[name]:
         raise ValueError(f"{name} is not a number from 1 to {LIMITS[name]}")
     return name, int(value)

@@ -113,7 +113,7 @@ def url_of(*schemes: str, separator: str | None = None) -> AfterValidator:
     def check(value: str) -> str:
         if not _begins_with(schemes, value):
             names = " or ".join(f"{name}://" for name in schemes)
-            raise refused(f"Not a URL that begins with {names}", "Write the whole URL")
+            raise refused(f"Expected a URL that begins with {names}", "Write the whole URL")
         if not all(map(is_clear_url, value.split(separator) if separator else [value])):
             raise unclear(ENCODE_URL)
         return value
@@ -123,7 +123,7 @@ def url_of(*schemes: str, separator: str | None = None) -> AfterValidator:
 
 def unclear(fix: str) -> PydanticCustomError:
     """Return the error for a URL in which the end of the password is ambiguous."""
-    return refused("The parts of this URL cannot be told apart", f"{fix[:1].upper()}{fix[1:]}")
+    return refused("The URL cannot be parsed", f"{fix[:1].upper()}{fix[1:]}")
 
 
 def _begins_with(schemes: Sequence[str], value: str) -> bool:
@@ -136,7 +136,7 @@ def _begins_with(schemes: Sequence[str], value: str) -> bool:
 def _name_prefix(value: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9_]+", value, re.ASCII):
         return value
-    raise refused("Holds a character that is not a letter, digit or '_'", "Use A-Z a-z 0-9 _")
+    raise refused("Contains a character other than letters, digits and '_'", "Use A-Z a-z 0-9 _")
 
 
 NamePrefix = Annotated[str, AfterValidator(_name_prefix)]

@@ -29,7 +29,7 @@ class Origin(Enum):
     BATCH = "batch"
     """As an instance of the template's pattern for each batch."""
     CONVERGENCE = "convergence"
-    """Once no step above it is undecided; it waits for those of its dependencies that exist."""
+    """Once no step above it is undecided; it waits for the dependencies that were created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class StepType(StrEnum):
     DEFERRED = (
         "deferred_convergence",
         Traits(
-            "waits for those of its dependencies that exist",
+            "waits for the dependencies that were created",
             "ellipse",
             ("([", "])"),
             aliases=("deferred",),

@@ -45,7 +45,7 @@ def checked(traceparent: Any, tracestate: Any) -> TraceContext | None:
     if traceparent is None and tracestate is None:
         return None
     if traceparent is None:
-        raise ValueError("tracestate: found one without a traceparent; give both")
+        raise ValueError("tracestate: got one without a traceparent; pass both")
     if not isinstance(traceparent, str) or not TRACEPARENT.fullmatch(traceparent):
         raise ValueError(f"traceparent: expected {EXPECTED}; found {traceparent!r:.80}")
     if tracestate is not None and not (isinstance(tracestate, str) and TRACESTATE.fullmatch(tracestate)):

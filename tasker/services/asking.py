@@ -52,7 +52,7 @@ class AuditRecorder(Protocol):
 
 
 class _State(Enum):
-    NOTHING = "nothing was done by hand yet"
+    NOTHING = "no operator action was recorded yet"
     BEGUN = "there is a row from before, without a status"
     DONE = "what was tried last is done, and its row with it"
     UNDONE = "what was tried last was rolled back, with its row"
@@ -159,7 +159,7 @@ class OperatorAudit:
             async with asyncio.timeout(HURRY_SECONDS):
                 await self._failed(None, GIVEN_UP)
         except TimeoutError:
-            _log.warning("that %s was given up by %s could not be kept", self._action.endpoint, self._action.actor)
+            _log.warning("recording that %s was abandoned by %s failed", self._action.endpoint, self._action.actor)
 
 
 def _told(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasker.errors import UsageError
 
-EXAMPLE = "name the field with its parents, such as address.zip"
+EXAMPLE = "expected a path such as address.zip"
 
 
 def changed(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,5 +28,5 @@ def put_value(values: dict[str, Any], path: str, value: Any, subject: str) -> No
     for depth, name in enumerate(above, 1):
         values = values.setdefault(name, {})
         if not isinstance(values, dict):
-            raise UsageError(f"{subject}: `{'.'.join(above[:depth])}` is not an object, so nothing can be set in it")
+            raise UsageError(f"{subject}: `{'.'.join(above[:depth])}` is not an object, so its fields cannot be set")
     values[last] = value

@@ -16,12 +16,12 @@ SLICE, ENDED_SLICE = 500, 2_000
 """Number of open and of ended tasks read by one statement."""
 FIRST = "00000000-0000-0000-0000-000000000000"
 SWEEP = "the next sweep of any process"
-NOBODY = "nobody: look at it, and report it"
+NOBODY = "no component repairs it: please report it"
 MENDED = frozenset(
     {
-        "ready, not held and not enqueued",
-        "held as paused, and no pause holds it",
-        "held, and not ready",
+        "ready, but neither enqueued nor in the backlog",
+        "marked as paused, but no pause applies",
+        "in the backlog, but not ready",
         "counter of enqueued steps differs",
     }
 )
@@ -62,7 +62,7 @@ class TaskChecks:
         return list((await self._engine.hints_missing_in(dict(rows))).items()) if rows else []
 
     async def unheld(self, tasks: Sequence[str]) -> list[str]:
-        """Return the steps of these tasks that are in progress for a worker that is not alive."""
+        """Return the steps of these tasks that are in progress on a worker that is not alive."""
         return [row[0] for row in await self.rows("unheld", tasks=tasks)]
 
     async def rows(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
@@ -99,7 +99,7 @@ class Checks:
         without: dict[str, list[str]] = {}
         broken.add(await tasks.rows("fleet_violations"))
         aside = [
-            CheckFinding(f"messages set aside: {what}", count, (f"last at {at}",), "")
+            CheckFinding(f"quarantined messages: {what}", count, (f"last at {at}",), "")
             for what, count, at in await tasks.rows("set_aside")
         ]
         async for some in tasks.slices("open", SLICE):
@@ -112,7 +112,7 @@ class Checks:
         return [
             *(_finding(rule, found, SWEEP if rule in MENDED else NOBODY) for rule, found in broken.items()),
             *(_finding(f"enqueued in {name}, without a message", without[name], SWEEP) for name in sorted(without)),
-            *([_finding("in progress for a worker that is not alive", unheld, SWEEP)] if unheld else []),
+            *([_finding("in progress on a worker that is not alive", unheld, SWEEP)] if unheld else []),
             *aside,
         ]
 

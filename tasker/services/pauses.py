@@ -45,7 +45,7 @@ class PauseTarget:
         """
         if sum(given is not None for given in (namespace, template, step, task, queue)) != 1:
             raise UsageError(
-                "say what is meant: one thing, not none and not several",
+                "expected exactly one target",
                 hint="a namespace, or a template (NS/NAME), or a step (NS/NAME/STEP), or a task's uuid, or a queue",
             )
         require_findable(next(filter(None, (namespace, template, step, task, queue)), ""), "pause")
@@ -104,7 +104,7 @@ class Pauses:
             return PauseAnswer.parse(await self._engine.read("pause_queue", _args(target, actor, reason))).paused
         answer = await self._engine.call_typed("pause", _args(target, actor, reason), PauseAnswer)
         if answer.final is not None:
-            raise StateMachineError(f"task {target} is {answer.final}: there is nothing to pause")
+            raise StateMachineError(f"task {target} is {answer.final}, so it cannot be paused")
         if answer.missing is not None:
             raise _missing(target, answer.missing)
         if answer.marks_left:
@@ -185,13 +185,13 @@ def _args(target: PauseTarget, actor: str, reason: str) -> dict[str, str]:
 def _worker_queue(queue: str) -> str | None:
     if not (queue.startswith("worker_") and queue.endswith("_queue")):
         return None
-    return f"the steps of a worker queue are held by pausing its namespace: tasker pause {namespace_of(queue)}"
+    return f"to stop the steps of a worker queue, pause its namespace: tasker pause {namespace_of(queue)}"
 
 
 def _missing(target: PauseTarget, what: str) -> TaskNotFound | UsageError:
     if what == "task":
         return TaskNotFound(f"no task {target} in this database", hint="see `tasker task list`")
     if what == "namespace" and target.namespace and target.namespace.startswith("orchestration"):
-        return UsageError(f"{target} is no namespace", hint=f"for a queue of the orchestration: --queue {target}")
+        return UsageError(f"{target} is not a namespace", hint=f"for a queue of the orchestration: --queue {target}")
     hint = "a namespace and its templates exist once one of them is registered; see `tasker template list`"
     return UsageError(f"no {what} of that name in this database: {target}", hint=hint)

@@ -89,5 +89,5 @@ def _behind(place: str | None) -> Mapping[str, Any]:
         at, uuid, token, line = place.split("/")
         return {"at": datetime.fromisoformat(at), "behind": str(UUID(uuid)), "token": int(token), "line": int(line)}
     except ValueError:
-        hint = "give the `place` of the line that was read last"
-        raise UsageError(f"{place!r} is no place in a log", hint=hint) from None
+        hint = "pass the `place` of the last line you read"
+        raise UsageError(f"{place!r} is not a valid log position", hint=hint) from None

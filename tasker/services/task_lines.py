@@ -93,7 +93,7 @@ def log_unknown(source: str, step: str) -> None:
     """Log a message that points to a step of another database: two fleets that share a broker must notice (rule 6)."""
     _engine.warning(
         "message_of_unknown_step from=%s step=%s reason=this database has no such step; if another database's fleet "
-        "uses this broker, give each a prefix of its own (tasker task refused shows what was set aside)",
+        "uses this broker, give each a prefix of its own (tasker task refused shows what was quarantined)",
         source,
         step,
     )

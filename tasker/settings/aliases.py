@@ -24,7 +24,7 @@ def canonical(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[SettingPr
         if value is None:
             continue
         if find(tables, path) is not None:
-            problems.append(SettingProblem(older, value, f"The same as {path}, which is set too", f"Keep {path} alone"))
+            problems.append(SettingProblem(older, value, f"An alias of {path}, which is also set", f"Keep only {path}"))
             result = without(result, frozenset({older}))
         else:
             result = deep_merge(without(result, frozenset({older})), nested({path: value}))

@@ -77,7 +77,7 @@ def _set_of(paths: Iterable[str], values: Mapping[str, Any]) -> Iterator[str]:
 def _refusal(path: str, values: Mapping[str, Any]) -> SettingProblem:
     issue, _, fix = REFUSED[path].rpartition("; ")
     text = fix[:1].upper() + fix[1:]
-    return SettingProblem(path, find(values, path), issue or "This setting does not exist here", text)
+    return SettingProblem(path, find(values, path), issue or "This setting does not exist", text)
 
 
 def _reservation(path: str, values: Mapping[str, Any], part: str) -> SettingProblem:
@@ -93,7 +93,7 @@ def _problem(details: ErrorDetails) -> SettingProblem:
     context: Mapping[str, Any] = details.get("ctx", {})
     kind, value = details["type"], details["input"]
     if kind == "extra_forbidden":
-        return SettingProblem(path, value, "Unknown setting", _suggestion(path, value))
+        return SettingProblem(path, value, "This setting does not exist", _suggestion(path, value))
     if kind == "form":
         return SettingProblem(path, value, context["issue"], context["fix"])
     if kind == "less_than_equal":
@@ -103,12 +103,12 @@ def _problem(details: ErrorDetails) -> SettingProblem:
         limit = context["ge"]
         return SettingProblem(path, value, f"Below minimum allowed value ({limit})", f"Increase to {limit} or more")
     if kind in ("too_short", "string_too_short"):
-        return SettingProblem(path, value, "Must not be empty", "Write at least one value, or leave the setting out")
+        return SettingProblem(path, value, "Must not be empty", "Write at least one value, or remove the setting")
     parameter = by_path().get(_base(path))
     if parameter is None:
-        return SettingProblem(path, value, "This is a table, not a value", f"Write [{path}] and its settings below it")
+        return SettingProblem(path, value, "Expected a value, got a table", f"Write [{path}] and its settings below it")
     if parameter.choices:
-        return SettingProblem(path, value, "Not a possible value", f"Use one of: {', '.join(parameter.choices)}")
+        return SettingProblem(path, value, "Invalid value", f"Use one of: {', '.join(parameter.choices)}")
     return SettingProblem(path, value, f"Not a {_expected(parameter.kind)}", f"Expected: {parameter.range}")
 
 

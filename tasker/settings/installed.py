@@ -42,11 +42,13 @@ def declared_table(name: str, module: Any) -> type[Table] | None:
         return None
     kind = declare()
     if not (isinstance(kind, type) and issubclass(kind, Table)):
-        raise _refused(name, f"settings_table() gives {kind!r}", "it must give a subclass of Table")
+        raise _refused(name, f"settings_table() returned {kind!r}", "it must return a subclass of Table")
     if not name.replace("-", "_").isidentifier() or name.startswith("_") or hasattr(QueueSettings, name):
-        raise _refused(name, "the name cannot be that of a table", "use a-z 0-9 _ -, and no name of [common.queues]")
+        raise _refused(
+            name, "the name is not valid for a table", "use a-z 0-9 _ -, and no name that [common.queues] has"
+        )
     if name in QueueSettings.model_fields:
-        raise _refused(name, f"common.queues.{name} is a setting already", "offer it under another name")
+        raise _refused(name, f"common.queues.{name} is a setting already", "register it under another name")
     lacking = _variables(kind) - {*getattr(module, "VARIABLES", ())}
     if lacking:
         raise _refused(name, f"VARIABLES lacks {', '.join(sorted(lacking))}", "list every variable of the table there")

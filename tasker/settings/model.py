@@ -39,12 +39,12 @@ class Common(Table):
 class Orchestration(Table):
     """Settings of orchestrators."""
 
-    enable_performance_logging: bool = flag(True, "Log how long creating, enqueueing and evaluating take.")
+    enable_performance_logging: bool = flag(True, "Log the duration of creating, enqueueing and evaluating.")
     shutdown_timeout_ms: int = whole(
         30_000,
         1000,
         LONGEST_STOP_MS,
-        "How long an orderly stop of a worker or orchestrator may take; then it ends all the same.",
+        "Time limit of an orderly stop of a worker or orchestrator; afterwards the process exits anyway.",
     )
     batch_processing: BatchProcessing = table(BatchProcessing)
     decision_points: DecisionPoints = table(DecisionPoints)
@@ -57,7 +57,7 @@ class Orchestration(Table):
 class Lease(Table):
     """Lease by which other processes detect that a worker is gone."""
 
-    lease_ms: int = whole(LEASE_MS, 1000, 600_000, "A worker that went silent keeps its steps for so long.")
+    lease_ms: int = whole(LEASE_MS, 1000, 600_000, "Time that a silent worker keeps its steps.")
     grace_ms: int = whole(STEP_GRACE_MS, 0, 600_000, "Time after its timeout until a step is taken from a worker.")
 
 
@@ -69,15 +69,15 @@ class WorkerExecution(Table):
         LOOP_LAG_MS,
         0,
         600_000,
-        "When an async handler blocks the event loop for longer, it is named in the log with the stack; 0: never.",
+        "An async handler that blocks the event loop for longer is logged with its stack; 0: never.",
     )
     keep_logs: Literal["debug", "info", "warning", "error", "off"] = choice(
-        "info", "From which level on what handlers log and print is kept with their steps; `off`: nothing is."
+        "info", "Minimum level at which output of handlers (log and print) is stored with their steps; `off`: none."
     )
     kept_log_lines: int = whole(KEPT_LOG_LINES, 1, 100_000, "Maximum number of stored log lines per attempt.")
     result_path: Literal["inline", "queued"] = choice(
         RESULT_PATH,
-        "`inline`: the worker moves its tasks on itself; `queued`: it leaves its results to an orchestrator.",
+        "`inline`: the worker advances its tasks itself; `queued`: an orchestrator processes its results.",
     )
 
 
@@ -96,7 +96,7 @@ class WorkerSection(Table):
 
     worker_id: str = text(
         "worker-default-001",
-        "A name for people, shown in the registry when it is set; workers tell each other apart by themselves.",
+        "Display name of the worker, shown in the registry; Tasker does not need it to identify workers.",
     )
     circuit_breakers: WorkerBreakers = table(WorkerBreakers)
     event_systems: WorkerSystems = table(WorkerSystems)

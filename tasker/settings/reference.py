@@ -14,10 +14,10 @@ _HEAD = """# Configuration reference
 
 Made by `tasker config docs`; do not edit. How configuration works: [configuration](../configuration.md).
 
-A default in brackets is that of `tasker run`, `tasker dev` and `App`. A variable gives the value while no file does;
-`DATABASE_URL` counts above every file.
-*Live* settings are taken over by running processes at SIGHUP, the others at their next start.
-*Reserved* marks names and forms of settings for a part that this version does not have: setting one is an error.
+A default in parentheses applies to `tasker run`, `tasker dev` and `App`.
+A variable applies only if no file sets the value; `DATABASE_URL` overrides every file.
+*Live* settings are reloaded by running processes at SIGHUP, the others at the next start.
+*Reserved* marks settings of a part that this version does not have: setting one is an error.
 """
 
 
@@ -66,7 +66,7 @@ def _cell(text: str) -> str:
 
 
 def _refused() -> Iterator[str]:
-    yield "\n## Refused\n\nKeys of similar systems that mean nothing here, with everything below them.\n\n"
+    yield "\n## Refused\n\nKeys of similar systems that Tasker rejects, with everything below them.\n\n"
     yield "| key | why |\n|---|---|\n"
     for path, reason in sorted(REFUSED.items()):
         yield f"| `{path}` | {_cell(reason)} |\n"

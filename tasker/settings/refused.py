@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_QUEUE_NAMES = "Queues are named after their namespace, worker_NAMESPACE_queue, and SQL relies on it; leave it out"
+_QUEUE_NAMES = "Queues are named worker_NAMESPACE_queue, and SQL relies on it; remove the setting"
 _CLAIM = (
     "A claim ends with its worker's lease, or when its step's time is up; use worker.lease.lease_ms and "
     "worker.lease.grace_ms"
 )
-_COMMANDS = "There is no queue of commands: what is to be done stays in the database until it is taken; leave it out"
+_COMMANDS = "There is no command queue: work stays in the database until it is taken; remove the setting"
 _ANNOUNCED = (
-    "An announcement wakes whoever looks into the queue and is not kept: there is nothing to bound; leave it out"
+    "A notification only wakes the reader of the queue and is not buffered, so there is no limit to set; remove it"
 )
 _ONE_BUFFER = "Results wait in one buffer; use worker.mpsc_channels.handler_dispatch.completion_buffer_size"
 _FFI = "Handlers are called directly, there is no bridge to another language"
 _OLD_MODE = "Set deployment_mode and timing of orchestration.event_systems.* and worker.event_systems.worker"
-_HIDDEN = (
-    "A received message stays hidden equally long, whoever receives it; use "
-    "common.queues.default_visibility_timeout_seconds"
-)
-_WAITS = "Looking at a queue is one call to the database; its limit is common.database.statement_timeout_ms"
+_HIDDEN = "The visibility timeout is the same for all receivers; use common.queues.default_visibility_timeout_seconds"
+_WAITS = "Polling a queue is one database call, limited by common.database.statement_timeout_ms"
 _HINTS = (
-    "An event only says that there may be work, so it is neither repeated nor set aside, and what comes together is "
-    "one look that takes what fits; use max_concurrent_handlers, and `retry` in a template for steps"
+    "An event only signals possible work: it is not retried, and simultaneous events cause one poll; use "
+    "max_concurrent_handlers, and `retry` in a template for steps"
 )
 _SEARCH = (
-    "The search for what no message announced goes by time in every process and mode; use "
+    "The search for work without a message is periodic in every process and mode; use "
     "orchestration.event_systems.task_readiness.timing.fallback_polling_interval_seconds and common.sweep"
 )
-_AGE = "A message is never too young or too old: the row in the database says whether it still counts; leave it out"
+_AGE = "Messages have no age limits: the row in the database decides whether a message is valid; remove the setting"
 _LIMITS = "Memory and processor time are limited by the system that starts the process (container, systemd)"
 
 _ROOTS = ("common", "orchestration", "worker")
@@ -43,25 +40,25 @@ _HEALTH = (
 )
 
 REFUSED: Mapping[str, str] = {
-    "common.cache.key_prefix": "Keys of the cache begin with tasker:; leave it out",
-    "common.cache.memcached": "There is no memcached cache; use backend redis or moka",
-    "common.database.adapter": "The database is always PostgreSQL; leave it out",
+    "common.cache.key_prefix": "Cache keys begin with tasker:; remove the setting",
+    "common.cache.memcached": "Memcached is not supported; use backend redis or moka",
+    "common.database.adapter": "The database is always PostgreSQL; remove the setting",
     "common.execution.step_enqueue_batch_size": (
         "Steps that become ready together are enqueued together; common.execution.enqueue_window bounds how many wait"
     ),
     "common.mpsc_channels.ffi": _FFI,
     "common.pgmq_database": (
-        "Queues in PostgreSQL are in the engine's database, so that a message is sent in the transaction that makes it "
-        "true; to take load off the database choose another common.queues.backend"
+        "Queues in PostgreSQL are in the engine's database, so that messages are sent transactionally; to reduce "
+        "the load of the database choose another common.queues.backend"
     ),
     "common.queues.naming_pattern": _QUEUE_NAMES,
     "common.queues.orchestration_namespace": _QUEUE_NAMES,
     "common.queues.worker_namespace": _QUEUE_NAMES,
-    "common.system": "Outside systems are named where steps use them; use circuit_breaker.name in the template",
+    "common.system": "External systems are named where steps use them; use circuit_breaker.name in the template",
     **dict.fromkeys(("executor_pools", *(f"{root}.executor_pools" for root in _ROOTS)), _POOLS),
     **{f"{root}.health": _HEALTH.format(root=root) for root in ("orchestration", "worker")},
     "orchestration.batch_processing.default_batch_size": (
-        "A batchable handler decides how it cuts; use handler.initialization in the template, which it reads"
+        "A batchable handler decides how to divide its work; use handler.initialization in the template, which it reads"
     ),
     "orchestration.batch_processing.max_parallel_batches": (
         "Batches run as far as workers have free slots; use max_concurrent_handlers and common.execution.enqueue_window"
@@ -83,7 +80,7 @@ REFUSED: Mapping[str, str] = {
     "orchestration.hybrid": _OLD_MODE,
     "orchestration.max_concurrent_tasks": "Tasks are not limited; common.execution.enqueue_window bounds their steps",
     "orchestration.mpsc_channels": (
-        "An orchestrator keeps nothing between its parts: what is to be done stays in the database until it takes it"
+        "An orchestrator has no internal buffers: work stays in the database until it is taken"
     ),
     "orchestration.polling": _OLD_MODE,
     "orchestration.task_timeout_seconds": (
@@ -109,14 +106,14 @@ REFUSED: Mapping[str, str] = {
     "worker.mpsc_channels.ffi_dispatch.completion_timeout_ms": f"{_FFI}; use handler_dispatch.handler_timeout_ms",
     "worker.mpsc_channels.ffi_dispatch.dispatch_buffer_size": f"{_FFI}; use handler_dispatch.max_concurrent_handlers",
     "worker.mpsc_channels.handler_dispatch.dispatch_buffer_size": (
-        "Claims never exceed free slots: a claimed step starts at once, there is no such buffer; leave it out"
+        "Claims never exceed free slots, so there is no such buffer; remove the setting"
     ),
     "worker.mpsc_channels.handler_dispatch.load_shedding": (
-        "A worker never claims more than it has free slots for, and a share of them left idle would serve nobody; use "
+        "A worker never claims more steps than it has free slots, so reserving slots has no benefit; use "
         "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers"
     ),
     "worker.resource_limits": _LIMITS,
     "worker.template_path": "Use common.task_templates.search_paths",
-    "worker.worker_type": "Workers differ by what they serve; use worker.worker_id for a name that people read",
+    "worker.worker_type": "Workers differ by what they serve; use worker.worker_id for a display name",
 }
 """A path includes everything below it."""

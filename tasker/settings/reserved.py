@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_EVENTS = "a queue in front of the publishers of domain events, which are asked while their result is in hand"
+_EVENTS = "a queue in front of the publishers of domain events, which are called while the result is processed"
 _GRPC = "the gRPC API"
 _CACHE = "a cache of analytics, which are read each time (docs/decisions/0027)"
-_PERIODS = "metrics that are collected at intervals, while they are counted as things happen"
-_WEB = "connections of a worker for requests, none of which asks the database"
+_PERIODS = "metrics collected at intervals; Tasker counts events as they happen"
+_WEB = "connections of a worker for requests, none of which query the database"
 
 RESERVED: Mapping[str, str] = {
     "common.cache": _CACHE,

@@ -53,7 +53,7 @@ def _nobody_let_in(settings: Settings) -> Iterator[SettingProblem]:
             yield SettingProblem(f"{name}.jwks_url", "", "jwt_verification_method is jwks, and this is empty", "Set it")
         keys = auth.api_key or (auth.api_keys_enabled and auth.api_keys)
         if not (published or auth.jwt_public_key or auth.jwt_public_key_path or keys):
-            issue = "Nobody could be let in: there is neither a key nor anything to check tokens with"
+            issue = "No credentials are configured: neither an API key nor a key to verify tokens"
             fix = "Set jwt_public_key_path, or jwks_url, or api_key, or api_keys_enabled and api_keys; or turn it off"
             yield SettingProblem(f"{name}.enabled", True, issue, fix)
 
@@ -62,7 +62,9 @@ def _no_way_to_work(settings: Settings) -> Iterator[SettingProblem]:
     worker = settings.worker.event_systems.worker
     if worker.deployment_mode == "PollingOnly" and not worker.metadata.fallback_poller.enabled:
         path = "worker.event_systems.worker.metadata.fallback_poller.enabled"
-        yield SettingProblem(path, False, "With deployment_mode PollingOnly nothing would fetch work", "Set it to true")
+        yield SettingProblem(
+            path, False, "With deployment_mode PollingOnly, no component would fetch work", "Set it to true"
+        )
 
 
 def _one_port_twice(settings: Settings) -> Iterator[SettingProblem]:

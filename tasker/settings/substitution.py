@@ -72,7 +72,7 @@ class Substitution:
             self.problems.append(self._missing(path, text, list(dict.fromkeys(missing))))
             return text
         if "${" in _PLACEHOLDER.sub("", text):
-            issue = "A placeholder is not complete"
+            issue = "Incomplete placeholder"
             self.problems.append(
                 SettingProblem(path, text, issue, "Write ${NAME} or ${NAME:-default}, without braces inside")
             )

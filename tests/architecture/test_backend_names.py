@@ -28,7 +28,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("messaging/queues.py", 'CHANNEL_PREFIX = "pgmq_message_ready"'): "a channel on which programs listen with SQL",
     ("settings/aliases.py", '"common.circuit_breakers.component_configs.pgmq"'): OLD_KEY,
     ("settings/refused.py", '"common.pgmq_database"'): OLD_KEY,
-    ("settings/refused.py", '"There is no memcached cache; use backend redis or moka"'): CACHE,
+    ("settings/refused.py", '"Memcached is not supported; use backend redis or moka"'): CACHE,
     ("settings/tables/formats.py", 'url_of("redis", "rediss", "unix")'): CACHE,
     ("settings/tables/storage.py", 'text("redis://localhost:6379", "The Redis server.", variable="REDIS_URL")'): CACHE,
     ("settings/tables/storage.py", '"Number of the Redis database."'): CACHE,

@@ -97,7 +97,7 @@ def test_a_provider_that_lacks_what_the_database_has_is_told_and_a_migration_end
     providers.need("redis")
     submit(providers, database_url, "pgmq")
     (remark,) = report("redis", database_url)["remarks"]
-    assert remark.startswith(f"{QUEUE}: {TASKS} of {TASKS} that wait in the database have no message here")
+    assert remark.startswith(f"{QUEUE}: {TASKS} of {TASKS} steps enqueued in the database have no message here")
     dry = told("migrate", "--to", "redis", "--dry-run", url=database_url)
     assert f"would be sent to redis: {TASKS} hints (chaos {TASKS}), 0 parked results" in dry
     would = json.loads(told("migrate", "--to", "redis", "--dry-run", "--format", "json", url=database_url))

@@ -133,7 +133,7 @@ def test_a_check_tells_what_sweeps_repair_and_what_nobody_does(database_url: str
     assert lost.exit_code == 0, "what sweeps repair is not broken"
     assert findings["enqueued in linear, without a message"]["count"] == 1
     assert "sweep" in findings["enqueued in linear, without a message"]["repaired_by"]
-    assert findings["messages set aside: q: points to no step"]["count"] == 1
+    assert findings["quarantined messages: q: points to no step"]["count"] == 1
     assert broken.exit_code == 1
     assert "counters differ from the rows" in broken.output
     assert task in broken.output

@@ -112,5 +112,5 @@ async def test_an_environment_that_is_named_and_nobody_has_is_refused(tmp_path: 
     with pytest.raises(UsageError) as caught:
         await targets.find(file, None, "prdo", None)
     assert caught.value.hint == "did you mean `prod`?"
-    with pytest.raises(UsageError, match="the template is compiled already"):
+    with pytest.raises(UsageError, match="the template is already compiled"):
         await targets.find(plan_of(step_plan()), None, "prod", None)

@@ -109,7 +109,7 @@ async def replay_events(
 def _place(text: str) -> int:
     if text.isdecimal() and (found := int(text)) <= MAX_POSITION:
         return found
-    raise UsageError(f"{text!r:.60} is no place in the stream of events", hint="send the last id as it came")
+    raise UsageError(f"{text!r:.60} is not a valid event id", hint="send the last received id unchanged")
 
 
 async def _stream(request: Request, which: EventFilter, after: int | None) -> Response:

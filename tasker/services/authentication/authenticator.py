@@ -14,7 +14,7 @@ from tasker.services.authentication.tokens import TokenReader
 from tasker.services.authentication.verification_keys import OneKey, PublishedKeys, VerificationKeys
 
 _log = logging.getLogger("tasker.api")
-NOBODY = "authentication is on, and nobody could be let in: there is neither a key nor anything to check tokens with"
+NOBODY = "authentication is enabled, but no credentials are configured: neither an API key nor a key to verify tokens"
 HOW = "set jwt_public_key_path, or jwks_url, or api_key, or api_keys_enabled and api_keys; or turn `enabled` off"
 
 
@@ -44,7 +44,7 @@ class Authenticator:
                 raise NotAuthenticated("the header Authorization is not `Bearer TOKEN`", reason="malformed")
             if self._tokens is None:
                 hint = f"send {self.settings.api_key_header}"
-                raise NotAuthenticated("tokens are not taken here", reason="not_taken", hint=hint)
+                raise NotAuthenticated("this server does not accept tokens", reason="not_taken", hint=hint)
             return await self._tokens.caller(token.strip())
         if key:
             return self.keys.caller(key)
@@ -66,7 +66,7 @@ def verification_keys(settings: AuthSettings) -> VerificationKeys | None:
     """Return the source of keys that verify tokens, or None if none is configured. Raises `UsageError`."""
     if settings.verification_method == "jwks":
         if not settings.jwks_url:
-            raise UsageError("jwt_verification_method is jwks, and there is no jwks_url", hint="set jwks_url")
+            raise UsageError("jwt_verification_method is jwks, but jwks_url is not set", hint="set jwks_url")
         return PublishedKeys(
             settings.jwks_url, settings.jwks_refresh_seconds, private_addresses=settings.jwks_private_addresses
         )

@@ -18,7 +18,7 @@ from tasker.errors import UsageError
 FETCH_SECONDS, MOST_BYTES = 5.0, 1_000_000
 LOCAL = ("localhost", "127.0.0.1", "::1")
 METADATA = ("metadata", "metadata.google.internal")
-HINT = "name the host of the issuer; jwks_private_addresses permits one in a network of your own"
+HINT = "use the issuer's host name; jwks_private_addresses allows one in a private network"
 
 
 def checked_url(url: str, *, private: bool = False) -> str:
@@ -28,12 +28,12 @@ def checked_url(url: str, *, private: bool = False) -> str:
     """
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOCAL):
-        raise UsageError(f"jwks_url must begin with https://: {url}", hint="only this machine may be asked over http")
+        raise UsageError(f"jwks_url must begin with https://: {url}", hint="http is allowed only for this machine")
     if parts.hostname in METADATA:
-        raise UsageError(f"jwks_url names where a cloud keeps its secrets: {url}", hint="name the host of the issuer")
+        raise UsageError(f"jwks_url is the metadata service of a cloud: {url}", hint="use the issuer's host name")
     host = parts.hostname or ""
     if _is_address(host) and not (host in LOCAL or is_allowed_address(host, private)):
-        raise UsageError(f"jwks_url names a private address: {url}", hint=HINT)
+        raise UsageError(f"jwks_url is a private address: {url}", hint=HINT)
     return url
 
 
@@ -64,7 +64,7 @@ async def fetched(url: str, *, private: bool = False) -> Any:
         async with asyncio.timeout(FETCH_SECONDS):
             return orjson.loads(await _body(url, private))
     except (TimeoutError, httpx.TimeoutException):
-        raise TimeoutError(f"no complete answer within {FETCH_SECONDS:g} seconds") from None
+        raise TimeoutError(f"no complete response within {FETCH_SECONDS:g} seconds") from None
 
 
 async def _body(url: str, private: bool) -> bytes:
@@ -92,5 +92,5 @@ async def _pinned(url: httpx.URL, private: bool) -> tuple[httpx.URL, dict[str, s
     found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
     addresses = [str(each[4][0]).partition("%")[0] for each in found]
     if refused := [each for each in addresses if not is_allowed_address(each, private)]:
-        raise UsageError(f"{url.host} of jwks_url stands for {refused[0]}, a private address", hint=HINT)
+        raise UsageError(f"{url.host} of jwks_url resolves to {refused[0]}, a private address", hint=HINT)
     return url.copy_with(host=addresses[0]), {"sni_hostname": url.host}

@@ -33,10 +33,10 @@ def public_key(pem: str, where: str) -> RSAPublicKey:
         found = load_pem_public_key(pem.encode())
     except ValueError:
         raise UsageError(
-            f"{where} is no public key", hint="PEM is expected: `tasker auth generate-keys` makes a pair"
+            f"{where} is not a public key", hint="expected PEM: `tasker auth generate-keys` makes a pair"
         ) from None
     if not isinstance(found, RSAPublicKey):
-        raise UsageError(f"{where} is no RSA key", hint="tokens are signed with RS256")
+        raise UsageError(f"{where} is not an RSA key", hint="tokens are signed with RS256")
     require_strong(found.key_size, where)
     return found
 
@@ -50,11 +50,11 @@ def private_key(pem: str, where: str) -> RSAPrivateKey:
         found = load_pem_private_key(pem.encode(), None)
     except (ValueError, TypeError):
         raise UsageError(
-            f"{where} is no private key without a password",
-            hint="PEM is expected: `tasker auth generate-keys` makes a pair",
+            f"{where} is not a private key without a password",
+            hint="expected PEM: `tasker auth generate-keys` makes a pair",
         ) from None
     if not isinstance(found, RSAPrivateKey):
-        raise UsageError(f"{where} is no RSA key", hint="tokens are signed with RS256")
+        raise UsageError(f"{where} is not an RSA key", hint="tokens are signed with RS256")
     require_strong(found.key_size, where)
     return found
 

@@ -82,7 +82,7 @@ class TokenReader:
         try:
             header = jwt.get_unverified_header(token)
             if header.get("alg") != ALGORITHM:  # before any key is fetched
-                raise jwt.InvalidAlgorithmError(f"signed with something else than {ALGORITHM}")
+                raise jwt.InvalidAlgorithmError(f"not signed with {ALGORITHM}")
             key = await self._keys.key(header.get("kid"))
             found: dict[str, Any] = jwt.decode(
                 token,

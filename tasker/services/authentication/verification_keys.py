@@ -72,7 +72,7 @@ class PublishedKeys:
             if not self._failure and self._is_due(2 * self._refresh_seconds):
                 await asyncio.shield(refreshing)
         if key_id not in self._keys:
-            raise NotAuthenticated("Invalid token: its issuer publishes no such key")
+            raise NotAuthenticated("Invalid token: signing key not found at the issuer")
         return self._keys[key_id]
 
     def _is_due(self, seconds: float) -> bool:
@@ -132,6 +132,6 @@ def _key(entry: Mapping[str, Any]) -> RSAPublicKey:
     except InvalidKeyError as error:
         raise ValueError(str(error)) from None
     if not isinstance(found, RSAPublicKey):
-        raise ValueError("a published key is private")
+        raise ValueError("the issuer published a private key")
     require_strong(found.key_size, f"the key {entry['kid']}")
     return found

@@ -57,7 +57,7 @@ def _of_dependencies(plan: Plan, step: StepPlan, function: Callable[..., Any]) -
     for name in names:
         other = plan.by_name.get(name)
         if other is None and not _is_instance(name, plan, above):
-            message = f"reads the result of `{name}`, which is no step of {plan.namespace}/{plan.name}"
+            message = f"reads the result of `{name}`, which is not a step of {plan.namespace}/{plan.name}"
             yield message, _near(name, above, f"the steps above `{step.name}`")
         elif other is not None and name not in above:
             yield f"reads the result of `{name}`, which is not above `{step.name}`", _add(name, step, above)
@@ -114,7 +114,7 @@ def _of_batches(plan: Plan, step: StepPlan, handler: FunctionHandler) -> Iterato
 
 def _named(does: str, name: str, fitting: list[str], what: str) -> Iterator[Problem]:
     if name not in fitting:
-        yield f"{does} `{name}`, which is no {what}", _near(name, fitting, what)
+        yield f"{does} `{name}`, which is not a {what}", _near(name, fitting, what)
 
 
 def _add(name: str, step: StepPlan, above: Sequence[str]) -> str:

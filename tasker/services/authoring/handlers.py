@@ -135,11 +135,11 @@ def located(source: str | Path) -> str | Path:
         raise HandlerLoadError(f"{source} does not exist", hint=_SOURCES)
     parts = source.split(".")
     if not all(map(str.isidentifier, parts)):
-        raise HandlerLoadError(f"{source!r} is neither a file, nor a folder, nor a module's name", hint=_SOURCES)
+        raise HandlerLoadError(f"{source!r} is not a file, a folder or a module name", hint=_SOURCES)
     return source if find_spec(parts[0]) else _in_current_folder(source, Path(*parts))
 
 
-_SOURCES = "give a Python file, a folder, or a module's name"
+_SOURCES = "expected a Python file, a folder or a module name"
 
 
 def _in_current_folder(module: str, path: Path) -> Path:
@@ -147,7 +147,7 @@ def _in_current_folder(module: str, path: Path) -> Path:
         if candidate.exists():
             return candidate
     raise HandlerLoadError(
-        f"there is no module {module!r}: it is not installed, and neither {path}.py nor a folder {path} is in "
+        f"module not found: {module!r}: it is not installed, and neither {path}.py nor a folder {path} is in "
         f"{Path.cwd()}",
         hint=_SOURCES,
     )

@@ -77,7 +77,7 @@ async def register_served(
     found_in = asked | {plan.namespace for plan in found}
     if not found_in:
         raise UsageError(
-            "the worker serves nothing: no template is found by common.task_templates.search_paths "
+            "no templates to serve: common.task_templates.search_paths matches none "
             f"({', '.join(configuration.search_paths)})",
             hint="name workflows (tasker worker workflows/orders) or --namespace NAME",
         )

@@ -50,7 +50,7 @@ class TargetPlans:
             return choose_workflow(found, template, str(target)).plan
         if environment is not None:
             raise UsageError(
-                f"the environment {environment!r} cannot be applied: the template is compiled already",
+                f"the environment {environment!r} cannot be applied: the template is already compiled",
                 hint="name its file or folder, or register it for that environment: tasker template register --env",
             )
         if isinstance(target, Plan):

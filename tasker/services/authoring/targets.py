@@ -34,7 +34,7 @@ def is_there(target: str | Path) -> bool:
         return Path(target).exists()
     except OSError as error:  # mostly a name that is too long
         raise UsageError(
-            f"{str(target)[:80]!r} cannot be looked at: {error.strerror}",
+            f"{str(target)[:80]!r} cannot be read: {error.strerror}",
             hint="expected a template file, a folder with workflow.yaml, or namespace/name[:version]",
         ) from None
 

@@ -42,8 +42,8 @@ def _folders(package: str) -> list[Path]:
         spec = None
     if spec is None or spec.submodule_search_locations is None:
         raise UsageError(
-            f"the entry point {GROUP} names {package}, which is no package",
-            hint="name the package whose folder has the templates",
+            f"the entry point {GROUP} names {package}, which is not a package",
+            hint="expected the package that contains the templates",
         )
     return [Path(place) for place in spec.submodule_search_locations]
 

@@ -83,7 +83,7 @@ def require_environment(result: CompileResult, environment: str | None) -> None:
     if environment is None or environment in result.environments:
         return
     known = sorted(result.environments)
-    has = f"they have: {', '.join(known)}" if known else "they have none: leave out --env"
+    has = f"they have: {', '.join(known)}" if known else "they define no environments: remove --env"
     raise UsageError(
         f"no template of {', '.join(result.sources)} has the environment {environment!r}",
         hint=did_you_mean(environment, known) or has,
@@ -97,7 +97,7 @@ def find_templates(path: str | Path) -> list[Path]:
     """
     root = Path(path)
     if not root.exists():
-        hint = resolve_path(root) or "give a template file, or a folder with a workflow.yaml"
+        hint = resolve_path(root) or "expected a template file or a folder with a workflow.yaml"
         raise UsageError(f"{root} does not exist", hint=hint)
     files = [root] if root.is_file() else list(_files_below(root))
     if not files:
@@ -181,7 +181,8 @@ def _unknown_publishers(step: str, origin: CompiledStep) -> Iterator[Diagnostic]
     for name, place in origin.publishers:
         if name not in known:
             message = (
-                f"nobody registers the publisher `{name}` of step `{step}`: the result as it is would be published"
+                f"no handlers file registers the publisher `{name}` of step `{step}`: the result as it is would "
+                f"be published"
             )
             hint = did_you_mean(name, known) or "derive it from BasePublisher in the handlers.py beside the template"
             yield Diagnostic("T075", severity_of("T075"), message, origin.file, *place, hint=hint)

@@ -66,11 +66,9 @@ def _problem(name: str, given: BackendSettings, place_of: Callable[[str], str | 
     try:
         load_backend(name, given)
     except TaskerError as error:
-        return SettingProblem(
-            path, given, error.message, error.hint or "See what the backend says about it", place_of(path)
-        )
+        return SettingProblem(path, given, error.message, error.hint or "See the error of the backend", place_of(path))
     except (TypeError, ValueError) as error:  # of a backend that leaves the check to its types
         return SettingProblem(
-            path, given, f"The backend refuses it: {error}", "See what the backend says", place_of(path)
+            path, given, f"The backend refuses it: {error}", "See the error of the backend", place_of(path)
         )
     return None

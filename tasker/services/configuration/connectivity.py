@@ -50,7 +50,7 @@ async def _broker(name: str, settings: BackendSettings, database_reached: bool) 
     try:
         backend = load_backend(name, settings)
         if backend.capabilities.transactional:
-            away = None if database_reached else "it is in the database, which cannot be reached"
+            away = None if database_reached else "it is in the database, which is unreachable"
             return ConnectivityResult(
                 f"messaging: {name}, in the database", away
             )  # a start creates the missing objects

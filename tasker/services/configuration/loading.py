@@ -140,7 +140,7 @@ def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration
     if file is None and context != "complete":
         generate = f"tasker config generate --context {context} --environment {environment}"
         raise ConfigurationError(
-            NEITHER_IS_SET, hint=f"make the file with: {generate}; or start with the defaults: --no-config"
+            NEITHER_IS_SET, hint=f"create the file with: {generate}; or start with the defaults: --no-config"
         )
     found = assemble(context, environment, [read_layer(file)] if file else [], environ)
     for warning in made_for_others(found.layers, context, environ.get(ENVIRONMENT_VARIABLE)):
@@ -192,9 +192,9 @@ def _require_current(file: Path) -> None:
     if changed:
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
         raise ConfigurationError(
-            f"{file} is not what its sources in {source_dir} say now; different: {', '.join(changed[:3])}{more}",
+            f"{file} is out of date with its sources in {source_dir}; different: {', '.join(changed[:3])}{more}",
             hint=f"generate it again: tasker config generate --context {context} --environment {environment}"
-            f"{option(source_dir)}; or name a file of your own in {PATH_VARIABLE}",
+            f"{option(source_dir)}; or name another file in {PATH_VARIABLE}",
         )
 
 
@@ -223,7 +223,7 @@ def _existing(places: list[Path], variable: str) -> Path:
     missing = "is a folder, expected a file" if any(place.is_dir() for place in places) else "does not exist"
     raise ConfigurationError(
         f"the configuration file {looked} {missing} ({variable})",
-        hint="write it with: tasker config generate --context CONTEXT --environment ENVIRONMENT",
+        hint="create it with: tasker config generate --context CONTEXT --environment ENVIRONMENT",
     )
 
 

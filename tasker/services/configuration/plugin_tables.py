@@ -59,7 +59,7 @@ def plugin_problems(settings: Settings, files: Mapping[str, Any], place_of: Plac
     names = sorted({each.name for each in installed()})
     unknown = [_unknown(path, name, names, place_of(path)) for path, name in _named(chosen) if name not in names]
     both = [
-        SettingProblem(ENABLED, name, f"{name} is in {DISABLED} too", "Keep one of them", place_of(ENABLED))
+        SettingProblem(ENABLED, name, f"{name} is in {DISABLED} too", "Keep only one of them", place_of(ENABLED))
         for name in chosen.enabled
         if name in chosen.disabled
     ]
@@ -109,4 +109,4 @@ def _unreadable(plugin: Installed) -> str | None:
     try:
         return "This plugin has no settings" if settings_table(loaded) is None else None
     except Exception as error:  # a third-party declaration may raise anything
-        return f"The plugin declares its settings wrongly: {error}"
+        return f"The settings declared by the plugin are invalid: {error}"

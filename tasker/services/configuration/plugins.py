@@ -50,7 +50,7 @@ def _observed(plugin: Installed, choice: PluginChoice, state: PluginState | None
         return _described(plugin, "on", f"switched off: {state.off}" if state.off else None)
     where = (plugin.distribution, plugin.version, plugin.place)
     if choice.has(plugin) and plugin.name not in choice.disabled:
-        problem = "it could not be used; the log of the start says why"
+        problem = "it could not be loaded; see the startup log"
         return PluginReport(plugin.name, "refused", *where, problem=problem)
     return PluginReport(plugin.name, "disabled" if plugin.name in choice.disabled else "off", *where)
 
@@ -60,7 +60,7 @@ def plugin_report(name: str, choice: PluginChoice) -> list[PluginReport]:
     found = [_report(each, choice) for each in installed() if each.name == name]
     if not found:
         names = ", ".join(sorted({each.name for each in installed()})) or "none"
-        raise UsageError(f"no plugin is called {name!r}; installed: {names}", hint="see: tasker plugin list")
+        raise UsageError(f"unknown plugin {name!r}; installed: {names}", hint="see: tasker plugin list")
     return found
 
 

@@ -76,13 +76,13 @@ def source_layers(context: str, environment: str, source_dir: Path) -> list[Conf
     """
     if not (source_dir / "base").is_dir():
         raise ConfigurationError(
-            f"there is no configuration in {source_dir}: no folder {source_dir / 'base'}",
-            hint=f"write one to begin with: tasker config init{option(source_dir)}",
+            f"no configuration found in {source_dir}: no folder {source_dir / 'base'}",
+            hint=f"create one: tasker config init{option(source_dir)}",
         )
     folder = source_dir / "environments" / environment
     if not folder.is_dir():
         names = ", ".join(sorted(path.name for path in folder.parent.glob("*") if path.is_dir())) or "none"
-        raise ConfigurationError(f"there is no environment {environment!r} in {folder.parent}; it has: {names}")
+        raise ConfigurationError(f"unknown environment {environment!r} in {folder.parent}; it has: {names}")
     return [layer for root in _roots_of(context) for layer in _layers_of(root, context, source_dir, folder)]
 
 
@@ -111,8 +111,7 @@ def _only(root: str, layer: ConfigurationLayer) -> ConfigurationLayer:
             key,
             value,
             f"This file holds [{root}...] only",
-            REFUSED.get(key)
-            or (f"Move it to {key}.toml" if key in ROOTS else f"Write {root}.{key}, if that is what it is"),
+            REFUSED.get(key) or (f"Move it to {key}.toml" if key in ROOTS else f"Did you mean {root}.{key}?"),
             layer.place_of(key),
         )
         for key, value in layer.tables.items()

@@ -51,7 +51,7 @@ def overridden_variables(found: Configuration) -> Iterator[tuple[str, str]]:
             if not isinstance(value, Substituted) or value == str(found.value(path)):
                 continue
             if layer.name not in (winner := found.origin(path)):
-                yield path, f"the {layer.name} does not count for {path}: {winner} sets it, and a file counts above it"
+                yield path, f"the {layer.name} is ignored for {path}: {winner} sets it, and files override variables"
 
 
 def stray_files(source_dir: Path) -> Iterator[str]:
@@ -65,7 +65,7 @@ def stray_files(source_dir: Path) -> Iterator[str]:
     for file in strays:
         close = get_close_matches(file.name, known, 1, 0.6)
         meant = f"did you mean {close[0]}?" if close else f"folders hold {', '.join(sorted(known))}"
-        yield f"{file} is not read: {meant}"
+        yield f"{file} is ignored: {meant}"
 
 
 def patterns_without_match(found: Configuration) -> Iterator[str]:

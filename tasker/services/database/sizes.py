@@ -12,7 +12,7 @@ from tasker.errors import DatabaseError, DatabaseUnavailable
 
 TASKS = "tasker.tasks"
 NOT_INSTALLED = (
-    "the server does not count statements: add pg_stat_statements to shared_preload_libraries, "
+    "statement statistics are disabled: add pg_stat_statements to shared_preload_libraries, "
     "and run in this database: create extension pg_stat_statements"
 )
 

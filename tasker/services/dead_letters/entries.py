@@ -154,7 +154,7 @@ class DeadLetters:
         entry = _entry(entry_uuid)
         params = {"entry": entry, "notes": notes, "by": by, "metadata": _json(metadata)}
         if status == "pending" and (other := await self._pending_beside(entry)):
-            raise StateMachineError(f"its task has another pending entry: {other}", hint="close that one first")
+            raise StateMachineError(f"its task has another pending entry: {other}", hint="close that entry first")
         if not await self._query("update", status=known(status, STATUSES, "status"), **params):
             raise missing(entry)
         return await self.entry(entry)
@@ -193,7 +193,7 @@ def known(word: str | None, words: Sequence[str], what: str) -> str | None:
     plain = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in word).lstrip("_")
     if plain not in words:
         hint = did_you_mean(plain, words) or f"one of: {', '.join(words)}"
-        raise UsageError(f"{word!r} is no {what} of a dead letter", hint=hint)
+        raise UsageError(f"{word!r} is not a valid {what} of a dead letter", hint=hint)
     return plain
 
 

@@ -89,7 +89,7 @@ class Replays:
     async def begin(self, group: FailureSelection, *, rate: float = 10.0, actor: str, reason: str = "") -> ReplayPlan:
         """Start a replay of `rate` tasks per second. Raises `UsageError` for a rate out of bounds."""
         if not RATES[0] <= rate <= RATES[1]:
-            raise UsageError(f"{rate:g} tasks per second is no rate", hint=f"{RATES[0]:g} to {RATES[1]:g}")
+            raise UsageError(f"{rate:g} is not a valid rate in tasks per second", hint=f"{RATES[0]:g} to {RATES[1]:g}")
         return await self._plan(group, {"rate": rate, "actor": actor, "why": reason})
 
     async def advance(self, replay_uuid: str | None = None) -> int:
@@ -108,7 +108,7 @@ class Replays:
         """Return the progress of a replay. Raises `DeadLetterNotFound`."""
         rows = await self._query("replays", replay=_checked(replay_uuid), limit=1)
         if not rows:
-            raise DeadLetterNotFound(f"there is no replay {replay_uuid}", hint="see `tasker dlq replays`")
+            raise DeadLetterNotFound(f"no replay {replay_uuid}", hint="see `tasker dlq replays`")
         return Replay(*rows[0])
 
     async def skipped(self, replay_uuid: str, *, limit: int = 50) -> Sequence[tuple[str, str]]:

@@ -125,11 +125,11 @@ class DomainEventLog:
     async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> RewindResult:
         """Make a subscriber read again the events after a position, or from a time on. It never skips any."""
         if (after is None) == (since is None):
-            raise UsageError("say from where: a position or a time", hint="give one of the two")
+            raise UsageError("expected a position or a time", hint="pass exactly one of them")
         args = {"name": _checked(name), "position": after, "since": since.isoformat() if since else None}
         answer = await self._call("rewind", args)
         if not answer:
-            raise UsageError(f"there is no subscriber {name!r}", hint="see `tasker events subscribers`")
+            raise UsageError(f"no subscriber {name!r}", hint="see `tasker events subscribers`")
         return RewindResult(name, answer["from"], answer["to"], answer["events"])
 
     async def _read(self, args: Mapping[str, Any]) -> EventPage:
@@ -143,4 +143,4 @@ class DomainEventLog:
 def _checked(name: str) -> str:
     if 1 <= len(name) <= 128 and name.isprintable():
         return name
-    raise UsageError(f"{name!r:.60} is no name of a subscriber", hint="1 to 128 printable characters")
+    raise UsageError(f"{name!r:.60} is not a valid subscriber name", hint="1 to 128 printable characters")

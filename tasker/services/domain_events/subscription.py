@@ -127,8 +127,8 @@ class Subscription:
     def _require(self, kept: bool) -> None:
         if self._lost or not kept:
             raise SubscriptionLost(
-                f"somebody else reads as subscriber {self._args['name']!r} by now, or it was told to read again",
-                hint="begin again: what was not dealt with comes once more",
+                f"another process reads as subscriber {self._args['name']!r} by now, or a replay was requested",
+                hint="start the iteration again: unacknowledged events are delivered again",
             )
 
     async def _keep(self) -> None:

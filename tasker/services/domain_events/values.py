@@ -115,4 +115,4 @@ def _uuid(what: str, text: str | None) -> str | None:
     try:
         return None if text is None else str(UUID(text))
     except ValueError:
-        raise UsageError(f"{text!r:.60} is no {what}", hint="it is a UUID, as `tasker task show` tells") from None
+        raise UsageError(f"{text!r:.60} is no {what}", hint="expected a UUID; see `tasker task show`") from None

@@ -38,7 +38,8 @@ class WaiterNotifications:
         self._waiting.update((task, waiter) for task, waiter in waiters.items() if waiter != self._own)
         if (beyond := len(self._waiting) - MOST) > 0:
             _log.warning(
-                "waiter_notifications_dropped count=%s reason=the database takes none; whoever waits looks", beyond
+                "waiter_notifications_dropped count=%s reason=the database accepts no notifications; waiters poll",
+                beyond,
             )
             for task in list(islice(self._waiting, beyond)):
                 del self._waiting[task]

@@ -80,7 +80,7 @@ def is_outage(error: Exception) -> bool:
 
 def _refusal(seconds: float) -> DatabaseBreakerOpen:
     return DatabaseBreakerOpen(
-        f"the database keeps failing: no further attempt for {seconds:.1f} s",
+        f"the database keeps failing: not retried for {seconds:.1f} s",
         retry_after=seconds,
         hint="it is tried again by itself; see whether the database runs and can be reached",
     )

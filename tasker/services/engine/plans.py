@@ -240,7 +240,7 @@ class PlanStore:
         try:
             return stored_plan(data)
         except PlanUnreadable as error:
-            _log.warning("template_unreadable id=%s what uses it is left to newer processes: %s", template_id, error)
+            _log.warning("template_unreadable id=%s its tasks are left to newer processes: %s", template_id, error)
             if len(self._unreadable) == CACHED_PLANS:
                 self._unreadable.clear()
             self._unreadable[template_id] = error

@@ -32,7 +32,7 @@ class AnnouncedEvents:
     def stored(self, delivery_mode: str) -> dict[str, Any] | None:
         """Return the arguments for `tasker.write_events`, or None if the event follows from the result alone."""
         if self.withheld is not None or self.event is None:
-            return {"w": self.withheld or "nothing was made of it"}
+            return {"w": self.withheld or "no task was created from it"}
         if delivery_mode == "durable" and self.payload is None and self.publisher is None:
             return None
         said = {"p": self.payload, "m": self.metadata, "by": self.event["metadata"]["fired_by"]}

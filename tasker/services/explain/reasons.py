@@ -28,43 +28,43 @@ class Reason:
     """True if any worker or orchestrator resolves it: an operator is needed only while none is running."""
 
 
-NOBODY_AT_WORK: Final = "no process is at work that would see to it: start tasker worker or tasker orchestrator"
+NOBODY_AT_WORK: Final = "no running process can handle it: start tasker worker or tasker orchestrator"
 
 REASONS: Final[Mapping[str, Reason]] = {
     "failed": Reason(
         "failed in attempt {attempt} of {max_attempts}[: {error}]",
-        "when the cause is mended, let it run again: tasker task {again}{db}",
+        "when the cause is fixed, run it again: tasker task {again}{db}",
         needs_somebody=True,
     ),
     "blocked": Reason(
         "waits for {parents}; {failed} will not complete by itself",
-        "what failed is to be mended: tasker task retry {task}{db}",
+        "fix the cause, then retry the failed steps: tasker task retry {task}{db}",
         needs_somebody=True,
     ),
-    "waits": Reason("waits for {parents}", "it runs as soon as nothing above it is left"),
+    "waits": Reason("waits for {parents}", "it runs when all of its dependencies are complete"),
     "running": Reason(
         "running on worker {worker} since {started_at}[, attempt {attempt} of {max_attempts}]"
         "[, until {deadline_at} at the latest][, lease until {lease_until}]",
-        "it goes on by itself; to stop it: tasker task cancel {task}{db}",
+        "no action needed; to stop it: tasker task cancel {task}{db}",
     ),
     "overrun": Reason(
-        "running on worker {worker} since {started_at}, and its time was over at {deadline_at}",
-        "a sweep takes it from its worker within seconds; what it brings later is refused",
+        "running on worker {worker} since {started_at}, and its timeout expired at {deadline_at}",
+        "a sweep releases its claim within seconds; a late result is refused",
         by_any_process=True,
     ),
     "lost": Reason(
-        "was running on worker {worker}, which is gone[: its lease was over at {lease_until}]",
-        "a sweep takes it back within seconds, and it is tried again unless `on_worker_lost: fail` forbids it",
+        "was running on worker {worker}, which is gone[: its lease expired at {lease_until}]",
+        "a sweep releases its claim within seconds, and it is retried unless `on_worker_lost: fail` forbids it",
         by_any_process=True,
     ),
     "retry": Reason(
         "back-off until {due_at} after attempt {attempt} of {max_attempts}[, which failed with {error}]",
-        "it runs again then, by itself",
+        "it is retried then",
         by_any_process=True,
     ),
     "deferred": Reason(
         "{why} until {due_at}",
-        "it is tried again then; no attempt is used. The cause is what the breaker stands in front of",
+        "it is retried then, without using an attempt; check the service that the circuit breaker protects",
         by_any_process=True,
     ),
     "overdue": Reason(
@@ -79,50 +79,53 @@ REASONS: Final[Mapping[str, Reason]] = {
         needs_somebody=True,
     ),
     "pause_over": Reason(
-        "was held by a pause that is over", "the next claim, or a sweep, puts it into the queue", by_any_process=True
+        "was paused by a pause that has ended",
+        "the next claim, or a sweep, puts it into the queue",
+        by_any_process=True,
     ),
     "nobody": Reason(
-        "no live worker serves {handlers}: nobody is at work in the namespace {namespace}[, {draining} about to stop]",
+        "no live worker serves {handlers}: no worker is running in the namespace {namespace}[, {draining} "
+        "about to stop]",
         "start one: tasker worker --namespace {namespace} --handlers MODULE{db}",
         needs_somebody=True,
     ),
     "unserved": Reason(
         "no live worker serves {handlers}: refused by {refused_by}[, last since {refused_since}]",
-        "start a worker that has it; who has which handlers: tasker worker list --callables{db}",
+        "start a worker that has the handler; list handlers by worker: tasker worker list --callables{db}",
         needs_somebody=True,
     ),
     "unreadable": Reason(
         "left to workers of a newer release, which has stored its template: {refused_by} cannot read it"
         "[, last since {refused_since}]",
-        "bring workers of {namespace} up to that release; who has which: tasker worker list{db}",
+        "upgrade the workers of {namespace} to that release; list versions: tasker worker list{db}",
         needs_somebody=True,
     ),
     "not_queued": Reason(
         "ready since {since}, and not in the queue yet", "a sweep puts it there within seconds", by_any_process=True
     ),
     "held": Reason(
-        "held behind {ahead} of {namespace}[; {enqueued} in its queue already (enqueue window)]",
-        "it goes on as the queue drains: sooner with more workers, a higher priority, a larger enqueue_window",
+        "in the backlog behind {ahead} of {namespace}[; {enqueued} in its queue already (enqueue window)]",
+        "it starts as the queue drains; more workers, a higher priority or a larger enqueue_window speed it up",
     ),
     "no_slots": Reason(
         "queued since {since}, not claimed: no free slots, {busy} of {slots} taken on {workers}"
         "[; {enqueued} in the queue]",
-        "the next free slot takes what is in the queue; more workers, or more slots in them, make it sooner",
+        "it starts when a slot is free; more workers or more slots speed it up",
     ),
     "asleep": Reason(
         "queued since {since}, not claimed: no worker awake, asleep: {workers}[; message sent at {hinted_at}]",
-        "workers look by themselves, and a sweep sends the message again within seconds",
+        "workers poll, and a sweep sends the message again within seconds",
         by_any_process=True,
     ),
     "queued": Reason(
         "queued since {since}, not claimed yet: {free} on {workers}[; {enqueued} in the queue]"
         "[; message sent at {hinted_at}]",
-        "the next look of a worker takes it; a message that was lost is sent again by a sweep",
+        "a worker claims it at its next poll; a sweep resends lost messages",
         by_any_process=True,
     ),
     "parked": Reason(
         "its result is stored since {since} and waits for an orchestrator",
-        "an orchestrator ends it; when its message was lost, a sweep does",
+        "an orchestrator completes it, or a sweep if its message was lost",
         by_any_process=True,
     ),
     "parked_alone": Reason(
@@ -137,12 +140,12 @@ REASONS: Final[Mapping[str, Reason]] = {
     ),
     "refused": Reason(
         "a result of worker {worker} was refused at {at} ({verdict}): its claim had ended before",
-        "it counts for nothing, and the step goes on as the other lines say",
+        "the refused result is ignored; the other lines show the state of the step",
     ),
     "not_created": Reason(
-        "not created yet: it comes with {parents}", "it is created if what comes before it asks for it"
+        "not created yet: depends on the decision of {parents}", "it is created if the decision names it"
     ),
-    "not_chosen": Reason("not created: {parents} did not ask for it", "nothing: it is no part of this task"),
+    "not_chosen": Reason("not created: {parents} did not name it", "nothing: it is not part of this task"),
     "ended": Reason("{state} since {since}", "nothing: it has ended"),
     "unevaluated": Reason(
         "every step has ended, and the task is to be evaluated",

@@ -86,7 +86,7 @@ def _pause_words(pause: Values | None, now: datetime, zone: tzinfo | None) -> di
 
 def _ahead(number: int) -> str:
     if number == 0:
-        return "nothing but the queue"
+        return "only the queue"
     more = " or more" if number >= MOST_COUNTED else ""
     return f"{number:,}{more} more urgent {'step' if number == 1 else 'steps'}"
 

@@ -129,8 +129,8 @@ class Bottlenecks:
         """One sentence for each item that needs attention."""
         failing = [f"{each.name}: {each.error_rate:.0%} of {each.executions} failed" for each in self._failing()]
         slow = [each for each in self.steps if each.mean_seconds >= SLOW_SECONDS]
-        found = [f"{each}; look at its failures: tasker task list --status error" for each in failing]
-        found += [f"{each.name} takes {each.mean_seconds:.0f} s: a batchable step divides its work" for each in slow]
+        found = [f"{each}; list its failures: tasker task list --status error" for each in failing]
+        found += [f"{each.name} takes {each.mean_seconds:.0f} s: consider a batchable step" for each in slow]
         if self.pool_utilization >= FULL_POOL:
             found.append("the pool of this process is nearly full: raise common.database.pool.max_connections")
         return found

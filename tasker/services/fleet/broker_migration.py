@@ -95,12 +95,12 @@ class BrokerMigration:
         """
         to = self._new.provider_name()
         if given == to:
-            raise UsageError(f"{to} is the provider to move to, and to leave", hint="name two different providers")
+            raise UsageError(f"{to} is both the old and the new provider", hint="name two different providers")
         if given or configured != to:
             return given or configured
         rows = await self._engine.connection.execute(query("brokers", "former"), {"backend": to})
         if not rows:
-            raise UsageError(f"no process has used another provider than {to}", hint="name it with --from NAME")
+            raise UsageError(f"no previous provider found besides {to}", hint="name it with --from NAME")
         return str(rows[0][0])
 
     async def processes_on(self, backend: str) -> list[LiveProcess]:
@@ -141,6 +141,6 @@ class BrokerMigration:
             await old.ack_messages(messages)
         if stay := (await old.queue_stats(queue)).depth:
             raise MessagingError(
-                f"{queue} on {old.provider_name()} still has {stay} that cannot be received now: hidden or delayed",
-                hint="nothing is lost and the queue stays: drain again in a minute",
+                f"{queue} on {old.provider_name()} still has {stay} that are hidden or delayed",
+                hint="no message is lost and the queue is kept: drain again in a minute",
             )

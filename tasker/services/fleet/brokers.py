@@ -51,15 +51,16 @@ class QueueReport:
     def remark(self) -> str | None:
         """Return a remark if the queue is paused, or if provider and database differ significantly."""
         if self.paused is not None:
-            return f"{self.queue} is paused {self.paused}. To go on: tasker resume --queue {self.queue}"
+            return f"{self.queue} is paused {self.paused}. To resume: tasker resume --queue {self.queue}"
         if self.expected is None:
             return None
         depth, unseen = (self.stats.depth, self.stats.unseen) if self.stats else (0, 0)
         tolerance = max(TOLERANCE, self.expected // 10)
         if (missing := self.expected - (depth + unseen) * self.per_message) > tolerance:
             return (
-                f"{self.queue}: {missing} of {self.expected} that wait in the database have no message here. Sweeps "
-                "send them again; if the number stays, processes use another provider (tasker broker migrate)"
+                f"{self.queue}: {missing} of {self.expected} steps enqueued in the database have no message here. "
+                f"Sweeps resend them; if the number does not drop, processes use another provider (tasker broker "
+                f"migrate)"
             )
         if (extra := depth - self.expected) > tolerance:
             return f"{self.queue}: {extra} messages too many. They are doubled or outdated, and dropped when received"

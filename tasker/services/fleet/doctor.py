@@ -88,7 +88,7 @@ class Doctor:
         if ours <= self._expected:
             return []
         what = f"{ours} connections to this database are Tasker's, and {self._expected} are expected"
-        fix = "look who has them (application_name in pg_stat_activity); if so many are meant, say so: "
+        fix = "list them by application_name in pg_stat_activity; if the number is intended, set "
         fix += "orchestration.web.database_pools.max_total_connections_hint"
         return [DoctorFinding("connections", what, fix, wrong=False)]
 
@@ -96,7 +96,7 @@ class Doctor:
         ((kept,),) = await self._engine.connection.execute(query("sessions", "upkeep"))
         if kept:
             return []
-        what = "autovacuum is turned off on this server: statistics grow old, and queries slow"
+        what = "autovacuum is disabled on this server: outdated statistics make queries slow"
         return [DoctorFinding("settings", what, "set autovacuum = on and track_counts = on, and reload the server")]
 
     async def _own_clock(self) -> list[DoctorFinding]:
@@ -126,7 +126,7 @@ class Doctor:
         found += [without_message(*missing) for missing in sorted(without.items())]
         found += [unheld(lost, bool(fleet))] if lost else []
         if parked and not any(each.kind == "orchestrator" for each in fleet):
-            what = "results wait for an orchestrator, and none is at work"
+            what = "results wait for an orchestrator, but none is running"
             found.append(DoctorFinding("queues", what, "start one: tasker orchestrator; or set result_path to inline"))
         return found
 
@@ -140,8 +140,8 @@ def versions(fleet: Sequence[LiveProcessRow]) -> list[DoctorFinding]:
     examples = [f"{each.name} on {each.host}: {each.version or 'unknown'}" for each in fleet if each.version in others]
     if not others:
         return []
-    what = f"{others.total()} of {len(fleet)} processes are of another release than this one, {__version__}"
-    fix = "end the rolling upgrade: start them again with one release"
+    what = f"{others.total()} of {len(fleet)} processes run another release than this one, {__version__}"
+    fix = "finish the rolling upgrade: restart them with the same release"
     return [DoctorFinding("versions", what, fix, examples=examples[:EXAMPLES])]
 
 
@@ -151,7 +151,7 @@ def settings(fleet: Sequence[LiveProcessRow], window: int, engine: Engine) -> li
     provider = engine.messaging.provider_name()
     if strangers := [each for each in fleet if each.backend and each.backend != provider]:
         what = f"{len(strangers)} of {len(fleet)} processes use another messaging provider than {provider}"
-        fix = "they see no message of it: give all the same backend; to move: tasker broker migrate"
+        fix = "they do not see its messages: configure the same backend everywhere; to migrate: tasker broker migrate"
         named = [f"{each.name} on {each.host}: {each.backend}" for each in strangers]
         found.append(DoctorFinding("settings", what, fix, examples=named[:EXAMPLES]))
     slots = Counter[str]()
@@ -159,7 +159,7 @@ def settings(fleet: Sequence[LiveProcessRow], window: int, engine: Engine) -> li
         slots.update(dict.fromkeys(each.namespaces, each.slots) if each.kind == "worker" else {})
     for namespace, number in slots.items():
         if number > window:
-            what = f"workers of {namespace} have {number} slots, and its queue takes {window} steps at a time"
+            what = f"workers of {namespace} have {number} slots, but its queue holds only {window} steps"
             fix = "raise common.execution.enqueue_window above the sum of max_concurrent_handlers"
             found.append(DoctorFinding("settings", what, fix))
     return found
@@ -175,31 +175,37 @@ def clock(whose: str, ahead_ms: int) -> list[DoctorFinding]:
     """Return the finding of a wrong clock."""
     where = "ahead of" if ahead_ms > 0 else "behind"
     what = f"the clock of {whose} is {abs(ahead_ms) / 1000:.0f} s {where} the database's"
-    return [DoctorFinding("clocks", what, "let NTP set it: new tasks and identifiers get their order from it")]
+    return [
+        DoctorFinding("clocks", what, "synchronize it with NTP: the order of new tasks and identifiers depends on it")
+    ]
 
 
 def violation(rule: str, examples: Sequence[str]) -> DoctorFinding:
     mends = rule in MENDED
-    fix = "the next sweep repairs it" if mends else "no sweep repairs it: report it, and see `tasker db check`"
+    fix = "the next sweep repairs it" if mends else "no sweep repairs it: please report it; see `tasker db check`"
     return DoctorFinding("rows", f"{rule}: {len(examples)}", fix, not mends, examples[:EXAMPLES])
 
 
 def not_all_read(number: int) -> DoctorFinding:
     what = f"the {number:,} oldest open tasks were read; there are more"
-    return DoctorFinding("rows", what, "read all of them: tasker db check", wrong=False)
+    return DoctorFinding("rows", what, "check all of them: tasker db check", wrong=False)
 
 
 def without_message(namespace: str, steps: Sequence[str]) -> DoctorFinding:
     """Return the finding of enqueued steps without a message in the queue."""
     what = f"enqueued in {namespace}, without a message: {len(steps)}"
-    fix = "sweeps send them again; if it stays, no process is at work: start tasker worker"
+    fix = "sweeps send them again; if the number does not drop, no process is running: start tasker worker"
     return DoctorFinding("queues", what, fix, wrong=False, examples=steps[:EXAMPLES])
 
 
 def unheld(steps: Sequence[str], swept: bool) -> DoctorFinding:
     """Return the finding of steps claimed by workers that are no longer alive."""
-    fix = "the next sweep takes them back" if swept else "nobody sweeps: start tasker worker or tasker orchestrator"
-    what = f"in progress for a worker that is not alive: {len(steps)}"
+    fix = (
+        "the next sweep releases them"
+        if swept
+        else "no process runs sweeps: start tasker worker or tasker orchestrator"
+    )
+    what = f"in progress on a worker that is not alive: {len(steps)}"
     return DoctorFinding("queues", what, fix, wrong=not swept, examples=steps[:EXAMPLES])
 
 

@@ -90,7 +90,7 @@ class Reruns:
             if answer.created:
                 return StartedRerun(draft.task_uuid, answer.steps, answer.reused)
             former = await self._former(task_uuid)
-        raise StateMachineError(f"the graph of task {task_uuid} keeps changing; try again")
+        raise StateMachineError(f"the graph of task {task_uuid} changed during every attempt; try again")
 
     async def _former(self, task_uuid: str) -> _Former:
         task = checked(task_uuid)

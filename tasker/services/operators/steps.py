@@ -58,7 +58,7 @@ class Steps:
         if answer.state is None:
             raise not_found(task_uuid)
         if answer.state == "cancelled":
-            raise StateMachineError(f"task {task_uuid} is cancelled: nothing of it runs again")
+            raise StateMachineError(f"task {task_uuid} is cancelled: its steps cannot run again")
         return RetriedSteps(tuple(answer.reset), tuple(answer.left))
 
     @audited("App.steps.resolve")
@@ -94,7 +94,7 @@ class Steps:
         for _ in range(MAX_REPLANS):
             if await self._operate(task_uuid, step, {**item, **await self._growth(task_uuid, step, result)}):
                 return
-        raise StateMachineError(f"the graph of task {task_uuid} keeps changing; try again")
+        raise StateMachineError(f"the graph of task {task_uuid} changed during every attempt; try again")
 
     async def _growth(self, task_uuid: str, step: str, result: Mapping[str, Any] | None) -> dict[str, Any]:
         rows = await self._engine.connection.execute(

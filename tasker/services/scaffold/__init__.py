@@ -10,9 +10,9 @@ from tasker.errors import UsageError
 
 FILES = Path(__file__).parent / "files"
 CONTENTS = {
-    "workflow.yaml": "the template: steps and what they wait for",
+    "workflow.yaml": "the template: steps and their dependencies",
     "handlers.py": "the code that the steps run",
-    "input.json": "the input that `tasker run` takes when none is given",
+    "input.json": "the default input of `tasker run`",
     "test_@NAME@.py": "a test that runs the workflow",
 }
 
@@ -33,9 +33,11 @@ def make_folder(folder: Path, whole: Path) -> None:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise UsageError(f"{whole} exists; nothing was written", hint="choose another name, or another --dir") from None
+        raise UsageError(
+            f"{whole} already exists; nothing was written", hint="choose another name, or another --dir"
+        ) from None
     except OSError as error:
-        raise UsageError(f"{whole} cannot be made: {error.strerror}") from None
+        raise UsageError(f"{whole} cannot be created: {error.strerror}") from None
 
 
 def _write(file: str, name: str, folder: Path) -> str:
@@ -52,6 +54,7 @@ def check_name(name: str, what: str = "a workflow") -> None:
     proposal = re.sub(r"[^a-z0-9]+", "_", Path(name).name.lower()).strip("_")
     usable = re.fullmatch(r"[a-z][a-z0-9_]{0,62}", proposal) and not keyword.iskeyword(proposal)
     raise UsageError(
-        f"{name!r} cannot be the name of {what}: small letters, digits and underscores, a letter first",
+        f"{name!r} is not a valid name of {what}: use lowercase letters, digits and underscores, beginning with a "
+        f"letter",
         hint=f"try {proposal}" + (" with --dir" if "/" in name else "") if usable else None,
     )

@@ -8,10 +8,10 @@ from tasker.services.scaffold import check_name, make_folder
 
 FILES = Path(__file__).parent / "plugin"
 CONTENTS = {
-    "pyproject.toml": ("pyproject.toml", "how it is built, and found once it is installed"),
-    "README.md": ("README.md", "what it is"),
+    "pyproject.toml": ("pyproject.toml", "build and entry point"),
+    "README.md": ("README.md", "description"),
     "tasker_@NAME@/__init__.py": ("plugin.py", "the hooks, a setting and a metric"),
-    "test_@NAME@.py": ("test_plugin.py", "a test of it"),
+    "test_@NAME@.py": ("test_plugin.py", "its test"),
 }
 
 

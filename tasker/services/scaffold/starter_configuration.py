@@ -21,8 +21,8 @@ def write_configuration(folder: Path) -> list[Path]:
     targets = [folder / source.relative_to(FILES).with_suffix("") for source in sources]
     if existing := [target for target in targets if target.exists()]:
         raise UsageError(
-            f"there is a configuration already, with {existing[0]}; nothing was written",
-            hint="edit its files, or name another folder: tasker config init --source-dir FOLDER",
+            f"a configuration already exists: {existing[0]}; nothing was written",
+            hint="edit its files, or choose another folder: tasker config init --source-dir FOLDER",
         )
     with ExitStack() as made:
         for source, target in zip(sources, targets, strict=True):

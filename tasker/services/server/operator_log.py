@@ -93,4 +93,4 @@ class AuditLog:
             await self._connection.execute(query("operators", name), params)
         except TaskerError as error:
             which, status = params.get("endpoint") or params["row"], params["status"]
-            _log.warning("the answer to the operator's action %s (%s) could not be kept: %s", which, status, error)
+            _log.warning("recording the outcome of operator action %s (%s) failed: %s", which, status, error)

@@ -98,7 +98,7 @@ class _Position:
             return cls(0, 0)
         if found := PLACE.fullmatch(place):
             return cls(int(found[1]), int(found[2]))
-        raise UsageError(f"{place!r:.60} is no place in a stream of events", hint="send the last id as it came")
+        raise UsageError(f"{place!r:.60} is not a valid event id", hint="send the last received id unchanged")
 
 
 class _Reader:

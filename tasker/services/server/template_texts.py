@@ -49,7 +49,7 @@ class TemplateTexts:
             raise TemplateError(render_text(result.errors, result.sources), diagnostics=result.diagnostics)
         require_environment(result, environment)
         if not result.plans:
-            raise UsageError("the text holds no template", hint="a template has at least name and steps")
+            raise UsageError("the text contains no template", hint="a template has at least name and steps")
         return CompiledTexts(result.plans, result.diagnostics)
 
     @audited("App.template_texts.register", "_plans._connection", several=True)

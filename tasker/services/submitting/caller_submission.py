@@ -123,7 +123,7 @@ def sending_backend(name: str) -> Backend:
     backend = load_backend(name, {})
     if not backend.capabilities.transactional:
         raise UsageError(
-            f"the {name} backend cannot send in a transaction, and nobody is here to send after it",
+            f"the {name} backend cannot send in a transaction, and no app is here to send after the commit",
             hint=f'use App.submit_in or SyncApp.submit_in of an app with backend="{name}" (work=False runs no steps)',
         )
     return backend

@@ -66,7 +66,7 @@ def trace_item(request: Submission) -> dict[str, Any]:
     try:
         trace = checked(request.traceparent, request.tracestate)
     except ValueError as error:
-        raise UsageError(str(error), hint="leave it out where the task belongs to no trace") from None
+        raise UsageError(str(error), hint="omit it if the task belongs to no trace") from None
     return {"trace": trace.headers()} if trace else {}
 
 
@@ -92,7 +92,7 @@ def check_key(value: Any) -> str | None:
     """Return the idempotency key, or None if there is none. Raises `UsageError` if it is not a string."""
     if value is None or isinstance(value, str):
         return value
-    hint = "give a text that names this submission, or leave it out"
+    hint = "pass a text that identifies this submission, or omit it"
     raise mistake("idempotency_key", "a text", value, hint)
 
 
@@ -123,7 +123,7 @@ def _text(value: Any, name: str, limit_bytes: int = MOST_INDEXED_BYTES) -> str |
         raise NotStorable.at(name, problem, hint="take it out")
     if len(value) * 4 > limit_bytes and (size := len(value.encode())) > limit_bytes:
         reason = f"{size:,} bytes are more than the {limit_bytes:,} allowed"
-        raise NotStorable.at(name, reason, too_large=True, hint="shorten it; what is long belongs into the input")
+        raise NotStorable.at(name, reason, too_large=True, hint="shorten it; put long values into the input")
     return value
 
 

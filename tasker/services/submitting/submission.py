@@ -309,14 +309,14 @@ def submitted(
         task_uuid=task_uuid,
         state=state,
         steps=steps,
-        hint="change the input; where an idempotency key is given, give another one",
+        hint="change the input or the idempotency key",
     )
 
 
 def _require_known(answer: SubmitAnswer, plan: Plan) -> None:
     if answer.forgotten:
         raise TemplateError(
-            f"template {plan.namespace}/{plan.name} version {plan.version} was registered a moment ago and is gone:"
-            " somebody makes the database anew, or restores it",
+            f"template {plan.namespace}/{plan.name} version {plan.version} was registered a moment ago and is "
+            f"gone: the database was recreated or restored",
             hint="submit again when that is done; no task was created",
         )

@@ -91,7 +91,7 @@ def _object(value: Any, name: str) -> dict[str, Any]:
 def _text(value: Any, name: str) -> str:
     if isinstance(value, str) and value:
         return value
-    raise mistake(name, "a text that is not empty", value)
+    raise mistake(name, "a non-empty text", value)
 
 
 def _name(value: Any, name: str) -> str:

@@ -95,6 +95,6 @@ async def _are_stored(engine: Engine, identities: Mapping[str, str]) -> bool:
 def _unknown(error: DatabaseError) -> ConnectionLost:
     return ConnectionLost(
         f"{error.message}; it is not known whether the task was created",
-        hint="submit it again with the same idempotency_key, which creates it once; without one look first: "
+        hint="submit it again with the same idempotency_key, which creates it once; without a key check first: "
         "tasker task list --since 10m",
     )

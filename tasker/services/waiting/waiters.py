@@ -304,7 +304,7 @@ class Waiters:
             async with asyncio.timeout(STATE_SECONDS):
                 rows = await self._ask(query("tasks", "state"), {"task": task_uuid})
         except (DatabaseError, TimeoutError):
-            return "its state cannot be read now", False
+            return "its state is unknown at the moment", False
         for state, ended in rows:
             return f"it is {state}", ended
         raise not_found(task_uuid)

@@ -32,7 +32,7 @@ class ApiKeyEntry(Table):
     """API key. Empty `permissions`: authenticated, but without permissions. Empty `namespaces`: all namespaces."""
 
     key: KeySecret = ""
-    permissions: tuple[GrantText, ...] = several((), "What it permits.")
+    permissions: tuple[GrantText, ...] = several((), "Permissions of the key.")
     description: str = ""
     name: str = ""
     namespaces: tuple[str, ...] = several((), "Where.")
@@ -42,36 +42,42 @@ class Auth(Table):
     """Authentication of callers."""
 
     enabled: bool = flag(False, "Require authentication.")
-    api_key: str = text("", "One key that may do everything, or `sha256:` and its digest.", shortest=0)
-    api_key_header: HeaderName = text(KEY_HEADER, "The header that carries the key.")
-    api_keys_enabled: bool = flag(False, "Take the keys of `api_keys`.")
+    api_key: str = text("", "A key with all permissions, or `sha256:` and its digest.", shortest=0)
+    api_key_header: HeaderName = text(KEY_HEADER, "Header that carries the key.")
+    api_keys_enabled: bool = flag(False, "Accept the keys of `api_keys`.")
     api_keys: tuple[ApiKeyEntry, ...] = several(
         (),
-        "Keys with permissions of their own, each a table `[[...api_keys]]` with `key` (or `sha256:` and its digest), "
+        "Keys with permissions of their own, each a table `[[...api_keys]]` with `key` (or `sha256:` and its "
+        "digest), "
         "`permissions`, and perhaps `name`, `description`, `namespaces`; `tasker auth create-api-key` makes one.",
     )
-    jwt_private_key: str = text("", "Key with which `tasker auth generate-token` signs, PEM.", shortest=0)
-    jwt_public_key: str = text("", "Key that checks tokens, PEM.", shortest=0, variable="TASKER_JWT_PUBLIC_KEY")
+    jwt_private_key: str = text("", "Private key that `tasker auth generate-token` signs with (PEM).", shortest=0)
+    jwt_public_key: str = text(
+        "", "Public key that verifies tokens (PEM).", shortest=0, variable="TASKER_JWT_PUBLIC_KEY"
+    )
     jwt_public_key_path: str = text(
         "",
-        "File with that key; it counts above the text.",
+        "File with that key; overrides the text.",
         shortest=0,
         variable="TASKER_JWT_PUBLIC_KEY_PATH",
     )
     jwt_verification_method: Literal["public_key", "jwks"] = choice(
-        VERIFICATION_METHOD, "Check tokens with that key, or with those that `jwks_url` publishes."
+        VERIFICATION_METHOD, "Verify tokens with that key, or with the keys published at `jwks_url`."
     )
-    jwks_url: str = text("", "Where the issuer of tokens publishes its keys, https.", shortest=0)
-    jwks_private_addresses: bool = flag(False, "The name of the issuer may stand for an address of a private network.")
+    jwks_url: str = text("", "URL at which the token issuer publishes its keys (https).", shortest=0)
+    jwks_private_addresses: bool = flag(False, "Allow the issuer's host name to resolve to a private address.")
     jwks_refresh_interval_seconds: int = whole(
-        JWKS_REFRESH_SECONDS, 10, 86_400, "Fetch them again after so long; earlier when a token names an unknown one."
+        JWKS_REFRESH_SECONDS,
+        10,
+        86_400,
+        "Interval between fetches of the keys; a token with an unknown key triggers one earlier.",
     )
     jwt_token_expiry_hours: int = whole(
         TOKEN_HOURS, 1, 720, "Lifetime of a token that `tasker auth generate-token` makes."
     )
-    permissions_claim: str = text(PERMISSIONS_CLAIM, "The claim of a token that lists what it permits.")
-    strict_validation: bool = flag(True, "Refuse a token with a permission that does not exist; off: leave that out.")
-    log_unknown_permissions: bool = flag(True, "Write a warning when one is left out.")
+    permissions_claim: str = text(PERMISSIONS_CLAIM, "Token claim that lists the permissions.")
+    strict_validation: bool = flag(True, "Reject a token with an unknown permission; off: ignore that permission.")
+    log_unknown_permissions: bool = flag(True, "Log a warning when a permission is ignored.")
 
 
 class OrchestrationAuth(Auth):
@@ -89,13 +95,13 @@ class WorkerAuth(Auth):
 
 
 _SIZE, _MOST, _WAIT = (
-    "Connections kept for requests.",
-    "Connections for requests at most.",
-    "Wait for one at most so long.",
+    "Connections kept open for requests.",
+    "Maximum number of connections for requests.",
+    "Maximum wait for a connection.",
 )
 _IDLE, _HINT = (
-    "Close one that was idle for so long.",
-    "Connections of all processes of a fleet that a person expects; `tasker doctor` tells of more. Nothing is refused.",
+    "Idle time after which a connection is closed.",
+    "Expected number of connections of the whole fleet; `tasker doctor` reports more. Not a limit.",
 )
 
 
@@ -121,14 +127,14 @@ class Web(Table):
     """HTTP server of a process."""
 
     enabled: bool = flag(True, "Off: `tasker server` refuses to start.")
-    request_timeout_ms: int = whole(REQUEST_TIMEOUT_MS, 100, 300_000, "Limit of one request; then 408.")
-    config_endpoint_enabled: bool = flag(False, "Answer GET /config, with secrets left out.")
+    request_timeout_ms: int = whole(REQUEST_TIMEOUT_MS, 100, 300_000, "Time limit of one request; then 408.")
+    config_endpoint_enabled: bool = flag(False, "Serve GET /config, without secrets.")
     tls_certificate_path: str = text(
         "",
-        "File with the certificate of the process and those between, PEM; with it the process speaks https.",
+        "File with the certificate chain of the process (PEM); enables https.",
         shortest=0,
     )
-    tls_key_path: str = text("", "File with its private key, PEM, without a password.", shortest=0)
+    tls_key_path: str = text("", "File with its private key (PEM, without a password).", shortest=0)
 
 
 class OrchestrationWeb(Web):
@@ -136,44 +142,45 @@ class OrchestrationWeb(Web):
 
     bind_address: Address = text(
         "0.0.0.0:8080",
-        "Address and port of `tasker server`; not set it is 127.0.0.1:8080. Without authentication only an address of "
-        "this machine is taken.",
+        "Address and port of `tasker server`; default 127.0.0.1:8080. Without authentication only loopback "
+        "addresses are accepted.",
         variable="TASKER_WEB_BIND_ADDRESS",
     )
     auth: OrchestrationAuth = table(OrchestrationAuth)
     database_pools: OrchestrationPools = table(OrchestrationPools)
-    root_path: RootPath = text("", "The path below which a proxy offers the interface, such as /tasker.", shortest=0)
+    root_path: RootPath = text("", "Path under which a proxy serves the interface, such as /tasker.", shortest=0)
     cors_origins: tuple[Origin, ...] = several(
-        (), "Whose pages may send requests from a browser, such as https://ops.example.com; none by default."
+        (), "Origins whose pages may send requests from a browser, such as https://ops.example.com; none by default."
     )
     trusted_hosts: tuple[HostName, ...] = several(
         (),
-        "Names, without port, that requests may be sent to where nobody is asked who they are, beside those of this "
-        "machine; others are answered with 421.",
+        "Host names (without port) accepted without authentication, besides those of this machine; others get 421.",
     )
-    max_body_bytes: int = whole(HTTP_BODY_BYTES, 1024, 1_073_741_824, "The body of one request; beyond it 413.")
+    max_body_bytes: int = whole(HTTP_BODY_BYTES, 1024, 1_073_741_824, "Maximum size of a request body; beyond it 413.")
     requests_per_second: int = whole(
-        0, 0, 100_000, "Requests of one client on average, in each process; beyond it 429. 0: any number."
+        0, 0, 100_000, "Average rate of requests of one client, per process; beyond it 429. 0: unlimited."
     )
-    request_burst: int = whole(REQUEST_BURST, 1, 1_000_000, "Requests of one client at once, where they are limited.")
+    request_burst: int = whole(REQUEST_BURST, 1, 1_000_000, "Burst of requests of one client, if the rate is limited.")
     max_connections_per_client: int = whole(
         0,
         0,
         1_000_000,
-        "Open connections of one address, in each process; beyond it 429. 0: half of those that the limit of open "
-        "files lets a process have. Behind a proxy all have the proxy's address.",
+        "Open connections per address and process; beyond it 429. 0: half of what the limit of open files allows. "
+        "Behind a proxy all clients share the proxy's address.",
     )
-    max_streams: int = whole(HTTP_STREAMS, 0, 100_000, "Clients that follow tasks at the same time; beyond it 503.")
+    max_streams: int = whole(
+        HTTP_STREAMS, 0, 100_000, "Maximum number of clients that follow tasks at the same time; beyond it 503."
+    )
 
 
 class WorkerWeb(Web):
     """HTTP port of each worker: health, metrics, templates, handlers."""
 
-    enabled: bool = flag(True, "Off: no port, whatever `bind_address` says.")
+    enabled: bool = flag(True, "Off: no port is opened, regardless of `bind_address`.")
     bind_address: Address = text(
         "0.0.0.0:8081",
-        "Address and port of a worker; not set there is none. Several processes of one command take one port after the "
-        "other from there on. Without authentication only an address of this machine is taken.",
+        "Address and port of a worker; unset: none. Several processes of one command use consecutive ports from "
+        "it. Without authentication only loopback addresses are accepted.",
         variable="TASKER_WORKER_WEB_BIND_ADDRESS",
     )
     auth: WorkerAuth = table(WorkerAuth)
@@ -184,8 +191,8 @@ class Grpc(Table):
     """gRPC server of a process."""
 
     enabled: bool = flag(False, "Offer gRPC.")
-    enable_health_service: bool = flag(True, "Offer the standard health service.")
-    enable_reflection: bool = flag(True, "Describe the services to clients that ask.")
+    enable_health_service: bool = flag(True, "Serve the standard health service.")
+    enable_reflection: bool = flag(True, "Enable server reflection.")
     tls_enabled: bool = flag(False, "Encrypt.")
     keepalive_interval_seconds: int = whole(30, 1, 3600, "Period of pings on an idle connection.")
     keepalive_timeout_seconds: int = whole(20, 1, 300, "Wait for the answer to a ping.")

@@ -18,9 +18,9 @@ from tasker.contracts.defaults.breakers import (
 from tasker.contracts.defaults.sweeping import STORM_PAUSES, STORM_WINDOW_SECONDS
 from tasker.contracts.settings import Table, choice, number, table, whole
 
-_FAILURES = "Failures in a row that open the breaker."
-_SUCCESSES = "Successes in a row, half-open, that close the breaker."
-_TIMEOUT = "How long an open breaker refuses before it lets a trial through."
+_FAILURES = "Consecutive failures that open the breaker."
+_SUCCESSES = "Consecutive successes in the half-open state that close the breaker."
+_TIMEOUT = "Time that an open breaker refuses calls before it allows a trial call."
 
 
 PRESETS: Mapping[str, Mapping[str, int]] = {
@@ -31,7 +31,7 @@ PRESETS: Mapping[str, Mapping[str, int]] = {
 }
 """Matching thresholds and timeouts."""
 Preset = Literal["none", "conservative", "balanced", "aggressive", "database"]
-_PRESET = "Thresholds and time that go together; what is set beside it counts above it."
+_PRESET = "Preset of thresholds and times; values set beside it override it."
 
 
 class BreakerSettings(Table):
@@ -79,7 +79,7 @@ class AllBreakers(Table):
 
     metrics_collection_interval_seconds: int = whole(30, 1, 3600, "Period of the breakers' metrics.")
     min_state_transition_interval_seconds: float = number(
-        BREAKER_SETTLE_SECONDS, 0, 60, "A breaker closes so long after it opened at the earliest."
+        BREAKER_SETTLE_SECONDS, 0, 60, "Minimum time between opening and closing of a breaker."
     )
 
 
@@ -101,7 +101,7 @@ class CompletionSend(Table):
         SLOW_COMPLETION_MS,
         10,
         10_000,
-        "A write counts as failed when it took longer than this for each of its results.",
+        "A write that took longer than this per result counts as a failure.",
         advice="More than the round trip to the database and back, twice.",
     )
 
@@ -116,12 +116,10 @@ class FailureStorm(Table):
     """Failure bursts: if a step fails too often over all workers, its namespace, its template or it alone is paused."""
 
     failures: int = whole(
-        0, 0, 1_000_000, "More failed attempts of one step than this within the window are a storm. 0: never."
+        0, 0, 1_000_000, "More failed attempts of one step within the window are a failure burst. 0: never."
     )
     window_seconds: int = whole(STORM_WINDOW_SECONDS, 1, 86_400, "The window.")
     pauses: Literal["namespace", "template", "step"] = choice(
-        STORM_PAUSES, "What is paused: the namespace, which is the queue; the template; or the step alone."
+        STORM_PAUSES, "Target of the pause: the namespace (its queue), the template, or only the step."
     )
-    resume_seconds: int = whole(
-        0, 0, 604_800, "The pause ends by itself after this time. 0: a person ends it with `tasker resume`."
-    )
+    resume_seconds: int = whole(0, 0, 604_800, "Duration of the pause. 0: until `tasker resume`.")

@@ -18,7 +18,7 @@ from tasker.contracts.settings import Table, flag, number, table, whole
 class EventPublisher(Table):
     """Buffer of domain events for their publisher."""
 
-    event_queue_buffer_size: int = whole(5000, 100, 100_000, "Events that wait at most.")
+    event_queue_buffer_size: int = whole(5000, 100, 100_000, "Maximum number of waiting events.")
 
 
 class SaturationMetrics(Table):
@@ -31,7 +31,7 @@ class OverflowPolicy(Table):
     """Warnings about full buffers."""
 
     log_warning_threshold: float = number(
-        BUFFER_WARNING_SHARE, 0, 1, "Fill level, as a share of the size, from which on it is warned of."
+        BUFFER_WARNING_SHARE, 0, 1, "Fill level (share of the size) at which a warning is logged."
     )
     metrics: SaturationMetrics = table(SaturationMetrics)
 
@@ -47,20 +47,22 @@ class DomainEvents(Table):
     """Buffer of events for in-process subscribers. When full, events are dropped; steps are unaffected."""
 
     command_buffer_size: int = whole(
-        EVENT_BUFFER, 100, 50_000, "Events that wait at most.", advice="100 in tests, 5000 in production."
+        EVENT_BUFFER, 100, 50_000, "Maximum number of waiting events.", advice="100 in tests, 5000 in production."
     )
     log_dropped_events: bool = flag(True, "Log every dropped event.")
-    shutdown_drain_timeout_ms: int = whole(EVENT_DRAIN_MS, 100, 60_000, "How long the rest may take at the stop.")
+    shutdown_drain_timeout_ms: int = whole(
+        EVENT_DRAIN_MS, 100, 60_000, "Time limit for the remaining events at shutdown."
+    )
 
 
 class HandOff(Table):
     """Monitoring of steps on their way to a handler."""
 
     starvation_warning_threshold_ms: int = whole(
-        STARVATION_MS, 1000, 300_000, "Warn of a step that waits longer for a thread."
+        STARVATION_MS, 1000, 300_000, "Log a warning if a step waits longer for a thread."
     )
     callback_timeout_ms: int = whole(
-        PUBLISHER_TIMEOUT_MS, 100, 60_000, "Limit of a publisher that makes the payload of a domain event."
+        PUBLISHER_TIMEOUT_MS, 100, 60_000, "Time limit of a publisher that builds the payload of a domain event."
     )
 
 
@@ -78,16 +80,16 @@ class HandlerDispatch(Table):
         STEP_TIMEOUT_MS,
         1000,
         600_000,
-        "Limit of one attempt where the template sets no timeout_seconds.",
-        advice="An asynchronous handler is cancelled; a thread cannot be stopped and keeps its place until it ends.",
+        "Time limit of an attempt if the template sets no timeout_seconds.",
+        advice="An async handler is cancelled; a thread cannot be stopped and occupies its slot until it ends.",
     )
     completion_buffer_size: int = whole(
         COMPLETION_BUFFER,
         100,
         50_000,
-        "Results that wait to be stored before nothing more is claimed. None is ever dropped.",
-        advice="Above max_concurrent_handlers + 500 (what one write takes): 2000 in production. Else bursts of short "
-        "steps hold claims again and again.",
+        "Number of results waiting to be stored at which the worker stops claiming. Results are never dropped.",
+        advice="Above max_concurrent_handlers + 500 (the size of one write): 2000 in production. "
+        "Otherwise bursts of short steps throttle claims repeatedly.",
     )
 
 
@@ -98,15 +100,15 @@ class InProcessEvents(Table):
         SUBSCRIBER_BUFFER,
         100,
         100_000,
-        "Events that wait for one subscriber at most; more are dropped for it.",
+        "Maximum number of events waiting for one subscriber; more are dropped for it.",
     )
     dispatch_timeout_ms: int = whole(
         SUBSCRIBER_TIMEOUT_MS,
         100,
         60_000,
-        "A subscriber that takes longer for one event is named in the log. It holds up no other.",
+        "A subscriber that takes longer for one event is logged. It does not delay other subscribers.",
     )
-    log_subscriber_errors: bool = flag(True, "Log what subscribers raise; it is counted in any case.")
+    log_subscriber_errors: bool = flag(True, "Log exceptions of subscribers; they are always counted.")
 
 
 class WorkerChannels(Table):

@@ -24,21 +24,21 @@ from tasker.contracts.settings import Table, choice, flag, several, table, text,
 
 Mode = Literal["Hybrid", "EventDrivenOnly", "PollingOnly"]
 _MODE = (
-    "`Hybrid`: notifications, and polling below them where they may be lost; `EventDrivenOnly`: no polling while "
-    "notifications are heard; `PollingOnly`: nothing listens."
+    "`Hybrid`: notifications, with polling as a safety net; `EventDrivenOnly`: no polling while notifications "
+    "arrive; `PollingOnly`: no listener."
 )
-_MODE_ADVICE = "Hybrid, unless no connection for LISTEN is to be had (then PollingOnly)."
-_SYSTEM_ID = "Label of its lines in the log."
+_MODE_ADVICE = "Hybrid, unless no connection for LISTEN is available (then PollingOnly)."
+_SYSTEM_ID = "Label of its log lines."
 _POLL = "Maximum polling interval."
-_HEALTH_CHECK = "Period of the check of its own health."
+_HEALTH_CHECK = "Interval of its health check."
 
 
 class HealthReporting(Table):
     """Error counts at which a process is unhealthy in learning of work."""
 
-    enabled: bool = flag(True, "Keep count of errors.")
+    enabled: bool = flag(True, "Count errors.")
     max_consecutive_errors: int = whole(
-        MAX_CONSECUTIVE_ERRORS, 1, 1000, "Errors in a row; any success starts the count again."
+        MAX_CONSECUTIVE_ERRORS, 1, 1000, "Consecutive errors; a success resets the count."
     )
     error_rate_threshold_per_minute: int = whole(ERROR_RATE_PER_MINUTE, 1, 10_000, "Errors per minute.")
     performance_monitoring_enabled: bool = flag(True, "Measure latency.")
@@ -93,16 +93,16 @@ class OrchestrationSystems(Table):
 class FallbackPoller(Table):
     """Polling of the worker's queues when no notifications arrive."""
 
-    enabled: bool = flag(True, "Poll below the notifications. False: Hybrid is EventDrivenOnly.")
+    enabled: bool = flag(True, "Poll in addition to notifications. False: Hybrid behaves as EventDrivenOnly.")
     polling_interval_ms: int = whole(
         WORKER_POLL_MS,
         10,
         60_000,
-        "Longest pause between two looks. Wins over timing.fallback_polling_interval_seconds where both are set.",
+        "Maximum polling interval. Overrides timing.fallback_polling_interval_seconds.",
     )
     supported_namespaces: tuple[str, ...] = several(
         (),
-        "The worker's namespaces, where its command line names none. Empty: those of its templates.",
+        "Namespaces of the worker if its command line names none. Empty: those of its templates.",
         variable="WORKER_NAMESPACES",
     )
 
@@ -111,7 +111,7 @@ class SeenEvents(Table):
     """In-process events."""
 
     deduplication_cache_size: int = whole(
-        SEEN_EVENTS, 1, 1_000_000, "Events remembered, so that a doubled one is seen once."
+        SEEN_EVENTS, 1, 1_000_000, "Number of remembered events, to detect duplicates."
     )
 
 
@@ -119,14 +119,17 @@ class Listener(Table):
     """Connection that listens for notifications."""
 
     connection_timeout_seconds: int = whole(
-        CONNECTION_TIMEOUT_SECONDS, 1, 300, "Limit of the proof that notifications arrive; without it the worker polls."
+        CONNECTION_TIMEOUT_SECONDS,
+        1,
+        300,
+        "Time limit of the check that notifications arrive; if it fails, the worker polls.",
     )
     event_timeout_seconds: int = whole(
-        EVENT_TIMEOUT_SECONDS, 1, 3600, "How often it is proven again that notifications arrive."
+        EVENT_TIMEOUT_SECONDS, 1, 3600, "Interval between checks that notifications arrive."
     )
-    retry_interval_seconds: int = whole(RETRY_INTERVAL_SECONDS, 1, 300, "Pause before connecting again, with jitter.")
+    retry_interval_seconds: int = whole(RETRY_INTERVAL_SECONDS, 1, 300, "Delay before reconnecting, with jitter.")
     max_retry_attempts: int = whole(
-        MAX_RETRY_ATTEMPTS, 0, 100, "Failures in a row after which the log says loudly that it polls."
+        MAX_RETRY_ATTEMPTS, 0, 100, "Consecutive failures after which an error is logged that it polls."
     )
 
 

@@ -45,7 +45,7 @@ def _orchestration_queue(value: str) -> str:
     if name.startswith("orchestration"):
         return name
     raise refused(
-        "Does not begin with 'orchestration': its messages would be announced where no orchestrator listens",
+        "Expected a name that begins with 'orchestration': orchestrators listen only for such queues",
         "Begin the name with 'orchestration'",
     )
 
@@ -80,7 +80,7 @@ def _callable_pattern(value: str) -> str:
 def _root_path(value: str) -> str:
     if not value or re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
         return value
-    raise refused("Not a path below which a proxy offers something", 'Use format like "/tasker"')
+    raise refused("Not a path prefix of a proxy", 'Use format like "/tasker"')
 
 
 def _origin(value: str) -> str:
@@ -92,13 +92,13 @@ def _origin(value: str) -> str:
 def _host_name(value: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]+", value):
         return value
-    raise refused("Not the name of a host", 'Use format like "ops.example.com", without a port')
+    raise refused("Not a host name", 'Use format like "ops.example.com", without a port')
 
 
 def _header(value: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9-]+", value, re.ASCII) and value.lower() != "authorization":
         return value
-    raise refused("Not the name of a header for keys", 'Use format like "X-API-Key"')
+    raise refused("Not a valid header name for keys", 'Use format like "X-API-Key"')
 
 
 def _grant(value: str) -> str:

@@ -10,13 +10,13 @@ class Plugins(Table):
 
     enabled: tuple[str, ...] = several(
         (),
-        "Plugins that must be there, by their names; of those that come with Tasker each that is wanted.",
+        "Names of required plugins; built-in plugins are enabled here too.",
         variable="TASKER_PLUGINS_ENABLED",
         advice="`tasker plugin list` shows the names.",
     )
     disabled: tuple[str, ...] = several(
         (),
-        "Installed plugins that are not even imported; their tables are not looked at.",
+        "Names of installed plugins that are not imported; their tables are ignored.",
         variable="TASKER_PLUGINS_DISABLED",
     )
 

@@ -22,13 +22,13 @@ class DepthThresholds(Table):
     """Limits of a namespace's ready work with any backend: its steps that are enqueued, pending or paused."""
 
     critical_threshold: int = whole(
-        CRITICAL_DEPTH, 1, 1_000_000_000, "Ready steps from which on new tasks without priority are refused (503)."
+        CRITICAL_DEPTH, 1, 1_000_000_000, "Number of ready steps at which new tasks without priority are refused (503)."
     )
     overflow_threshold: int = whole(
         OVERFLOW_DEPTH,
         1,
         1_000_000_000,
-        "Ready steps from which on tasks of positive priority are refused, too, and an error is logged.",
+        "Number of ready steps at which tasks of positive priority are refused too and an error is logged.",
     )
 
 
@@ -37,16 +37,15 @@ class QueueSettings(Table):
 
     backend: str = text(
         DEFAULT_BACKEND,
-        "The messaging backend, by the name it is installed under.",
+        "Name of the messaging backend.",
         variable="TASKER_MESSAGING_BACKEND",
-        advice=f"{DEFAULT_BACKEND} needs nothing but the database. Change only for a broker that you run already, or "
-        "for throughput.",
+        advice=f"{DEFAULT_BACKEND} needs only the database. Change it to use an existing broker, or for throughput.",
     )
     default_visibility_timeout_seconds: int = whole(
         VISIBILITY_TIMEOUT_SECONDS,
         1,
         3600,
-        "How long a received message stays hidden before it is delivered again.",
+        "Time that a received message stays hidden before it is delivered again.",
         advice="Covers taking a message, not running its step: a step is protected by its worker's lease.",
     )
     poll_interval_ms: int = whole(LOST_POLL_MS, 10, 10_000, "Polling interval when no notifications arrive.")

@@ -25,46 +25,47 @@ class Backoff(Table):
 
     default_backoff_seconds: tuple[Annotated[int, Field(ge=1, le=86_400, strict=True)], ...] = several(
         (1, 5, 15, 30, 60),
-        "Delay after the first, second ... failed attempt; the last one repeats. Empty: 1 s, and then growing by "
-        "backoff_multiplier.",
+        "Delays after the first, second ... failed attempt; the last one repeats. Empty: 1 s, multiplied by "
+        "backoff_multiplier each time.",
     )
     backoff_multiplier: float = number(
         BACKOFF_MULTIPLIER,
         1,
         10,
-        "Factor by which exponential delays grow, also those of a `retry` block whose profile does not say it.",
+        "Growth factor of exponential delays, also for `retry` blocks whose profile does not set one.",
     )
-    max_backoff_seconds: int = whole(3600, 1, 3600, "No delay is longer.", advice="60 suits most handlers.")
-    jitter_enabled: bool = flag(True, "Spread delays, so that steps which failed together do not come back together.")
-    jitter_max_percentage: float = number(JITTER_SHARE, 0, 1, "Share of the delay that is added or taken away at most.")
+    max_backoff_seconds: int = whole(3600, 1, 3600, "Maximum delay.", advice="60 suits most handlers.")
+    jitter_enabled: bool = flag(True, "Randomize delays, so that steps that failed together are not retried together.")
+    jitter_max_percentage: float = number(JITTER_SHARE, 0, 1, "Maximum share of the delay that is added or subtracted.")
 
 
 class Execution(Table):
     """Settings on which all processes that advance tasks must agree."""
 
     environment: Literal["test", "development", "production"] = choice(
-        ENVIRONMENT, "The environment. When it is set, templates apply their overrides for it.", variable="TASKER_ENV"
+        ENVIRONMENT, "Environment. If set, templates apply their overrides for it.", variable="TASKER_ENV"
     )
     on_blocked: Literal["give_up", "wait"] = choice(
         ON_BLOCKED,
-        "What becomes of a task when failed steps block all that is left: `give_up` ends it in `error`, `wait` leaves "
-        "it in `blocked_by_failures` for a person.",
+        "Outcome of a task whose remaining steps are all blocked by failed ones: `give_up` ends it in `error`, "
+        "`wait` leaves it in `blocked_by_failures` for an operator.",
     )
     enqueue_window: int = whole(
         ENQUEUE_WINDOW,
         1,
         1_000_000,
-        "Steps enqueued per namespace; further ready ones are held back, so that priority counts.",
+        "Maximum number of enqueued steps per namespace; further ready steps stay in the backlog, which is "
+        "ordered by priority.",
     )
-    context_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Largest context of a task, as JSON.")
-    result_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Largest result of a step, as JSON.")
+    context_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Maximum size of a task's context as JSON.")
+    result_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Maximum size of a step's result as JSON.")
 
 
 class Log(Table):
     """Log lines that processes write to standard error."""
 
     format: Literal["text", "json"] = choice(
-        "text", "Lines of text, or each a JSON object.", variable="TASKER_LOG_FORMAT"
+        "text", "Format of log lines: text or JSON objects.", variable="TASKER_LOG_FORMAT"
     )
 
 
@@ -78,19 +79,19 @@ class Sweep(Table):
     park_grace_ms: int = whole(
         PARK_GRACE_MS, 100, 3_600_000, "Age after which another process takes over a stored result."
     )
-    idle_grace_ms: int = whole(IDLE_GRACE_MS, 100, 3_600_000, "How long a task may stand in a passing state.")
+    idle_grace_ms: int = whole(IDLE_GRACE_MS, 100, 3_600_000, "Maximum time that a task may stay in a transient state.")
     unserved_timeout_seconds: int = whole(
         UNSERVED_TIMEOUT_SECONDS,
         0,
         31_536_000,
-        "A step fails when for so long no worker of its namespace has had its handler; 0: it waits for ever. A "
-        "namespace without any worker does not count: its steps wait.",
+        "Time after which a step fails if no worker of its namespace has its handler; 0: it waits forever. Does "
+        "not apply to a namespace without workers: its steps wait.",
     )
     forget_workers_after_seconds: int = whole(
         FORGET_WORKERS_SECONDS,
         60,
         31_536_000,
-        "How long a process that is gone is still shown by `tasker worker list`.",
+        "Time that `tasker worker list` still shows a process that is gone.",
     )
 
 
@@ -99,5 +100,5 @@ class TaskTemplates(Table):
 
     search_paths: Annotated[tuple[Pattern, ...], Field(min_length=1)] = several(
         SEARCH_PATHS,
-        "Patterns of the template files that `tasker worker` serves when its command line names none.",
+        "Patterns of the template files that `tasker worker` serves if its command line names none.",
     )

@@ -26,7 +26,7 @@ class PoolTable(Table):
         MAX_CONNECTIONS,
         1,
         1000,
-        "Connections at most.",
+        "Maximum number of connections.",
         advice="10 in tests, 10 to 25 in development, 30 to 50 in production; the sum over all processes must stay "
         "below the server's max_connections.",
     )
@@ -34,14 +34,14 @@ class PoolTable(Table):
         MIN_CONNECTIONS,
         0,
         100,
-        "So many connections are not closed for being idle; none is opened before it is needed.",
+        "Number of connections kept open when idle; connections are opened only when needed.",
     )
     acquire_timeout_seconds: int = whole(
-        ACQUIRE_TIMEOUT_SECONDS, 1, 300, "Wait for a free connection at most so long, then an error."
+        ACQUIRE_TIMEOUT_SECONDS, 1, 300, "Maximum wait for a free connection; then an error."
     )
-    idle_timeout_seconds: int = whole(IDLE_TIMEOUT_SECONDS, 1, 3600, "Close a connection that was idle for so long.")
-    max_lifetime_seconds: int = whole(MAX_LIFETIME_SECONDS, 60, 86_400, "Replace a connection after so long.")
-    slow_acquire_threshold_ms: int = whole(SLOW_ACQUIRE_MS, 10, 60_000, "Log a wait for a connection that took longer.")
+    idle_timeout_seconds: int = whole(IDLE_TIMEOUT_SECONDS, 1, 3600, "Idle time after which a connection is closed.")
+    max_lifetime_seconds: int = whole(MAX_LIFETIME_SECONDS, 60, 86_400, "Maximum lifetime of a connection.")
+    slow_acquire_threshold_ms: int = whole(SLOW_ACQUIRE_MS, 10, 60_000, "Log waits for a connection that took longer.")
 
 
 class Database(Table):
@@ -56,22 +56,22 @@ class Database(Table):
     )
     listen_url: DatabaseUrl = text(
         "",
-        "Where to listen for notifications. Empty: at `url`.",
+        "URL of the database connection that listens for notifications. Empty: `url`.",
         shortest=0,
         variable="DATABASE_LISTEN_URL",
-        advice="A direct URL of the same database, when `url` leads through a pooler in transaction mode.",
+        advice="A direct URL of the same database if `url` points to a pooler in transaction mode.",
     )
     statement_timeout_ms: int = whole(
         STATEMENT_TIMEOUT_MS,
         100,
         3_600_000,
-        "The server cancels a statement that takes longer; migrations may take longer.",
+        "Time after which the server cancels a statement; does not apply to migrations.",
     )
     connect_wait_seconds: int = whole(
         CONNECT_WAIT_SECONDS,
         0,
         3600,
-        "How long worker and orchestrator processes wait at their start for an absent database or broker.",
+        "Time that workers and orchestrators wait at startup for an unavailable database or broker.",
     )
     pool: PoolTable = table(PoolTable)
 
@@ -79,34 +79,33 @@ class Database(Table):
 class Retention(Table):
     """Deletion of finished tasks with all their data. Failed: not `complete`. Without a limit, nothing is deleted."""
 
-    completed_days: int = whole(0, 0, 36_500, "Delete tasks that completed so many days ago; 0: never for their age.")
-    failed_days: int = whole(0, 0, 36_500, "Delete tasks that failed so many days ago; 0: never for their age.")
+    completed_days: int = whole(0, 0, 36_500, "Age in days at which completed tasks are deleted; 0: no age limit.")
+    failed_days: int = whole(0, 0, 36_500, "Age in days at which failed tasks are deleted; 0: no age limit.")
     completed_count: int = whole(
-        0, 0, 100_000_000, "Keep at most so many completed tasks of each version of a template; 0: any number."
+        0, 0, 100_000_000, "Maximum number of completed tasks per template version; 0: unlimited."
     )
-    failed_count: int = whole(
-        0, 0, 100_000_000, "Keep at most so many failed tasks of each version of a template; 0: any number."
-    )
+    failed_count: int = whole(0, 0, 100_000_000, "Maximum number of failed tasks per template version; 0: unlimited.")
     pending_days: int = whole(
         0,
         0,
         36_500,
-        "Let a pending dead letter keep its task from being deleted for so many days; 0: as long as it is pending.",
+        "Days for which a pending dead letter protects its task from deletion; 0: while it is pending.",
     )
     rules: tuple[RetentionLine, ...] = several(
         (),
         "Other limits for a namespace, or one of its templates: `payments completed_days=30`, "
-        "`payments/charge completed_count=1000 failed_days=365`. They replace all five; without one everything stays.",
+        "`payments/charge completed_count=1000 failed_days=365`. They replace all five; an entry without limits "
+        "keeps everything.",
     )
     events_days: int = whole(
         EVENTS_KEPT_DAYS,
         0,
         36_500,
-        "Delete domain events so many days after they were written, also unread ones; 0: never.",
+        "Age in days at which domain events are deleted, read or not; 0: never.",
     )
     interval_seconds: int = whole(RETENTION_INTERVAL_SECONDS, 60, 86_400, "Interval between pruning runs.")
     batch_size: int = whole(
-        SLICE_STEPS, 1, 100_000, "Steps per transaction; a task goes as a whole, however many it has."
+        SLICE_STEPS, 1, 100_000, "Steps deleted per transaction; a task is always deleted as a whole."
     )
 
 
@@ -121,8 +120,8 @@ class RedisCache(Table):
 
     url: RedisUrl = text("redis://localhost:6379", "The Redis server.", variable="REDIS_URL")
     database: int = whole(0, 0, 15, "Number of the Redis database.")
-    max_connections: int = whole(10, 1, 500, "Connections at most.")
-    connection_timeout_seconds: int = whole(5, 1, 60, "Wait for a connection at most so long.")
+    max_connections: int = whole(10, 1, 500, "Maximum number of connections.")
+    connection_timeout_seconds: int = whole(5, 1, 60, "Maximum wait for a connection.")
 
 
 class Cache(Table):
@@ -130,8 +129,10 @@ class Cache(Table):
 
     enabled: bool = flag(False, "Use a cache.")
     backend: Literal["redis", "moka"] = choice("redis", "`redis`: shared by all processes; `moka`: in each process.")
-    default_ttl_seconds: int = whole(3600, 1, 86_400, "Lifetime of an entry that has none of its own.")
-    template_ttl_seconds: int = whole(3600, 1, 86_400, "Lifetime of a template: a change is seen everywhere after it.")
-    analytics_ttl_seconds: int = whole(60, 1, 3600, "Lifetime of an answer of the analytics.")
+    default_ttl_seconds: int = whole(3600, 1, 86_400, "Default lifetime of an entry.")
+    template_ttl_seconds: int = whole(
+        3600, 1, 86_400, "Lifetime of a template: changes are visible everywhere after this time."
+    )
+    analytics_ttl_seconds: int = whole(60, 1, 3600, "Lifetime of analytics results.")
     moka: LocalCache = table(LocalCache)
     redis: RedisCache = table(RedisCache)

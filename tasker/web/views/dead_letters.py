@@ -120,7 +120,7 @@ def rate_of(text: str) -> float:
     except ValueError:
         found = float("nan")
     if not RATES[0] <= found <= RATES[1]:
-        raise UsageError(f"{text!r} tasks per second is no rate", hint=f"{RATES[0]:g} to {RATES[1]:g}")
+        raise UsageError(f"{text!r} is not a valid rate in tasks per second", hint=f"{RATES[0]:g} to {RATES[1]:g}")
     return found
 
 

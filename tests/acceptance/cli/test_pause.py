@@ -99,7 +99,7 @@ def test_a_paused_queue_is_listed_and_told_by_the_status_of_the_broker_until_it_
     assert "a bad release" in listed
     assert (entry["queue"], entry["namespace"], entry["held"]) == (RESULTS, None, 0)
     assert f"{RESULTS} is paused since 20" in status
-    assert f"(a bad release). To go on: tasker resume --queue {RESULTS}" in status
+    assert f"(a bad release). To resume: tasker resume --queue {RESULTS}" in status
     assert [queue["queue"] for queue in queues if queue["paused"]] == [RESULTS]
     assert ended["status"] == "complete", "its results do not pass the queue"
     assert resumed.output == f"resumed {RESULTS}: 0 messages in the queue\n"
@@ -123,8 +123,8 @@ def known(module_database_url: str) -> Iterator[str]:
         (["--queue", "nonsense"], "no queue of that name: nonsense", f"the orchestration has `{RESULTS[:14]}"),
         (["--queue", ""], "no queue of that name", "the orchestration has"),
         (["--queue", "worker_linear_queue"], "no queue of that name", "tasker pause linear"),
-        ([RESULTS], "is no namespace", f"--queue {RESULTS}"),
-        (["linear", "--queue", RESULTS], "say what is meant", "or a queue"),
+        ([RESULTS], "is not a namespace", f"--queue {RESULTS}"),
+        (["linear", "--queue", RESULTS], "expected exactly one target", "or a queue"),
     ],
 )
 @pytest.mark.parametrize("command", ["pause", "resume"])
@@ -141,8 +141,8 @@ def test_a_queue_that_there_is_not_is_refused_with_what_is_meant(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say what is meant"),
-        (["linear", "--template", TEMPLATE], "say what is meant"),
+        ([], "expected exactly one target"),
+        (["linear", "--template", TEMPLATE], "expected exactly one target"),
         (["--template", "linear"], "expected NAMESPACE/TEMPLATE"),
         (["--step", TEMPLATE], "expected NAMESPACE/TEMPLATE/STEP"),
         (["nowhere"], "no namespace of that name"),

@@ -160,5 +160,5 @@ def test_a_cancelled_or_unknown_task_is_not_retried(folder: Path, database_url: 
     unknown = invoke("task", "retry", "00000000-0000-7000-8000-000000000000", database=database_url)
 
     assert (cancelled.exit_code, unknown.exit_code) == (1, 1)
-    assert f"task {task} is cancelled: nothing of it runs again" in cancelled.stderr
+    assert f"task {task} is cancelled: its steps cannot run again" in cancelled.stderr
     assert "no task" in unknown.stderr

@@ -196,7 +196,7 @@ async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(
         self_signed(tmp_path)  # one that the client does not trust, were the former still shown
         port.change(auth("b"))
         assert [await status(each) for each in "ab"] == [401, 200]
-        with pytest.raises(UsageError, match="nobody could be let in"):
+        with pytest.raises(UsageError, match="no credentials are configured"):
             port.change(AuthSettings(enabled=True))
         Path(key).write_text("no key")
         with pytest.raises(UsageError, match="they do not fit"):

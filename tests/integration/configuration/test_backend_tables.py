@@ -86,8 +86,8 @@ def test_the_queues_have_a_variable_of_their_own_beside_the_cache() -> None:
     [
         ("common.queues.redis.url", "http://somewhere", "begins with redis://"),
         ("common.queues.nats.url", "redis://somewhere", "begins with nats://"),
-        ("common.queues.nats.prefix", "a.b", "not a letter, digit or '_'"),
-        ("common.queues.redis.prefx", "shop", "Unknown setting"),
+        ("common.queues.nats.prefix", "a.b", "other than letters, digits and '_'"),
+        ("common.queues.redis.prefx", "shop", "This setting does not exist"),
     ],
 )
 def test_a_setting_that_the_backend_would_refuse_is_found_before(path: str, value: str, issue: str) -> None:
@@ -129,7 +129,7 @@ def test_a_table_of_a_backend_that_is_not_installed_is_an_unknown_setting(tmp_pa
     with pytest.raises(ConfigurationInvalid) as caught:
         assemble("worker", "test", [layer(tmp_path, "[common.queues.carrier_pigeon]\nloft = 1\n")], {})
     (problem,) = caught.value.problems
-    assert (problem.path, problem.issue) == ("common.queues.carrier_pigeon", "Unknown setting")
+    assert (problem.path, problem.issue) == ("common.queues.carrier_pigeon", "This setting does not exist")
 
 
 def test_a_setting_that_the_memory_backend_does_not_know_is_a_problem(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_where_nothing_is_configured_it_is_said_what_to_write(command: list[str]
     assert done.exit_code == (2 if command[0] == "diff" else 1)
     assert done.output == (
         "Error: there is no configuration in config/tasker: no folder config/tasker/base\n"
-        "Hint: write one to begin with: tasker config init\n"
+        "Hint: create one: tasker config init\n"
     )
     assert "tasker config init --source-dir c" in run("validate", "--source-dir", "c").output
 
@@ -74,7 +74,7 @@ def test_a_new_configuration_is_valid_and_makes_every_file_of_a_process(run: Run
     assert load("worker", environ).settings.common.database.pool.max_connections == 10
     again = run("init")
     assert again.exit_code == 2
-    assert "there is a configuration already, with config/tasker/base/common.toml" in again.output
+    assert "a configuration already exists: config/tasker/base/common.toml" in again.output
 
 
 def test_a_full_burst_of_results_and_one_write_fit_into_the_buffer_without_a_warning(run: Run) -> None:
@@ -293,7 +293,7 @@ def test_a_stray_file_in_the_folders_is_named(stray: str, meant: str, run: Run, 
     (tmp_path / "config" / "tasker" / stray).write_text("")
     for command in (["validate"], ["generate", "--output", "-"]):
         warning = run(*command, "--environment", "test").stderr
-        assert f"{stray} is not read: {meant}" in warning
+        assert f"{stray} is ignored: {meant}" in warning
 
 
 @pytest.mark.parametrize("text", ["[executor_pools.task_initializer]\nmin = 2\n", "[orchestration.health]\nx = 3\n"])

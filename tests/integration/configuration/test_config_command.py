@@ -102,7 +102,7 @@ def test_explain_tells_value_origin_range_and_meaning(run: Callable[..., Result]
         "common.toml:3",
         "Default: 25",
         "1 to 1000",
-        "Connections at most.",
+        "Maximum number of connections.",
         "30 to 50 in production",
         "Related",
     ):

@@ -62,8 +62,8 @@ def owl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("owls", 13, "Exceeds maximum allowed value (12)", "Reduce to 12 or less"),
         ("owls", "many", "Not a whole number", "Expected: 1 to 12"),
-        ("owlz", 3, "Unknown setting", "Did you mean common.queues.owl.owls?"),
-        ("url", "http://tower", "Not a URL that begins with owl://", "Write the whole URL"),
+        ("owlz", 3, "This setting does not exist", "Did you mean common.queues.owl.owls?"),
+        ("url", "http://tower", "Expected a URL that begins with owl://", "Write the whole URL"),
     ],
 )
 def test_its_settings_are_checked_like_ours(owl: None, path: str, value: Any, issue: str, fix: str) -> None:
@@ -114,7 +114,7 @@ def test_its_settings_are_explained_documented_and_redacted(owl: None, run: Call
 @pytest.mark.parametrize(
     ("source", "issue"),
     [
-        ("def settings_table(): return dict", "it must give a subclass of Table"),
+        ("def settings_table(): return dict", "it must return a subclass of Table"),
         (OWL[OWL.index("def settings_table") :], "list every variable of the table there"),
     ],
 )

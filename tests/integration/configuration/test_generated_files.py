@@ -98,6 +98,6 @@ def test_settings_that_are_refused_are_never_suggested(run: Run, write: Write) -
 
     done = run("validate", "--context", "worker", "--file", str(file))
 
-    assert "Unknown setting" in done.output
+    assert "This setting does not exist" in done.output
     assert "worker.grpc" not in done.output
     assert "common.cache" not in done.output

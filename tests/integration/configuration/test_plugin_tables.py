@@ -58,7 +58,7 @@ def problems(folder: Path, text: str, **environ: str) -> list[tuple[str, str, st
     ("path", "value", "issue", "fix"),
     [
         ("strokes", 13, "Exceeds maximum allowed value (12)", "Reduce to 12 or less"),
-        ("tome", "d", "Unknown setting", "Did you mean plugins.bell.tone?"),
+        ("tome", "d", "This setting does not exist", "Did you mean plugins.bell.tone?"),
     ],
 )
 def test_the_settings_of_a_plugin_are_checked_like_ours(
@@ -101,7 +101,9 @@ def test_names_that_nobody_has_are_problems_with_the_place(bell: None, tmp_path:
         ),
     ]
     both = problems(tmp_path, "", TASKER_PLUGINS_ENABLED="bell", TASKER_PLUGINS_DISABLED="logs, bell")
-    assert [each[:3] for each in both] == [("plugins.enabled", "bell is in plugins.disabled too", "Keep one of them")]
+    assert [each[:3] for each in both] == [
+        ("plugins.enabled", "bell is in plugins.disabled too", "Keep only one of them")
+    ]
 
 
 def test_a_table_that_nobody_would_read_is_a_problem_and_one_of_a_disabled_plugin_is_left_alone(
@@ -128,7 +130,7 @@ def test_a_plugin_that_is_switched_off_is_not_even_imported(tmp_path: Path, monk
     [
         ("raise ValueError('not today')", "The plugin cannot be loaded: not today"),
         ("", "This plugin has no settings"),
-        (BELL.replace("return BellTable", "return dict"), "must give a subclass of"),
+        (BELL.replace("return BellTable", "return dict"), "must return a subclass of"),
     ],
 )
 def test_settings_of_a_plugin_that_cannot_have_them_are_a_problem(

@@ -139,8 +139,8 @@ async def test_a_wait_that_gives_up_says_which_task_how_it_stands_and_how_to_wai
 
     assert cancelled.status == "cancelled"
     assert str(caught.value) == (
-        f"task {task} has not ended after 0.01 s and goes on: it is steps_in_process. "
-        f"To wait on: wait('{task}'), or in a shell: tasker task watch {task}"
+        f"task {task} has not ended after 0.01 s and goes on: it is steps_in_process. To keep waiting: "
+        f"wait('{task}'), or in a shell: tasker task watch {task}"
     )
 
 

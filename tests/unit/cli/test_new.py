@@ -77,7 +77,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     result = invoke("new", "hello", "--dir", tmp_path)
 
     assert result.exit_code == 2
-    assert "hello exists; nothing was written" in result.stderr
+    assert "hello already exists; nothing was written" in result.stderr
     assert list((tmp_path / "hello").iterdir()) == []
 
 
@@ -112,6 +112,6 @@ def test_a_plugin_is_made_in_a_folder_of_its_own_and_nothing_is_overwritten(tmp_
     files = ["README.md", "pyproject.toml", "tasker_night_bell/__init__.py", "test_night_bell.py"]
     assert sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()) == files
     assert not [file for file in files if "NAME@" in (folder / file).read_text()]
-    assert "exists; nothing was written" in invoke("new", "plugin", "night_bell", "--dir", tmp_path).output
+    assert "already exists; nothing was written" in invoke("new", "plugin", "night_bell", "--dir", tmp_path).output
     assert "'a-b' cannot be the name of a plugin" in invoke("new", "plugin", "a-b", "--dir", tmp_path).output
     assert invoke("new", "hello", "world", "--dir", tmp_path).exit_code == 2

@@ -67,7 +67,10 @@ def refused(folder: Path, handlers: str) -> str:
 @pytest.mark.parametrize(
     ("declared", "says"),
     [
-        ('@depends_on(c="crat")', "reads the result of `crat`, which is no step of tests/shop: did you mean `cart`?"),
+        (
+            '@depends_on(c="crat")',
+            "reads the result of `crat`, which is not a step of tests/shop: did you mean `cart`?",
+        ),
         ('@depends_on(c="xyz")', "the steps above `charge`: `cart`"),
         ('@depends_on(c="stock")', "which is not above `charge`: add `stock` to the dependencies of `charge`"),
         ('@depends_on(c="charge")', "a step cannot read its own result"),

@@ -59,7 +59,7 @@ def test_a_module_that_is_not_there_is_named_with_where_it_was_looked_for(shop: 
 
 
 def test_what_can_be_no_module_is_told(shop: Path) -> None:
-    with pytest.raises(HandlerLoadError, match="'two words' is neither a file, nor a folder, nor a module's name"):
+    with pytest.raises(HandlerLoadError, match="'two words' is not a file, a folder or a module name"):
         load_handlers(["two words"])
 
 

@@ -92,7 +92,7 @@ def test_every_variable_that_is_missing_is_named_with_its_place() -> None:
     assert replaced(tables)[1] == [
         "a: The environment variable ONE is not set",
         "b.c[1]: The environment variable THREE, FOUR is not set",
-        "d: A placeholder is not complete",
+        "d: Incomplete placeholder",
     ]
 
 

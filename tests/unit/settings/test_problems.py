@@ -92,7 +92,7 @@ def test_all_problems_are_found_at_once_each_with_its_place() -> None:
 )
 def test_an_unknown_key_gets_a_suggestion(path: str, suggestion: str) -> None:
     (problem,) = check(nested({path: "x"})).problems
-    assert problem.issue == "Unknown setting"
+    assert problem.issue == "This setting does not exist"
     assert problem.fix == f"Did you mean {suggestion}?"
 
 
@@ -101,7 +101,7 @@ def test_an_unknown_key_that_is_like_nothing_gets_the_list() -> None:
 
 
 def test_a_value_where_a_table_belongs_is_said() -> None:
-    assert problems_of({"common.database": 5})["common.database"].issue == "This is a table, not a value"
+    assert problems_of({"common.database": 5})["common.database"].issue == "Expected a value, got a table"
 
 
 def test_what_is_refused_says_what_to_use_instead() -> None:
@@ -155,7 +155,7 @@ def test_texts_have_a_form(path: str, value: Any) -> None:
 def test_a_queue_whose_announcements_no_orchestrator_would_hear_is_refused() -> None:
     path = "common.queues.orchestration_queues.step_results"
     found = problems_of({path: "results"})[path]
-    assert "announced where no orchestrator listens" in found.issue
+    assert "orchestrators listen only for such queues" in found.issue
     assert "Begin the name with 'orchestration'" in found.fix
     assert not problems_of({path: "orchestration_results"})
 
@@ -246,7 +246,7 @@ def test_whatever_the_text_is_it_can_be_shown_and_a_password_cannot_be_seen(text
 @pytest.mark.parametrize("url", ["u:a/b@h/db", "u:a@b@h/db", "u:a%zz@h/db", "u:port/db"])
 def test_a_database_url_that_would_be_taken_apart_wrongly_says_what_to_encode(url: str) -> None:
     (problem,) = check(nested({"common.database.url": f"postgresql://{url}"})).problems
-    assert problem.issue == "The parts of this URL cannot be told apart"
+    assert problem.issue == "The URL cannot be parsed"
     assert problem.fix.startswith("Percent-encode special characters of user and password: % as %25, @ as %40")
 
 
@@ -256,7 +256,7 @@ def test_a_brokers_url_that_would_be_taken_apart_wrongly_says_what_to_encode(
     name: str, scheme: str, password: str
 ) -> None:
     (problem,) = check(nested({f"common.queues.{name}.url": f"{scheme}://u:{password}@h:1/"})).problems
-    assert problem.issue == "The parts of this URL cannot be told apart"
+    assert problem.issue == "The URL cannot be parsed"
     assert problem.fix.startswith("Percent-encode special characters of user and password: % as %25, @ as %40, / as")
 
 
@@ -273,7 +273,7 @@ def test_a_rabbitmq_url_may_hold_what_cannot_be_misread(url: str) -> None:
 @pytest.mark.parametrize("name", ["rabbitmq", "redis", "nats"])
 def test_a_brokers_url_with_a_stray_bracket_has_the_wrong_form(name: str) -> None:
     (problem,) = check(nested({f"common.queues.{name}.url": "amqp://u:p[x@h"})).problems
-    assert problem.issue.startswith("Not a URL that begins with ")
+    assert problem.issue.startswith("Expected a URL that begins with ")
 
 
 @pytest.mark.parametrize(

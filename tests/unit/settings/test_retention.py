@@ -42,7 +42,7 @@ def test_a_line_is_for_a_namespace_or_one_of_its_templates() -> None:
         ("", "Names no namespace"),
         ("completed_days=3", "Names no namespace"),
         ("pay/ completed_days=3", "Names no namespace"),
-        ("pay days=3", "Has a limit that there is not: days"),
+        ("pay days=3", "Unknown limit: days"),
         ("pay completed_days=0", "completed_days is not a number from 1 to 36500"),
         ("pay failed_count=x", "failed_count is not a number from 1 to 100000000"),
         ("pay failed_count", "failed_count is not a number"),

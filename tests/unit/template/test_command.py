@@ -66,7 +66,7 @@ def test_validate_checks_callables_when_handlers_are_given(tmp_path: Path) -> No
 def test_validate_without_a_template_is_a_mistake(tmp_path: Path) -> None:
     result = tasker("validate", tmp_path)
     assert result.exit_code == 2
-    assert "holds no template" in result.output
+    assert "contains no template" in result.output
 
 
 def test_schema_prints_the_json_schema() -> None:

@@ -108,7 +108,7 @@ def test_a_name_that_nothing_can_have_is_refused_as_such(
 
 
 def test_a_long_target_is_refused_in_the_caller_s_transaction_too(app: tasker.SyncApp) -> None:
-    with psycopg.connect(app.database_url) as connection, pytest.raises(UsageError, match="cannot be looked at"):
+    with psycopg.connect(app.database_url) as connection, pytest.raises(UsageError, match="cannot be read"):
         tasker.submit_in(connection, "x" * 5_000)
 
 

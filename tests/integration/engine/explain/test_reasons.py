@@ -61,7 +61,7 @@ def test_a_step_beyond_its_time_says_that_it_is_taken_away(told: Told) -> None:
     task, _ = told.lab.running(told.lab.chain(1))
     told.at(60)
 
-    assert told.sentence(task, "s0") == "running on worker w1 since 12:00:00, and its time was over at 12:00:40"
+    assert told.sentence(task, "s0") == "running on worker w1 since 12:00:00, and its timeout expired at 12:00:40"
     assert "refused" in told.one(task, "s0").remedy()
 
 
@@ -75,7 +75,7 @@ def test_a_step_of_a_dead_worker_says_so_and_that_somebody_is_needed_where_nobod
     assert told.one(task, "s0").needs_somebody
 
     at_work(told.lab.two, "w2")
-    assert "a sweep takes it back" in told.one(task, "s0").remedy()
+    assert "a sweep releases its claim" in told.one(task, "s0").remedy()
     assert not told.one(task, "s0").needs_somebody
 
 
@@ -143,7 +143,7 @@ def test_a_mark_that_a_pause_has_left_is_no_pause(told: Told) -> None:
     task = lab.submit_one(plan)
     lab.observer.execute("delete from tasker.pauses")
 
-    assert told.sentence(task, "s0") == "was held by a pause that is over"
+    assert told.sentence(task, "s0") == "was paused by a pause that has ended"
     lab.one.core("mend", {"every_ms": 0})
 
 
@@ -152,7 +152,7 @@ def test_a_namespace_in_which_nobody_works_is_named(told: Told) -> None:
     task = lab.submit_one(lab.chain(1))
 
     assert told.sentence(task, "s0") == (
-        f"no live worker serves noop: nobody is at work in the namespace {lab.namespace}"
+        f"no live worker serves noop: no worker is running in the namespace {lab.namespace}"
     )
     assert told.one(task, "s0").remedy() == f"start one: tasker worker --namespace {lab.namespace} --handlers MODULE"
 
@@ -277,7 +277,7 @@ def test_a_step_that_a_decision_may_create_is_told_and_one_that_it_left_out_only
 
     plan = lab.plan(Spec("route", DECISION), Spec("left", depends_on=("route",)))
     lab.one.advance(ok(claims["route"], gv=0, x=[new_step(plan, "left", "route")]))
-    assert told.sentence(task, "right") == "not created: route did not ask for it"
+    assert told.sentence(task, "right") == "not created: route did not name it"
     assert "right" not in told.sentences(task)
 
 

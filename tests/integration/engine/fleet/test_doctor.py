@@ -56,7 +56,7 @@ def test_a_process_of_another_release_is_named(working: Watched) -> None:
 
     found = only(working.lab, "versions")
     assert (found.what, list(found.examples)) == (
-        f"1 of 2 processes are of another release than this one, {__version__}",
+        f"1 of 2 processes run another release than this one, {__version__}",
         ["old on here: 0.0.9"],
     )
 
@@ -128,7 +128,7 @@ def test_steps_of_a_lost_worker_are_wrong_where_nobody_sweeps(working: Watched, 
         working.at_work(lab.two, "w2", version=__version__)
 
     found = only(lab, "queues")
-    assert (found.what, found.wrong) == ("in progress for a worker that is not alive: 1", not swept)
+    assert (found.what, found.wrong) == ("in progress on a worker that is not alive: 1", not swept)
 
 
 def test_parked_results_without_an_orchestrator_are_told(working: Watched) -> None:
@@ -136,7 +136,7 @@ def test_parked_results_without_an_orchestrator_are_told(working: Watched) -> No
     _, claims = lab.running(lab.chain(1))
     lab.one.call("park", lab.one.args(items=[ok(claims["s0"])]))
 
-    assert only(lab, "queues").what == "results wait for an orchestrator, and none is at work"
+    assert only(lab, "queues").what == "results wait for an orchestrator, but none is running"
 
 
 def test_programs_read_the_findings_as_objects(working: Watched) -> None:

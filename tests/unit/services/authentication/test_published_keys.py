@@ -79,7 +79,7 @@ async def test_keys_are_fetched_once_and_again_for_an_unknown_one(issuer: Issuer
 
     issuer.publish("one", "two")
     for _ in range(3):  # made-up ids do not make this server ask and ask
-        with pytest.raises(NotAuthenticated, match="no such key"):
+        with pytest.raises(NotAuthenticated, match="signing key not found"):
             await issuer.caller("two")
     assert issuer.asked == 1
     issuer.now += AGAIN_SECONDS
@@ -104,7 +104,7 @@ async def test_known_key_does_not_wait_for_an_issuer_that_hangs(issuer: Issuer) 
     issuer.answers.set()
     assert await unknown == "ada"
     assert issuer.asked == 2
-    with pytest.raises(NotAuthenticated, match="no such key"):  # withdrawn by its issuer
+    with pytest.raises(NotAuthenticated, match="signing key not found"):  # withdrawn by its issuer
         await issuer.caller("one")
 
 
@@ -112,7 +112,7 @@ async def test_keys_that_nobody_refreshed_for_long_are_refreshed_before_they_cou
     assert await issuer.caller("one") == "ada"
     issuer.publish("two")
     issuer.now += 2 * REFRESH_SECONDS
-    with pytest.raises(NotAuthenticated, match="no such key"):
+    with pytest.raises(NotAuthenticated, match="signing key not found"):
         await issuer.caller("one")
 
 
@@ -121,7 +121,7 @@ async def test_former_keys_count_while_the_issuer_is_away_and_the_log_says_why(
 ) -> None:
     caplog.set_level(logging.INFO, "tasker.api")
     assert await issuer.caller("one") == "ada"
-    issuer.failure = TimeoutError("no complete answer within 5 seconds")
+    issuer.failure = TimeoutError("no complete response within 5 seconds")
     issuer.now += REFRESH_SECONDS
     for number in range(2, 5):
         assert await issuer.caller("one") == "ada"
@@ -132,14 +132,14 @@ async def test_former_keys_count_while_the_issuer_is_away_and_the_log_says_why(
     assert await issuer.caller("one") == "ada"
     await issuer.refreshed()
     assert caplog.messages == [
-        f"issuer_keys_unavailable url={URL} keys_in_use=1: TimeoutError: no complete answer within 5 seconds",
+        f"issuer_keys_unavailable url={URL} keys_in_use=1: TimeoutError: no complete response within 5 seconds",
         f"issuer_keys_available url={URL}",
     ]
 
 
 async def test_known_key_does_not_wait_for_an_issuer_that_failed_before(issuer: Issuer) -> None:
     assert await issuer.caller("one") == "ada"
-    issuer.failure = TimeoutError("no complete answer within 5 seconds")
+    issuer.failure = TimeoutError("no complete response within 5 seconds")
     issuer.now += REFRESH_SECONDS
     assert await issuer.caller("one") == "ada"
     await issuer.refreshed()
@@ -162,7 +162,7 @@ async def test_key_that_cannot_be_used_does_not_void_the_others(
     broken = [{"kty": "RSA", "kid": "broken", "n": "!", "e": "AQAB"}, {"kty": "RSA", "kid": "number", "n": 5, "e": 3}]
     issuer.published += [*broken, {"kty": "RSA", "kid": "empty"}, 5]
     assert await issuer.caller("one") == "ada"
-    with pytest.raises(NotAuthenticated, match="no such key"):
+    with pytest.raises(NotAuthenticated, match="signing key not found"):
         await issuer.caller("one", "weak")
     told = [each.partition(":")[0] for each in caplog.messages]
     assert told == [f"issuer_key_ignored kid='{kid}'" for kid in ("weak", "broken", "number", "empty")]
@@ -179,7 +179,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_fetch_that_hangs_ends_with_a_reason(hanging: None) -> None:
-    with pytest.raises(TimeoutError, match=r"no complete answer within 0\.01 seconds"):
+    with pytest.raises(TimeoutError, match=r"no complete response within 0\.01 seconds"):
         await asking.fetched("http://localhost:1/keys")
 
 

@@ -223,10 +223,10 @@ async def test_the_address_that_was_checked_is_the_one_that_is_asked(names: Name
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({}, "nobody could be let in"),
-        ({"public_key": "nonsense"}, "jwt_public_key is no public key"),
+        ({}, "no credentials are configured"),
+        ({"public_key": "nonsense"}, "jwt_public_key is not a public key"),
         ({"public_key_path": "/nowhere/key.pem"}, "cannot be read: No such file"),
-        ({"verification_method": "jwks"}, "no jwks_url"),
+        ({"verification_method": "jwks"}, "jwks_url is not set"),
     ],
 )
 def test_a_configuration_that_lets_nobody_in_is_refused(changed: Mapping[str, Any], reason: str) -> None:

@@ -45,12 +45,12 @@ def hold_what_was_never_made(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("harm", "repairs", "rule"),
     [
-        (mark, {"paused_without_a_pause": 2}, "held as paused, and no pause holds it"),
+        (mark, {"paused_without_a_pause": 2}, "marked as paused, but no pause applies"),
         (count_too_many, {"enqueued_miscounted": 1}, "counter of enqueued steps differs"),
         (count_too_few, {"enqueued_miscounted": 1}, "counter of enqueued steps differs"),
         (lose_counters, {"enqueued_miscounted": 1}, "counter of enqueued steps differs"),
-        (hold, {"held_but_not_ready": 2}, "held, and not ready"),
-        (hold_what_was_never_made, {"held_but_not_ready": 1}, "held, and not ready"),
+        (hold, {"held_but_not_ready": 2}, "in the backlog, but not ready"),
+        (hold_what_was_never_made, {"held_but_not_ready": 1}, "in the backlog, but not ready"),
     ],
 )
 async def test_what_differs_from_the_rows_is_a_broken_promise_and_is_repaired_once(
