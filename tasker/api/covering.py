@@ -57,8 +57,8 @@ async def may_search_inputs(request: Request, namespace: str | None) -> None:
     permitted = _permitted(request)
     hidden = await program_of(request).sensitive_values.namespaces(permitted) if permitted is not None else ()
     if hidden and (not namespace or namespace in hidden):
-        hint = f"choose a namespace that is not one of {', '.join(sorted(hidden))}"
-        raise UsageError("inputs may have values that you may not read, so they are not searched", hint=hint)
+        hint = f"choose a namespace other than {', '.join(sorted(hidden))}"
+        raise UsageError("inputs are not searched: they may contain values that you may not read", hint=hint)
 
 
 def _permitted(request: Request) -> frozenset[str] | None:

@@ -30,7 +30,7 @@ def cursor_of(cursor: str, sort: str) -> str:
             return checked(task_uuid)
     except (UsageError, UnicodeDecodeError, binascii.Error, ValueError):
         pass
-    raise UsageError("the cursor is not one of this list", hint="send pagination.next_cursor as it was, with the sort")
+    raise UsageError("the cursor is not one of this list", hint="send pagination.next_cursor unchanged, with the sort")
 
 
 def cursor_after_template(row: Mapping[str, Any]) -> str:
@@ -48,7 +48,7 @@ def template_place(cursor: str) -> dict[str, Any]:
             return dict(zip(TEMPLATE, [*names, datetime.fromisoformat(moment)], strict=True))
     except (UsageError, UnicodeDecodeError, binascii.Error, ValueError, TypeError):
         pass
-    raise UsageError("the cursor is not one of this list", hint="send pagination.next_cursor as it was")
+    raise UsageError("the cursor is not one of this list", hint="send pagination.next_cursor unchanged")
 
 
 def _encoded(text: str) -> str:

@@ -33,7 +33,7 @@ HEADERS = {
 }
 """Headers of every answer that does not set its own values."""
 OWN_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-OTHER_NAME = "use the address that the server tells at its start, or name the host in orchestration.web.trusted_hosts"
+OTHER_NAME = "use the address that the server logs at startup, or add the host to orchestration.web.trusted_hosts"
 OnAnswered = Callable[[RequestAnswered], None]
 _log = logging.getLogger("tasker.api")
 
@@ -52,8 +52,8 @@ class RequestLimits:
 
 
 AGAIN_SECONDS = 1
-STOPPING = "the server stopped before the request was answered; a change may have been made or not"
-FAILED = "something went wrong in the server; its log has the request's identifier"
+STOPPING = "the server stopped before the request was answered; it is unknown whether the change was made"
+FAILED = "internal error; the server log contains the request id"
 
 
 class TooLarge(Exception):
@@ -117,7 +117,7 @@ class _Exchange:
         """Answer the request in every case; an error after the answer has begun ends the connection."""
         try:
             if "\0" in self._scope["path"] or b"%00" in self._scope["query_string"]:
-                await self._fail(400, "a NUL character cannot be part of any name or value", "malformed_request")
+                await self._fail(400, "names and values must not contain NUL characters", "malformed_request")
                 return
             if len(self._unanswered) > self._limits.requests:
                 await self._fail(503, "too many requests wait for an answer", "too_many_requests", retry_after=1)
@@ -261,7 +261,7 @@ class KnownHosts:
         if scope["type"] == "http":
             name = host_of(Headers(scope=scope).get("host", ""))
             if name not in self._names and not name.endswith(".localhost"):
-                found = problem(421, f"this server is not called {name!r:.100}", kind="unknown_host", hint=OTHER_NAME)
+                found = problem(421, f"unknown host {name!r:.100}", kind="unknown_host", hint=OTHER_NAME)
                 await answer(found, scope)(scope, receive, send)
                 return
         await self._app(scope, receive, send)

@@ -59,8 +59,8 @@ class Kind(NamedTuple):
     public: str | None = None
 
 
-AWAY = "the database cannot be reached"
-LOST = "the connection to the database was lost; a change may have been made or not"
+AWAY = "the database is unreachable"
+LOST = "the connection to the database was lost; it is unknown whether the change was made"
 BUSY = "the database is too busy; nothing was changed"
 BROKER = "the messaging provider failed"
 KINDS: Mapping[type[TaskerError], Kind] = {
@@ -85,7 +85,7 @@ KINDS: Mapping[type[TaskerError], Kind] = {
     PoolExhausted: Kind(503, "SERVICE_UNAVAILABLE", BUSY),
     StatementTimeout: Kind(503, "SERVICE_UNAVAILABLE", BUSY),
     LockTimeout: Kind(503, "SERVICE_UNAVAILABLE", BUSY),
-    SchemaOutdated: Kind(503, "SERVICE_UNAVAILABLE", "the database's schema is of another version"),
+    SchemaOutdated: Kind(503, "SERVICE_UNAVAILABLE", "the database schema has a different version"),
     DatabaseError: Kind(500, "DATABASE_ERROR", "the database refused the request"),
     MessagingError: Kind(503, "SERVICE_UNAVAILABLE", BROKER),
     TaskerError: Kind(400, "BAD_REQUEST"),

@@ -29,7 +29,7 @@ def listen(host: str, port: int) -> socket.socket:
         why = "ports below 1024 are not for every user" if denied else "another process may have the port"
         raise UsageError(
             f"cannot listen on {host}:{port}: {error.strerror or error}",
-            hint=f"{why}: choose one with --port, 0 for any that is free",
+            hint=f"{why}: choose a port with --port; 0 picks a free one",
         ) from None
     made.setblocking(False)
     return made
@@ -46,7 +46,7 @@ def require_loopback(host: str, section: str = "orchestration.web.auth") -> None
         if ipaddress.ip_address(host).is_loopback:
             return
     raise UsageError(
-        f"{host} can be reached from other machines, and there is no authentication: anybody could run tasks",
+        f"{host} is reachable from other machines, but authentication is off: anyone could run tasks",
         hint=f"listen on 127.0.0.1, or turn on [{section}]; see docs/security.md",
     )
 

@@ -30,7 +30,7 @@ def tls_files(certificate: str, key: str) -> TlsFiles | None:
             certificate, key, password=lambda: ""
         )  # an encrypted key must not prompt for its password at the terminal
     except OSError as error:  # includes `SSLError`
-        reason = "they do not fit each other, or are no PEM" if isinstance(error, ssl.SSLError) else error.strerror
+        reason = "they do not match, or are not PEM" if isinstance(error, ssl.SSLError) else error.strerror
         raise UsageError(
             f"tls_certificate_path ({certificate}) and tls_key_path ({key}) cannot be used: {reason}",
             hint="name a certificate and its private key without a password, both in PEM",

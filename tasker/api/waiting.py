@@ -33,7 +33,7 @@ def seconds_of(text: str | None) -> float | None:
     seconds = float(found[1]) * UNITS[found[2]] if found else -1.0
     if 0 <= seconds <= MOST_SECONDS:
         return seconds
-    raise UsageError(f"wait={text!r} is no time that can be waited", hint="for example 10s, 500ms or 2m; at most 5m")
+    raise UsageError(f"wait={text!r} is not a valid wait time", hint="for example 10s, 500ms or 2m; at most 5m")
 
 
 async def wait_for_end(request: Request, program: ServerServices, task_uuid: str, seconds: float | None) -> None:

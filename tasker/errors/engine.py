@@ -174,7 +174,7 @@ class DatabaseError(TaskerError):
 
 
 class DatabaseUnavailable(DatabaseError):
-    """Error raised if the database cannot be reached."""
+    """Error raised if the database is unreachable."""
 
     error_type = "database_unavailable"
 

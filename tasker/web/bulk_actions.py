@@ -82,7 +82,7 @@ async def retry(program: ServerServices, task: str, actor: str, reason: str) -> 
     """Run every failed step of a task again. Raises `StateMachineError` if no step has failed."""
     found = await program.steps.retry(task, actor=actor, reason=reason)
     if not found.reset:
-        raise StateMachineError("nothing of it has failed")
+        raise StateMachineError("it has no failed steps")
     return f"{counted(len(found.reset), 'step')} will run again"
 
 
@@ -109,7 +109,7 @@ def _has_ended(task: Mapping[str, Any]) -> bool:
 ACTIONS = {
     Action.RETRY: BulkRequest(
         Action.RETRY,
-        "Retry what failed",
+        "Retry failed steps",
         "Every failed step of these tasks runs again, its attempts counted from zero.",
         Permission.STEPS_RESOLVE,
         _has_failed,

@@ -44,9 +44,9 @@ async def form_of(request: Request) -> Form:
     """Return the form in the body of a request. Raises `UsageError` for any other body."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != MEDIA_TYPE:
-        raise UsageError(f"a form was expected, not {kind or 'a body of no kind'}", hint="send the form of the page")
+        raise UsageError(f"expected a form, got {kind or 'a body of no kind'}", hint="send the form of the page")
     try:
         text = (await request.body()).decode()
         return Form(parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"))
     except ValueError:  # not UTF-8, or too many fields
-        raise UsageError("the form cannot be read", hint="reload the page and send it again") from None
+        raise UsageError("the form is invalid", hint="reload the page and send it again") from None

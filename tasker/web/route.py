@@ -96,7 +96,7 @@ async def _asked_to_sign_in(request: Request) -> Response:
     """The form for signing in; to who sends one of our forms, that form again."""
     again = await own_form(request) if request.method == "POST" and "hx-request" not in request.headers else None
     if again is not None:
-        return failed(request, problem(401, "you are not signed in any more"), again)
+        return failed(request, problem(401, "you are no longer signed in"), again)
     return redirect(request, "sign-in", next=_place(request) if request.method == "GET" else None)
 
 
@@ -106,8 +106,8 @@ def _late(request: Request) -> dict[str, Any]:
     message = f"the page was not ready within {options.limits.seconds:g} seconds"
     if request.method == "GET":
         return problem(504, message, kind="request_timeout", hint="try again, or choose fewer")
-    message += "; a change may have been made or not"
-    return problem(504, message, kind="request_timeout", hint="look whether it was made before you send it again")
+    message += "; it is unknown whether the change was made"
+    return problem(504, message, kind="request_timeout", hint="check whether it was made before you send it again")
 
 
 def malformed(error: RequestValidationError) -> dict[str, Any]:

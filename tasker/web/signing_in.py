@@ -44,9 +44,11 @@ async def sign_out(request: Request, answer: Response) -> None:
 def checked_credential(text: str) -> str:
     """Return what somebody signs in with. Raises `UsageError` for what is neither a key nor a token."""
     if not text:
-        raise UsageError("nothing was given to sign in with", hint="give an API key, or a token")
+        raise UsageError("no credentials entered", hint="enter an API key or a JWT")
     if len(text) > LONGEST_BYTES or not _WRITTEN.fullmatch(text):
-        raise UsageError("that is neither an API key nor a token", hint="copy it without spaces or line breaks")
+        raise UsageError(
+            "invalid credentials: expected an API key or a JWT", hint="copy it without spaces or line breaks"
+        )
     return text
 
 

@@ -125,7 +125,7 @@ def test_many_tasks_are_chosen_and_dealt_with_by_themselves(shop: Shop, page: Pa
     page.get_by_label("of all that match").check()
     page.get_by_role("button", name="Retry failed…").click()
     page.get_by_label("Reason").fill("all of them")
-    page.get_by_role("button", name=re.compile("Retry what failed")).click()
+    page.get_by_role("button", name=re.compile("Retry failed steps")).click()
     expect(page.get_by_text(re.compile(r"All \d+ are dealt with\."))).to_be_visible()
 
 

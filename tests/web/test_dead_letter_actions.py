@@ -110,7 +110,7 @@ def test_a_task_is_put_on_the_list_by_hand_and_goes_on(shop: Shop, page: Page) -
     form.get_by_label("What is suspected").fill("it asks the wrong shop")
     with sends(page, "/dead-letters/open"):
         form.get_by_role("button", name="Put it on the list").click()
-    expect(page.get_by_text("The task is on the list; it goes on.")).to_be_visible()
+    expect(page.get_by_text("The task is on the list; it continues.")).to_be_visible()
     assert [row[:2] for row in entries(shop, task)] == [("pending", "it asks the wrong shop")]
     assert shop.states(task)["fetch"] == "in_progress"
     shop.let_go()
@@ -135,13 +135,13 @@ def test_a_replay_is_paused_goes_on_and_is_ended(shop: Shop, page: Page) -> None
     tasks, fingerprint = two_alike(shop, page, "of charles")
     begin_replay(page, "0.001", "slowly")
     act(page, "Pause", "/dead-letters/replays/{replay}/pause")
-    expect(page.get_by_text("Paused: nothing more of it runs for now.")).to_be_visible()
+    expect(page.get_by_text("Paused.")).to_be_visible()
     assert [row[0] for row in shop.rows(REPLAY, fingerprint)] == ["paused"]
     act(page, "Go on", "/dead-letters/replays/{replay}/resume")
-    expect(page.get_by_text("It goes on.")).to_be_visible()
+    expect(page.get_by_text("Resumed.")).to_be_visible()
     assert [row[0] for row in shop.rows(REPLAY, fingerprint)] == ["running"]
     act(page, "End it", "/dead-letters/replays/{replay}/cancel")
-    expect(page.get_by_text("Ended; what was replayed stays so.")).to_be_visible()
+    expect(page.get_by_text("Ended; steps already replayed are not affected.")).to_be_visible()
     assert [row[0] for row in shop.rows(REPLAY, fingerprint)] == ["cancelled"]
     assert "pending" in {entries(shop, task)[-1][0] for task in tasks}, "not all of them were replayed"
     expect(page.locator("details.action")).to_have_count(0)

@@ -147,7 +147,7 @@ def test_what_is_paused_for_the_fleet_starts_nothing_until_it_is_resumed(
     waits_for(shop, task, f"a new {what}")
 
     act(page, "Resume", "/fleet/resume")
-    expect(page.get_by_text("may start.")).to_be_visible()
+    expect(page.get_by_text("can start now.")).to_be_visible()
     expect(page.get_by_text("Nothing is paused.")).to_be_visible()
     assert pauses(shop) == []
     assert shop.ended(task) == "complete"
@@ -193,7 +193,7 @@ def test_who_did_what_is_told_with_the_newest_first(shop: Shop, page: Page) -> N
     expect(page.locator("tbody tr").first).to_contain_text(f"/ui/tasks/{task}/retry")
     page.get_by_label("Actor").fill("nobody at all")
     page.get_by_role("button", name="Show").click()
-    expect(page.get_by_text("Nobody has done anything by hand.")).to_be_visible()
+    expect(page.get_by_text("No operator actions yet.")).to_be_visible()
     page.get_by_role("link", name="Doctor").click()
     expect(page.get_by_role("heading", name="Doctor")).to_be_visible()
 

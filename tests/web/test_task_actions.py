@@ -94,7 +94,7 @@ def test_a_paused_task_starts_nothing_more_until_it_is_resumed(shop: Shop, page:
     task = shop.held()
     page.goto(shop.url(f"tasks/{task}"))
     act(page, "Pause", "/tasks/{uuid}/pause", Reason="wait for Ada")
-    expect(page.get_by_text("Paused: what runs goes on")).to_be_visible()
+    expect(page.get_by_text("Paused: running steps continue")).to_be_visible()
     assert shop.rows("select reason from tasker.pauses where task_uuid = %s", task) == [("wait for Ada",)]
 
     shop.let_go()
@@ -188,7 +188,7 @@ def test_what_is_done_to_many_tasks_leaves_out_those_to_which_it_means_nothing(s
     expect(page.get_by_text("1 more of those chosen are left alone")).to_be_visible()
     page.get_by_label("Reason").fill("mended")
     with sends(page, "/tasks/bulk", 200):
-        page.get_by_role("button", name="Retry what failed: 1 task").click()
+        page.get_by_role("button", name="Retry failed steps: 1 task").click()
     assert shop.ended(failed) == "complete"
     assert reasons(shop, failed) == ["mended"]
 
@@ -201,7 +201,7 @@ def test_what_is_done_to_many_tasks_stops_and_goes_on_when_it_is_told_to(shop: S
     page.get_by_label("Reason").fill("one by one")
     page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))  # it does not go on before it can be stopped
     with sends(page, "/tasks/bulk", 200):
-        page.get_by_role("button", name="Retry what failed: 26 tasks").click()
+        page.get_by_role("button", name="Retry failed steps: 26 tasks").click()
     page.get_by_role("button", name="Stop here").click()
     page.clock.run_for(10_000)
     expect(page.get_by_text("25 of 26 tasks: 25 done")).to_be_visible()

@@ -47,7 +47,7 @@ def offered_routers(plugins: PluginHost, taken: Collection[str]) -> list[Offered
 
 def _offered(plugin: str, router: Any, owners: dict[str, str]) -> OfferedRouters:
     if not isinstance(router, APIRouter):
-        raise _Refused("it is no fastapi.APIRouter: make it with tasker.api.extending.plugin_router")
+        raise _Refused("expected a fastapi.APIRouter: create it with tasker.api.extending.plugin_router")
     offered = OfferedRouters("" if router.prefix else f"{BELOW}/{plugin}", router)
     head = _head(router.prefix)
     if router.prefix and owners.setdefault(head, plugin) != plugin:
@@ -62,16 +62,16 @@ def _offered(plugin: str, router: Any, owners: dict[str, str]) -> OfferedRouters
 
 def _problems(router: APIRouter) -> Iterator[str]:
     if "{" in _head(router.prefix):
-        yield "its prefix begins with a parameter: begin with a word"
+        yield "its prefix begins with a parameter: expected a fixed first segment"
     for each in iter_route_contexts(router.routes):
         if not isinstance(each.original_route, PluginRoute):
-            yield f"{each.path} is no route of tasker.api.extending.plugin_router, so that nobody would guard it"
+            yield f"{each.path} is no route of tasker.api.extending.plugin_router, so it has no permission check"
         elif REQUIRED not in (each.openapi_extra or {}):
             yield f"{each.path} names no permission: declare it with **needs(Permission...)"
     try:
         get_openapi(title="", version="", routes=router.routes)
     except Exception as error:  # schemas of a plugin may raise any error when they are described
-        yield f"it cannot be described: {error!r}"
+        yield f"it has no OpenAPI description: {error!r}"
 
 
 def _head(path: str) -> str:

@@ -37,7 +37,7 @@ CATALOGUE: Catalogue = {
     ),
     "tasker_ffi_pending_events": Described("gauge", "Claimed steps that wait for a thread or a child process."),
     "tasker_ffi_oldest_event_age_ms": Described("gauge", "worker_handler_semaphore_wait_oldest_ms."),
-    "tasker_worker_events_processed_total": Described("counter", "Looks at queues that found work."),
+    "tasker_worker_events_processed_total": Described("counter", "Polls of queues that returned work."),
     "tasker_worker_events_failed_total": Described("counter", "tasker_polling_errors_total."),
 }
 

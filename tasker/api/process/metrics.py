@@ -27,54 +27,56 @@ MODES = {
 STATES = {HealthStatus.HEALTHY: 0, HealthStatus.DEGRADED: 1}
 CATALOGUE: Catalogue = {
     "tasker_info": Described("gauge", "The release of this process; always 1.", ("version", "kind")),
-    "tasker_process_up": Described("gauge", "1 while it works, 0 while it starts or stops."),
-    "tasker_process_health": Described("gauge", "How a part of it does: 0 well, 1 degraded, 2 worse.", ("part",)),
-    "tasker_process_start_time_seconds": Described("gauge", "When it started, in seconds since 1970."),
+    "tasker_process_up": Described("gauge", "1 when ready, 0 during startup and shutdown."),
+    "tasker_process_health": Described(
+        "gauge", "Health of a component: 0 healthy, 1 degraded, 2 unhealthy.", ("part",)
+    ),
+    "tasker_process_start_time_seconds": Described("gauge", "Start time, in seconds since 1970."),
     "tasker_service_crashes_total": Described(
-        "counter", "Services of the process that were started again after an error.", ("service",)
+        "counter", "Services of the process restarted after an error.", ("service",)
     ),
-    "tasker_plugin_calls_total": Described("counter", "Events that a plugin has heard.", ("plugin",)),
-    "tasker_plugin_failures_total": Described("counter", "Calls in which a plugin raised.", ("plugin", "hook")),
-    "tasker_plugin_dropped_total": Described("counter", "Events that a plugin was too slow to hear.", ("plugin",)),
-    "tasker_plugin_waiting": Described("gauge", "Events that wait until a plugin hears them.", ("plugin",)),
-    "tasker_plugin_off": Described("gauge", "1 for a plugin that this process has switched off.", ("plugin",)),
-    "tasker_steps_slots": Described("gauge", "Steps that this worker can run at the same time."),
-    "tasker_steps_active_executions": Described("gauge", "Steps that this worker has in hand.", ("namespace",)),
+    "tasker_plugin_calls_total": Described("counter", "Events delivered to a plugin.", ("plugin",)),
+    "tasker_plugin_failures_total": Described("counter", "Plugin calls that raised an exception.", ("plugin", "hook")),
+    "tasker_plugin_dropped_total": Described("counter", "Events dropped because a plugin was too slow.", ("plugin",)),
+    "tasker_plugin_waiting": Described("gauge", "Events waiting for a plugin.", ("plugin",)),
+    "tasker_plugin_off": Described("gauge", "1 for a plugin disabled by this process.", ("plugin",)),
+    "tasker_steps_slots": Described("gauge", "Maximum number of concurrent steps of this worker."),
+    "tasker_steps_active_executions": Described("gauge", "Steps in flight on this worker.", ("namespace",)),
     "tasker_steps_threads_left_behind": Described(
-        "gauge", "Threads of this worker that still run a handler whose attempt has ended, such as at its time limit."
+        "gauge", "Threads of this worker still running a handler whose attempt has ended, for example by timeout."
     ),
-    "tasker_steps_given_back_total": Described("counter", "Steps that this worker gave back without an attempt."),
+    "tasker_steps_given_back_total": Described("counter", "Steps released by this worker without an attempt."),
     **OF_BREAKERS,
     "ffi_completion_slow_sends_total": Described(
         "counter", "Results that took too long to store, as the breaker counts it."
     ),
     "mpsc_channel_usage_percent": Described(
-        "gauge", "How full something bounded in the memory of this worker is, in percent.", ("channel", "component")
+        "gauge", "Fill level of a bounded buffer of this worker, in percent.", ("channel", "component")
     ),
-    "mpsc_channel_capacity": Described("gauge", "How much fits into it.", ("channel", "component")),
+    "mpsc_channel_capacity": Described("gauge", "Capacity of the buffer.", ("channel", "component")),
     "mpsc_channel_full_events_total": Described(
-        "counter", "How often it was full: claims stopped, or an event was dropped.", ("channel", "component")
+        "counter", "Times that the buffer was full: claims stopped, or an event was dropped.", ("channel", "component")
     ),
     "worker_claim_refusals_total": Described(
         "counter", "Times that this worker stopped claiming, or claimed less, by reason.", ("reason",)
     ),
     "worker_handler_semaphore_wait_oldest_ms": Described(
-        "gauge", "How long the step that has waited longest for a thread or a child process does so."
+        "gauge", "Age of the longest current wait of a step for a thread or a child process."
     ),
     "tasker_event_listener_active": Described(
         "gauge",
-        "1 while everything that announces work to this process is heard; not told where it only polls.",
+        "1 while all listeners of this process are connected; absent if it only polls.",
         ("mode",),
     ),
     "tasker_event_listener_lag_ms": Described(
-        "gauge", "How long the notification took by which this process has proven last that they arrive.", ("mode",)
+        "gauge", "Latency of the last notification check of this process.", ("mode",)
     ),
     "tasker_polling_fallback_active": Described("gauge", "1 while it polls in place of a lost listener.", ("mode",)),
-    "tasker_mode_switches_total": Described("counter", "From listening to polling, and back.", ("mode",)),
-    "tasker_event_notifications_received_total": Described("counter", "Announcements that this process has heard."),
-    "tasker_listener_reconnections_total": Described("counter", "Times that a lost listener has come back."),
-    "tasker_polling_cycles_total": Described("counter", "Looks of this process at queues, announced or not."),
-    "tasker_polling_errors_total": Described("counter", "Those of them that failed."),
+    "tasker_mode_switches_total": Described("counter", "Changes between listening and polling.", ("mode",)),
+    "tasker_event_notifications_received_total": Described("counter", "Notifications received by this process."),
+    "tasker_listener_reconnections_total": Described("counter", "Reconnections of a lost listener."),
+    "tasker_polling_cycles_total": Described("counter", "Polls of queues by this process, notified or not."),
+    "tasker_polling_errors_total": Described("counter", "Polls of queues that failed."),
     "tasker_polling_messages_processed_total": Described(
         "counter", "Messages, and steps that wait beside a queue, that they have found and taken."
     ),

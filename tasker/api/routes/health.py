@@ -48,7 +48,7 @@ async def live() -> Json:
 @routes.get("/ready", response_model=ReadinessResponse, responses={503: {"description": "not ready"}})
 @routes.get("/health/ready", response_model=ReadinessResponse, include_in_schema=False)
 async def ready(request: Request) -> Response:
-    """Return whether the server accepts requests: 503 while the database cannot be reached."""
+    """Return whether the server accepts requests: 503 while the database is unreachable."""
     checks = published(await program_of(request).health.checks())
     if ill := [name for name in NEEDED if checks[name]["status"] == UNHEALTHY]:
         found = {name: checks[name] for name in READY}

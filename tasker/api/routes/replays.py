@@ -44,7 +44,7 @@ async def begin_replay(request: Request, body: BeginReplayRequest) -> Json:
     which: dict[str, Any] = {name: getattr(body, name) for name in WHICH}
     if not body.all and not any(which.values()):
         hint = f"one of {', '.join(WHICH)}, or all: true"
-        raise UsageError("say which entries are meant", hint=hint)
+        raise UsageError("expected a filter of entries", hint=hint)
     service, group = program_of(request).replays, FailureSelection(**which, limit=body.limit)
     if body.dry_run:
         return Json(await service.plan(group))

@@ -39,18 +39,18 @@ class Problem(BaseModel):
 
 MEANINGS = {
     400: "The request is malformed, or not possible in this state.",
-    401: "Nobody is known by these credentials.",
+    401: "The credentials are invalid.",
     403: "The caller may not do this.",
-    404: "There is no such thing.",
-    408: "It was not answered in time.",
+    404: "The resource does not exist.",
+    408: "The request timed out.",
     409: "A task of this identity exists.",
     413: "The body is too large.",
     415: "The body is not announced as JSON.",
-    421: "The request names a host that the server does not go by.",
+    421: "The request names an unknown host.",
     422: "The input does not fit.",
-    429: "Too many requests of this client; `Retry-After` says when to ask again.",
+    429: "Too many requests of this client; retry after `Retry-After`.",
     500: "The server or its database failed.",
-    503: "Not now: too much waits, or the database is away; `Retry-After` says when to ask again.",
+    503: "Overloaded, or the database is unavailable; retry after `Retry-After`.",
 }
 ALWAYS = (400, 401, 403, 408, 421, 429, 500, 503)
 OF_BODIES = (413, 415)

@@ -10,7 +10,7 @@ from tasker.contracts.tracing import TraceContext, accepted
 class TraceHeaders(BaseModel):
     """Trace context of the caller; invalid headers are ignored, as the standard requires."""
 
-    traceparent: str | None = Field(None, description="W3C Trace Context: kept with the task.")
+    traceparent: str | None = Field(None, description="W3C Trace Context, stored with the task.")
     tracestate: str | None = Field(None, description="What the tracing systems on the way have added.")
 
     @property

@@ -101,7 +101,7 @@ def find_templates(path: str | Path) -> list[Path]:
         raise UsageError(f"{root} does not exist", hint=hint)
     files = [root] if root.is_file() else list(_files_below(root))
     if not files:
-        raise UsageError(f"{root} holds no template", hint="a template is a file with the suffix .yaml")
+        raise UsageError(f"{root} contains no template", hint="a template is a file with the suffix .yaml")
     return files
 
 

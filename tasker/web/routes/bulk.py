@@ -81,7 +81,7 @@ def _wanted(request: Request, action: str) -> BulkRequest:
     """Return the requested action. Raises `UsageError` if it is unknown, `NotPermitted` if the caller has no permission
     for it."""
     if action not in ACTIONS:
-        raise UsageError(f"there is no action {action!r} for many tasks", hint=f"one of {', '.join(ACTIONS)}")
+        raise UsageError(f"unknown action {action!r} for many tasks", hint=f"one of {', '.join(ACTIONS)}")
     wanted = ACTIONS[Action(action)]
     caller_of(request).require(wanted.permission)
     return wanted
@@ -117,6 +117,6 @@ def _progress(form: Form) -> BulkProgress:
     """Return the progress stored in the submitted page."""
     numbers = [form.text(name, "0") for name in ("total", "succeeded", "refused")]
     if not all(each.isdecimal() and len(each) <= 6 for each in numbers):
-        raise UsageError("the form cannot be read", hint="begin again from the list")
+        raise UsageError("the form is invalid", hint="begin again from the list")
     total, succeeded, refused = map(int, numbers)
     return BulkProgress(total, succeeded, refused, form.text("last_refused"), [], [])

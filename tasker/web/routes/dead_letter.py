@@ -83,7 +83,7 @@ async def open_entry(request: Request) -> Response:
     notes = form.required("notes", "a note on what is suspected")
     reason = form.text("reason", "manual_dlq")
     opened = await program_of(request).dead_letters.open(task, actor=actor_of(request), notes=notes, reason=reason)
-    return redirect(request, f"dead-letters/entries/{opened.dlq_entry_uuid}", "The task is on the list; it goes on.")
+    return redirect(request, f"dead-letters/entries/{opened.dlq_entry_uuid}", "The task is on the list; it continues.")
 
 
 Act = Callable[[Form, DeadLetter], Awaitable[str]]

@@ -71,7 +71,7 @@ async def replay(request: Request, name: str) -> Response:
     form, service = sent(request), program_of(request).domain_events
     after, since = form.text("after"), form.text("since")
     if after and not (after.isdecimal() and int(after) <= MAX_POSITION):
-        raise UsageError(f"{after!r:.60} is no position", hint="a whole number, as the list of events has it")
+        raise UsageError(f"{after!r:.60} is not a position", hint="a whole number, as the list of events has it")
     moment = moment_of(since) if since else None
     found = await service.replay(name, after=int(after) if after else None, since=moment)
     return redirect(request, "events", f"{name} reads {counted(found.events, 'event')} again.")

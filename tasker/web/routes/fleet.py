@@ -104,7 +104,7 @@ async def pause(request: Request) -> Response:
         return await _fleet(
             request, 1, found["status"], found, {key: form.text(key) for key in ("what", "name", "reason")}
         )
-    message = f"{target} is paused: what runs goes on." if paused else f"{target} was paused already."
+    message = f"{target} is paused; running steps continue." if paused else f"{target} was paused already."
     return redirect(request, "fleet", message)
 
 
@@ -114,7 +114,9 @@ async def resume(request: Request) -> Response:
     target = await _target(request, form.text("what"), form.required("name", "what to resume"))
     held = await program_of(request).pauses.resume(target, actor=actor_of(request), reason=form.text("reason"))
     unit = "message" if target.queue else "step"
-    message = f"{target} was not paused." if held is None else f"{target} goes on: {counted(held, unit)} may start."
+    message = (
+        f"{target} was not paused." if held is None else f"{target} is resumed: {counted(held, unit)} can start now."
+    )
     return redirect(request, "fleet", message)
 
 

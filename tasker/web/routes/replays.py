@@ -23,9 +23,9 @@ routes = page_router()
 READS = needs(Permission.DLQ_READ)
 RESETS = needs(Permission.STEPS_RESOLVE, operates=True)
 STEERED: dict[str, tuple[Literal["paused", "running", "cancelled"], str]] = {
-    "pause": ("paused", "Paused: nothing more of it runs for now."),
-    "resume": ("running", "It goes on."),
-    "cancel": ("cancelled", "Ended; what was replayed stays so."),
+    "pause": ("paused", "Paused."),
+    "resume": ("running", "Resumed."),
+    "cancel": ("cancelled", "Ended; steps already replayed are not affected."),
 }
 LISTED = 100
 
@@ -52,7 +52,7 @@ async def begin(request: Request) -> Response:
     try:
         rate, reason = rate_of(form.text("rate")), form.required("note", "a reason")
         if not search.is_given:
-            raise UsageError("say which entries are meant", hint="choose a group, or all")
+            raise UsageError("expected a filter of entries", hint="choose a group, or all")
         group = search.group(datetime.now(UTC))
         found = await program_of(request).replays.begin(group, rate=rate, actor=actor_of(request), reason=reason)
     except TaskerError as error:
@@ -61,7 +61,7 @@ async def begin(request: Request) -> Response:
         told = {"problem": problem_of(error), "note": form.text("note"), "typed_rate": form.text("rate")}
         return await _plan(request, search, 10.0, status, **told)
     if found.replay_uuid is None:
-        return redirect(request, "dead-letters/replay", "There is nothing to replay any more.", **search.words)
+        return redirect(request, "dead-letters/replay", "There is nothing left to replay.", **search.words)
     return redirect(request, f"dead-letters/replays/{found.replay_uuid}", planned(found, rate))
 
 
@@ -78,7 +78,7 @@ async def show_replay(request: Request, replay: str) -> Response:
 async def steer(request: Request, replay: str, action: str) -> Response:
     """Pause, resume or cancel a replay."""
     if action not in STEERED:
-        raise UsageError(f"a replay cannot be made to {action}", hint=f"one of {', '.join(STEERED)}")
+        raise UsageError(f"invalid replay action {action}", hint=f"one of {', '.join(STEERED)}")
     state, message = STEERED[action]
     await program_of(request).replays.steer(replay, state)
     return redirect(request, f"dead-letters/replays/{replay}", message)

@@ -76,7 +76,7 @@ async def pause(request: Request, uuid: str) -> Response:
     async def act(form: Form) -> Response:
         target, reason = PauseTarget.of(task=uuid), form.required("reason", "a reason")
         paused = await program_of(request).pauses.pause(target, actor=actor_of(request), reason=reason)
-        message = "Paused: what runs goes on, nothing more of it starts." if paused else "It was paused already."
+        message = "Paused: running steps continue, no new ones start." if paused else "It was paused already."
         return redirect(request, f"tasks/{uuid}", message)
 
     return await redirect_or_error(request, uuid, act)
@@ -87,7 +87,7 @@ async def resume(request: Request, uuid: str) -> Response:
     async def act(form: Form) -> Response:
         target = PauseTarget.of(task=uuid)
         held = await program_of(request).pauses.resume(target, actor=actor_of(request), reason=form.text("reason"))
-        message = "It was not paused." if held is None else f"Resumed: {counted(held, 'step')} may start."
+        message = "It was not paused." if held is None else f"Resumed: {counted(held, 'step')} can start now."
         return redirect(request, f"tasks/{uuid}", message)
 
     return await redirect_or_error(request, uuid, act)
@@ -157,5 +157,5 @@ def json_object(text: str, what: str) -> dict[str, Any]:
         raise UsageError(f"{what} is nested too deeply", hint="give fewer levels") from None
     if not isinstance(found, dict):
         kind = {list: "a list", str: "a text", bool: "true or false"}.get(type(found), "a single value")
-        raise UsageError(f"{what} is {kind}", hint='an object was expected, such as {"amount": 3}')
+        raise UsageError(f"{what} is {kind}", hint='expected an object, such as {"amount": 3}')
     return found

@@ -108,7 +108,7 @@ async def _search(request: Request, text: str) -> Response:
     if sought.kind in ("tasks", "templates") and len([*sought.identifiers, *sought.templates]) > 1:
         return page(request, "sought.html", text=text, sought=sought, most=MOST_NAMED)
     if sought.kind == "nothing":
-        message = "Nothing is named so: no task, dead letter, template, namespace or tag."
+        message = "No task, dead letter, template, namespace or tag matches."
         return redirect(request, "tasks", message, tag=text)
     path, query = _target(sought, text)
     return redirect(request, path, **query)

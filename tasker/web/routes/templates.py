@@ -120,10 +120,10 @@ async def pause_or_resume(request: Request, namespace: str, name: str, action: L
     if action == "pause":
         reason = form.required("reason", "a reason")
         paused = await program.pauses.pause(target, actor=actor_of(request), reason=reason)
-        message = "Paused: what runs goes on, nothing more of it starts." if paused else "It was paused already."
+        message = "Paused: running steps continue, no new ones start." if paused else "It was paused already."
     else:
         held = await program.pauses.resume(target, actor=actor_of(request), reason=form.text("reason"))
-        message = "It was not paused." if held is None else f"Resumed: {counted(held, 'step')} may start."
+        message = "It was not paused." if held is None else f"Resumed: {counted(held, 'step')} can start now."
     return redirect(request, f"templates/{namespace}/{name}", message)
 
 

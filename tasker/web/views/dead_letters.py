@@ -21,18 +21,18 @@ from tasker.web.views.task_search import SPANS, moment_of
 MEANINGS = {
     "max_retries_exceeded": "a step used up its attempts",
     "permanent_failure": "a step failed in a way that no retry changes",
-    "staleness_timeout": "nothing moved it for too long",
-    "worker_unavailable": "no worker was there for it",
-    "dependency_cycle_detected": "its steps wait for each other",
-    "manual_dlq": "a person put it here",
+    "staleness_timeout": "it made no progress for too long",
+    "worker_unavailable": "no worker served it",
+    "dependency_cycle_detected": "its steps are deadlocked",
+    "manual_dlq": "added by an operator",
 }
 REMEDIES = {
-    "max_retries_exceeded": "Mend the cause that the failure tells; then run the steps again, or take them as done.",
+    "max_retries_exceeded": "Fix the cause of the failure; then retry the steps or mark them as done.",
     "permanent_failure": "Correct the input or the handler that the failure names; then run the steps again.",
     "staleness_timeout": "See why its steps did not move, then let them run again. The limits are in the template.",
-    "worker_unavailable": "Start a worker that has its handlers; it goes on by itself, then close the entry.",
+    "worker_unavailable": "Start a worker that has its handlers; the task continues, then close the entry.",
     "dependency_cycle_detected": "Correct the template, and run it again as a new task.",
-    "manual_dlq": "See the notes of who put it here.",
+    "manual_dlq": "See the notes of the entry.",
 }
 MOST_TASKS = 100_000
 

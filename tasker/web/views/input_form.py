@@ -63,7 +63,7 @@ def typed_in(schema: Schema | None, typed: Mapping[str, str]) -> Typed:
         whole = _parsed(typed.get(WHOLE, "") or "{}", WHOLE, found)
         found.context = whole if isinstance(whole, dict) else {}
         if WHOLE not in found.problems and not isinstance(whole, dict):
-            found.problems[WHOLE] = "an object was expected"
+            found.problems[WHOLE] = "expected an object"
         return found
     found.context = _object(schema, schema, WHOLE, typed, found, 0)
     return found

@@ -72,7 +72,7 @@ def _unserved(lately: Activity) -> Iterator[Need]:
 def _unworked(found: Overview) -> Iterator[Need]:
     for queue in found.unworked_queues:
         text = f"{queue.namespace}: {counted(queue.enqueued + queue.held, 'step')} in the queue, and no live worker"
-        yield Need(text, "start one: tasker worker", "tasks", {"namespace": queue.namespace})
+        yield Need(text, "start a worker: tasker worker", "tasks", {"namespace": queue.namespace})
     if (more := found.unworked - len(found.unworked_queues)) > 0:
         text = f"{counted(more, 'more namespace')} with steps in the queue, and no live worker"
         yield Need(text, "start workers that serve them: tasker worker", "fleet", {})
@@ -81,8 +81,8 @@ def _unworked(found: Overview) -> Iterator[Need]:
 def _lost(found: Overview) -> Iterator[Need]:
     lost = [each for each in found.processes if each.state == "lost"]
     if lost:
-        text = f"{len(lost)} {'process' if len(lost) == 1 else 'processes'} without a sign of life"
-        yield Need(text, "their steps are taken back by themselves; see why they ended", "fleet", {}, urgent=False)
+        text = f"{len(lost)} {'process' if len(lost) == 1 else 'processes'} without a heartbeat"
+        yield Need(text, "their steps are released automatically; check why they ended", "fleet", {}, urgent=False)
 
 
 def _dead_letters(found: Overview) -> Iterator[Need]:
@@ -93,13 +93,13 @@ def _dead_letters(found: Overview) -> Iterator[Need]:
 
 def _breakers(found: Overview) -> Iterator[Need]:
     for each in found.breakers:
-        text = f"The breaker of {each.breaker} is open: {counted(each.steps, 'step')} put off"
-        yield Need(text, "it tries again by itself; see whether what it calls is well", "fleet", {}, urgent=False)
+        text = f"The breaker of {each.breaker} is open: {counted(each.steps, 'step')} deferred"
+        yield Need(text, "it retries automatically; check the service that it calls", "fleet", {}, urgent=False)
 
 
 def _pauses(found: Overview) -> Iterator[Need]:
     if found.pauses:
-        yield Need(f"{counted(found.pauses, 'pause')} in force", "resume what may go on", "fleet", {}, urgent=False)
+        yield Need(f"{counted(found.pauses, 'pause')} active", "resume them when ready", "fleet", {}, urgent=False)
 
 
 @dataclass(frozen=True, slots=True)

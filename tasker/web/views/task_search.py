@@ -91,7 +91,7 @@ class Search(AddressWords):
         if not self.within:
             return None
         if self.within not in SPANS:
-            raise UsageError(f"{self.within!r} is no span of time here", hint=f"one of {', '.join(SPANS)}")
+            raise UsageError(f"{self.within!r} is not a valid time span", hint=f"one of {', '.join(SPANS)}")
         return now - timedelta(seconds=SPANS[self.within])
 
     @property
@@ -133,7 +133,7 @@ def moment_of(text: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"{text!r} is no moment", hint="such as 2026-01-31T18:00") from None
+        raise UsageError(f"{text!r} is not a valid time", hint="such as 2026-01-31T18:00") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 

@@ -199,7 +199,7 @@ async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(
         with pytest.raises(UsageError, match="no credentials are configured"):
             port.change(AuthSettings(enabled=True))
         Path(key).write_text("no key")
-        with pytest.raises(UsageError, match="they do not fit"):
+        with pytest.raises(UsageError, match="they do not match"):
             port.change(auth("a"))
         assert [await status(each) for each in "ab"] == [401, 200]
     finally:
@@ -207,7 +207,7 @@ async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(
 
 
 def test_without_authentication_other_machines_cannot_reach_it(observed: ProcessSnapshot) -> None:
-    with pytest.raises(UsageError, match=r"can be reached from other machines") as caught:
+    with pytest.raises(UsageError, match=r"is reachable from other machines") as caught:
         with_port(None, observed, PortSettings(bind_address="0.0.0.0:0"), UNCONFIGURED, ())  # type: ignore[arg-type]
 
     assert "[worker.web.auth]" in str(caught.value.hint)

@@ -133,7 +133,7 @@ def test_a_table_of_a_backend_that_is_not_installed_is_an_unknown_setting(tmp_pa
 
 
 def test_a_setting_that_the_memory_backend_does_not_know_is_a_problem(tmp_path: Path) -> None:
-    told = r"common\.queues\.memory\.x\n.*\nIssue: Unknown setting\nFix: .* max_depth"
+    told = r"common\.queues\.memory\.x\n.*\nIssue: This setting does not exist\nFix: .* max_depth"
     with pytest.raises(ConfigurationInvalid, match=told):
         assemble("complete", "test", [layer(tmp_path, "[common.queues.memory]\nx = 1\n")], {})
 

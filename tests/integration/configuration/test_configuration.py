@@ -153,7 +153,7 @@ def test_unknown_keys_name_the_file_the_line_and_a_suggestion(write: Write) -> N
     assert str(failed.value) == (
         "Validation Error: common.database.pool.max_conections\n"
         f"Value: a whole number  ({file}:3)\n"
-        "Issue: Unknown setting\n"
+        "Issue: This setting does not exist\n"
         f"Fix: Did you mean {CONNECTIONS}?"
     )
 

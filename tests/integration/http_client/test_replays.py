@@ -41,7 +41,7 @@ async def test_what_is_not_there_and_a_group_that_nobody_named_are_refused(clien
 
     with pytest.raises(DeadLetterNotFound):
         await through.get(NOBODY)
-    with pytest.raises(UsageError, match="say which entries are meant"):
+    with pytest.raises(UsageError, match="expected a filter of entries"):
         await client.begin_replay({})
     with pytest.raises(UsageError):
         await client.begin_replay({"all": True}, rate=0)

@@ -166,9 +166,9 @@ async def test_what_is_wrong_and_who_did_what_are_told(app: tasker.App, closed: 
     text = await closed.text("settings/actions", actor="ada")
     assert "POST /ui/tasks/{uuid}/cancel" in text
     assert f"/ui/tasks/{task}/cancel" in text
-    assert "Nobody has done anything" in await closed.text("settings/actions", actor=EVIL)
+    assert "No operator actions" in await closed.text("settings/actions", actor=EVIL)
     later = datetime(2100, 1, 1, tzinfo=UTC).isoformat()
-    assert "Nobody has done anything" in await closed.text("settings/actions", since=later)
+    assert "No operator actions" in await closed.text("settings/actions", since=later)
     assert (await closed.get("settings/actions", since="x")).status_code == 400
 
 

@@ -37,7 +37,7 @@ async def test_a_preview_says_what_would_be_done_and_does_nothing(
     assert "shop/orders" in text
     assert f"tasker dlq replay --fingerprint {fingerprint} --rate 0.5/s" in text
     assert "There is nothing to replay." in await site.text("dead-letters/replay", namespace="nobody")
-    assert "Say which entries are meant." in await site.text("dead-letters/replay")
+    assert "Choose the entries to replay." in await site.text("dead-letters/replay")
     assert "Replay 2 tasks" in await site.text("dead-letters/replay", all="yes")
     assert len(await app.replays.list()) == before
     assert {(await app.dead_letters.entry(each.dlq_entry_uuid)).resolution_status for each in entries} == {"pending"}
@@ -59,7 +59,7 @@ async def test_a_replay_is_begun_paused_resumed_and_followed_to_its_end(
     assert "Paused" in (await closed.post(f"{path}/pause")).text
     assert (await app.replays.get(replay.replay_uuid)).state == "paused"
     assert "Go on" in await closed.text(path)
-    assert "It goes on." in (await closed.post(f"{path}/resume")).text
+    assert "Resumed." in (await closed.post(f"{path}/resume")).text
     assert (await app.replays.get(replay.replay_uuid)).state == "running"
     assert "Ended" in (await closed.post(f"{path}/cancel")).text
     assert (await app.replays.get(replay.replay_uuid)).state == "cancelled"
@@ -119,5 +119,5 @@ async def test_without_a_reason_a_rate_or_entries_nothing_begins(
     assert (await site.post("dead-letters/replay", note="x")).status_code == 400
     assert (await site.post("dead-letters/replay", all="yes", reason="luck", note="x")).status_code == 400
     nothing = await site.post("dead-letters/replay", namespace="nobody", note="x")
-    assert "There is nothing to replay any more." in nothing.text
+    assert "There is nothing left to replay." in nothing.text
     assert len(await app.replays.list()) == before

@@ -270,7 +270,7 @@ async def test_a_task_runs_again_from_a_step_with_another_input(app: tasker.App,
 
 async def test_a_task_is_paused_resumed_and_cancelled(app: tasker.App, site: Site) -> None:
     task = await waiting(app)
-    assert "Paused: what runs goes on" in (await site.post(f"tasks/{task}/pause", reason="to see")).text
+    assert "Paused: running steps continue" in (await site.post(f"tasks/{task}/pause", reason="to see")).text
     assert [pause.task for pause in (await app.pauses.list()).pauses] == [task]
     assert "It was paused already." in (await site.post(f"tasks/{task}/pause", reason="twice")).text
     assert "Resumed" in (await site.post(f"tasks/{task}/resume")).text

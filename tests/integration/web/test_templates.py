@@ -193,7 +193,7 @@ async def test_typing_is_checked_and_submits_nothing(app: tasker.App, closed: Si
 
 
 async def test_a_template_is_paused_and_resumed(app: tasker.App, site: Site) -> None:
-    assert "Paused: what runs goes on" in (await site.post("templates/shop/named/pause", reason="to see")).text
+    assert "Paused: running steps continue" in (await site.post("templates/shop/named/pause", reason="to see")).text
     assert [str(pause.template) for pause in (await app.pauses.list()).pauses] == ["named"]
     assert "to see" in await site.text("templates/shop/named/1.0.0")
     assert "Resumed" in (await site.post("templates/shop/named/resume")).text

@@ -167,7 +167,7 @@ def test_a_server_is_configured_with_the_routers_of_its_plugins(
 @pytest.mark.parametrize(
     ("router", "reason"),
     [
-        (7, "it is no fastapi.APIRouter"),
+        (7, "expected a fastapi.APIRouter"),
         (plain(), "/open is no route of tasker.api.extending.plugin_router"),
         (including(), "/inner/open is no route of tasker.api.extending.plugin_router"),
         (listening(), "/listen is no route of tasker.api.extending.plugin_router"),

@@ -96,7 +96,7 @@ def test_an_input_that_no_form_shows_is_json(schema: dict[str, Any] | None) -> N
     assert (field.pointer, field.kind) == ("", "json")
     assert typed_in(schema, {"": '{"a": 1}'}).context == {"a": 1}
     assert typed_in(schema, {}).context == {}
-    assert typed_in(schema, {"": "[1]"}).problems == {"": "an object was expected"}
+    assert typed_in(schema, {"": "[1]"}).problems == {"": "expected an object"}
     assert "line 1, column 2" in typed_in(schema, {"": "{"}).problems[""]
 
 

@@ -40,7 +40,7 @@ def test_what_stands_still_comes_before_what_mends_by_itself() -> None:
         "No worker has shop.gone: 1 step waiting in shop",
         "shop: 3 steps in the queue, and no live worker",
         "2 more namespaces with steps in the queue, and no live worker",
-        "1 process without a sign of life",
+        "1 process without a heartbeat",
         "1 dead letter to look into",
         "The breaker of bank is open: 4 steps put off",
         "2 pauses in force",
