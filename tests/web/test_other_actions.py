@@ -168,7 +168,7 @@ def test_a_paused_queue_of_the_orchestration_keeps_its_messages_until_it_is_resu
     assert shop.rows("select 1 from tasker.tasks where task_uuid = %s", task) == []
 
     act(page, "Resume", "/fleet/resume")
-    expect(page.get_by_text("1 message may start.")).to_be_visible()
+    expect(page.get_by_text("1 message can start now.")).to_be_visible()
     assert pauses(shop) == []
     until(lambda: PLAIN.get(f"{shop.root}/v1/tasks/{task}").status_code == 200, "the request is met")
     assert shop.ended(task) == "complete"

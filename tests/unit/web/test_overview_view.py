@@ -42,7 +42,7 @@ def test_what_stands_still_comes_before_what_mends_by_itself() -> None:
         "2 more namespaces with steps in the queue, and no live worker",
         "1 process without a heartbeat",
         "1 dead letter to look into",
-        "The breaker of bank is open: 4 steps put off",
+        "The breaker of bank is open: 4 steps deferred",
         "2 pauses in force",
     ]
     assert [need.urgent for need in told] == [True, True, True, False, True, False, False]

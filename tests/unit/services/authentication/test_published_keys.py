@@ -193,4 +193,4 @@ async def test_issuer_in_a_private_network_is_not_asked_and_its_tokens_are_refus
     monkeypatch.setattr(asking, "getproxies", dict)
     with pytest.raises(NotAuthenticated):
         await PublishedKeys(URL, REFRESH_SECONDS).key("one")
-    assert "UsageError: issuer.example.com of jwks_url stands for 10.0.0.7" in caplog.text
+    assert "UsageError: issuer.example.com of jwks_url resolves to 10.0.0.7" in caplog.text
