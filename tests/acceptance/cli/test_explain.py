@@ -28,7 +28,7 @@ def test_what_needs_somebody_comes_first_with_what_to_do_and_exit_code_1(waiting
     first, second = result.stdout.split("\n\n")[1:3]
     assert result.exit_code == 1
     assert first.startswith("! mathematical_add\n  no live worker serves ")
-    assert "nobody is at work in the namespace linear" in first
+    assert "no worker is running in the namespace linear" in first
     assert f"\n    tasker worker --namespace linear --handlers MODULE --database-url {quote(database_url)}" in first
     assert second.startswith("· mathematical_multiply\n  waits for mathematical_add\n")
 

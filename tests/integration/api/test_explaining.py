@@ -29,7 +29,7 @@ async def test_a_task_is_explained_as_the_command_does_it(client: httpx.AsyncCli
     assert (answer.status_code, found.needs_somebody) == (200, True)
     (reason,) = found.reasons
     assert (reason.reason, reason.steps, reason.values["namespace"]) == ("nobody", ["never"], "nobody")
-    assert reason.sentence == "no live worker serves nobody.never: nobody is at work in the namespace nobody"
+    assert reason.sentence == "no live worker serves nobody.never: no worker is running in the namespace nobody"
     assert reason.remedy == "start one: tasker worker --namespace nobody --handlers MODULE"
 
 

@@ -39,7 +39,7 @@ def test_where_nothing_is_configured_it_is_said_what_to_write(command: list[str]
     done = run(*command)
     assert done.exit_code == (2 if command[0] == "diff" else 1)
     assert done.output == (
-        "Error: there is no configuration in config/tasker: no folder config/tasker/base\n"
+        "Error: no configuration found in config/tasker: no folder config/tasker/base\n"
         "Hint: create one: tasker config init\n"
     )
     assert "tasker config init --source-dir c" in run("validate", "--source-dir", "c").output
@@ -198,7 +198,7 @@ def test_a_variable_that_loses_to_the_file_is_told(
     with caplog.at_level(logging.INFO, "tasker.configuration"):
         load("worker", environ)
     path = "worker.event_systems.worker.deployment_mode"
-    line = f"the environment variable TASKER_DEPLOYMENT_MODE does not count for {path}: {file}:2 sets it"
+    line = f"the environment variable TASKER_DEPLOYMENT_MODE is ignored for {path}: {file}:2 sets it"
     shown = run("explain", path, "--context", "worker", "--format", "json", **environ).stdout
     assert (line in caplog.text, line in shown) == (told, told)
 

@@ -177,7 +177,7 @@ def test_diff_of_what_cannot_be_compared_is_trouble_and_no_difference(
     run: Callable[..., Result], sources: Path, write: Write
 ) -> None:
     missing = run("diff", "development", "nosuch", "--source-dir", sources)
-    assert (missing.exit_code, "there is no environment 'nosuch'" in missing.stderr) == (2, True)
+    assert (missing.exit_code, "unknown environment 'nosuch'" in missing.stderr) == (2, True)
     broken = run("diff", write("bad.toml", "[worker.lease]\nlease_ms = 1\n"), write("good.toml", ""))
     assert (broken.exit_code, "worker.lease.lease_ms" in broken.stderr) == (2, True)
 

@@ -89,7 +89,7 @@ def test_a_name_that_python_cannot_import_is_refused(name: str, hint: str, tmp_p
     result = invoke("new", name, "--dir", tmp_path)
 
     assert result.exit_code == 2
-    assert "cannot be the name of a workflow" in result.stderr
+    assert "is not a valid name of a workflow" in result.stderr
     assert hint in result.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -113,5 +113,5 @@ def test_a_plugin_is_made_in_a_folder_of_its_own_and_nothing_is_overwritten(tmp_
     assert sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()) == files
     assert not [file for file in files if "NAME@" in (folder / file).read_text()]
     assert "already exists; nothing was written" in invoke("new", "plugin", "night_bell", "--dir", tmp_path).output
-    assert "'a-b' cannot be the name of a plugin" in invoke("new", "plugin", "a-b", "--dir", tmp_path).output
+    assert "'a-b' is not a valid name of a plugin" in invoke("new", "plugin", "a-b", "--dir", tmp_path).output
     assert invoke("new", "hello", "world", "--dir", tmp_path).exit_code == 2

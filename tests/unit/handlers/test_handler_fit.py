@@ -170,8 +170,11 @@ def test_an_analyzer_names_the_batch_worker_below_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "says"),
     [
-        ('analyzer="cut", worker_template="wrok"', "puts together `wrok`, which is no batch_worker above `sum`"),
-        ('analyzer="work", worker_template="work"', "reads the analysis of `work`, which is no batchable step above"),
+        ('analyzer="cut", worker_template="wrok"', "puts together `wrok`, which is not a batch_worker above `sum`"),
+        (
+            'analyzer="work", worker_template="work"',
+            "reads the analysis of `work`, which is not a batchable step above",
+        ),
     ],
 )
 def test_an_aggregator_names_the_batch_worker_above_it_and_its_analyzer(tmp_path: Path, names: str, says: str) -> None:

@@ -53,7 +53,7 @@ def test_a_source_that_is_not_there_is_named(source: str | Path) -> None:
 
 
 def test_a_module_that_is_not_there_is_named_with_where_it_was_looked_for(shop: Path) -> None:
-    with pytest.raises(HandlerLoadError, match=r"there is no module 'no_such\.module': it is not") as error:
+    with pytest.raises(HandlerLoadError, match=r"module not found: 'no_such\.module': it is not") as error:
         load_handlers(["no_such.module"])
     assert f"neither no_such/module.py nor a folder no_such/module is in {shop.parent}" in error.value.message
 

@@ -43,7 +43,7 @@ def test_what_stands_still_comes_before_what_mends_by_itself() -> None:
         "1 process without a heartbeat",
         "1 dead letter to look into",
         "The breaker of bank is open: 4 steps deferred",
-        "2 pauses in force",
+        "2 pauses active",
     ]
     assert [need.urgent for need in told] == [True, True, True, False, True, False, False]
     assert all(need.hint for need in told)

@@ -208,7 +208,7 @@ def test_a_held_step_says_how_many_are_ahead_of_it(told: Told) -> None:
     last = lab.submit_one(lab.chain(1), priority=-1)
 
     assert told.sentence(last, "s0") == (
-        f"held behind 2 more urgent steps of {lab.namespace}; 1 step in its queue already (enqueue window)"
+        f"in the backlog behind 2 more urgent steps of {lab.namespace}; 1 step in its queue already (enqueue window)"
     )
 
 
@@ -272,7 +272,7 @@ def test_a_step_that_a_decision_may_create_is_told_and_one_that_it_left_out_only
     lab = told.lab
     task, claims = chosen(lab)
 
-    assert told.sentence(task, "left") == "not created yet: it comes with route"
+    assert told.sentence(task, "left") == "not created yet: depends on the decision of route"
     assert "left" in told.sentences(task)
 
     plan = lab.plan(Spec("route", DECISION), Spec("left", depends_on=("route",)))

@@ -88,7 +88,7 @@ def test_workers_of_another_provider_see_none_of_the_messages(working: Watched) 
 def test_more_slots_than_the_queue_takes_steps_never_get_full(working: Watched) -> None:
     working.at_work(working.lab.two, "w2", version=__version__, concurrency=5000)
 
-    assert "have 5010 slots, and its queue takes 2000" in only(working.lab, "settings").what
+    assert "have 5010 slots, but its queue holds only 2000" in only(working.lab, "settings").what
 
 
 @pytest.mark.parametrize("finished", [False, True])
