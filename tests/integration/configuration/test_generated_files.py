@@ -34,7 +34,7 @@ def test_generated_file_whose_sources_were_edited_is_refused_by_name(run: Run, t
     for command in (["validate"], ["show", "common.queues.backend", "--context", "worker"]):
         done = run(*command, **ROOT)
         assert done.exit_code == 1
-        assert "say now; different: common.queues.backend\n" in done.stderr
+        assert "; different: common.queues.backend\n" in done.stderr
         assert "tasker config generate --context worker --environment development" in done.stderr
     assert run(*GENERATE).exit_code == 0
     assert run("validate", **ROOT).exit_code == 0
