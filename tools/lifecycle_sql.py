@@ -170,7 +170,7 @@ def _creates_steps() -> str:
 
 
 FILES: Mapping[str, Callable[[], str]] = {
-    "brought.sql": _brought,
+    "outcome_changes.sql": _brought,
     "creates_steps.sql": _creates_steps,
     "edge_name.sql": _edge_name,
     "kinds.sql": kinds,

@@ -27,7 +27,7 @@ REJECTIONS: Mapping[str | None, str] = {
 """By the code of the problem with which a request is refused."""
 DISCOVERS = frozenset(("due", "backlog"))
 """The writes that look for steps that have become ready: due retries, and backlogged steps."""
-RESENDS = "hinted"
+RESENDS = "wakeups_sent"
 """The write that sends lost messages again: their steps were counted when they were enqueued."""
 
 

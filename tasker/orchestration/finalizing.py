@@ -60,7 +60,7 @@ class FinalizationConsumer:
         asked = await self._asked(messages)
 
         async def settle(tasks: Sequence[str]) -> None:
-            self._on_advanced(await self._engine.call_typed("settle", {"tasks": list(tasks)}, EvaluateAnswer))
+            self._on_advanced(await self._engine.call_typed("evaluate", {"tasks": list(tasks)}, EvaluateAnswer))
 
         async def refuse(task: str, error: DataRefused) -> None:
             for message in asked[task]:

@@ -56,6 +56,6 @@ class ExclusiveTurns:
             await self._ask(0)
 
     async def _ask(self, after_seconds: float) -> Answer:
-        answer = await self._engine.read("turn", {"kind": self._kind, "after_ms": round(after_seconds * 1000)})
+        answer = await self._engine.read("take_turn", {"kind": self._kind, "after_ms": round(after_seconds * 1000)})
         self._told(answer)
         return answer

@@ -25,7 +25,7 @@ MENDED = frozenset(
         "counter of enqueued steps differs",
     }
 )
-"""Violated invariants that a sweep repairs, some of them once a minute (`tasker.mend_v1`)."""
+"""Violated invariants that a sweep repairs, some of them once a minute (`tasker.repair_v1`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from tasker.services.database.retention import Pruned, PruneTarget, RetentionSer
 from tasker.services.engine.calls import Engine
 
 TURN = "retention"
-"""Kind of turn that the sweeps of a fleet take (`tasker.turn_v1`)."""
+"""Kind of turn that the sweeps of a fleet take (`tasker.take_turn_v1`)."""
 
 SLICES = 20
 """Largest number of transactions in one sweep: lost workers and retries must not wait for the deletion."""
@@ -89,7 +89,7 @@ class RetentionSweep:
         return self._may_delete and await self._takes_turn()
 
     async def _takes_turn(self) -> bool:
-        answer = await self._engine.read("turn", {"kind": TURN, "after_ms": self._settings.interval_ms})
+        answer = await self._engine.read("take_turn", {"kind": TURN, "after_ms": self._settings.interval_ms})
         return bool(answer["mine"])
 
 

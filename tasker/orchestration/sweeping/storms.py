@@ -53,7 +53,7 @@ class FailureBurstMonitor:
 
     async def _act(self, args: Args) -> bool:
         """Begin or end one pause; return True when there may be more to do."""
-        answer = await self._engine.call("storms", args)
+        answer = await self._engine.call("failure_bursts", args)
         for storm in answer.get("paused") or ():
             self.paused[storm["target"]] += 1
             _log.error("failure_storm paused=%s reason=%s", storm["target"], storm["reason"])

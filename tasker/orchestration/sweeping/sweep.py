@@ -144,7 +144,7 @@ class Sweeper:
         self._silent.tell(await self._registry.forget(self._settings.forget_ms))
         repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
-            found = SweepFindings.parse(await self._engine.read("find", self._args(last)))
+            found = SweepFindings.parse(await self._engine.read("sweep", self._args(last)))
             await self._repair(found, caller, repairs, taken)
             if between is not None:
                 await between()
@@ -187,7 +187,9 @@ class Sweeper:
     async def _mend_slice(self, begin: Mapping[str, bool]) -> RepairAnswer:
         """Repair one slice; the database has counted the repairs in the answer."""
         try:
-            answer = await self._engine.call_typed("mend", {"every_ms": self._settings.mend_ms, **begin}, RepairAnswer)
+            answer = await self._engine.call_typed(
+                "repair", {"every_ms": self._settings.mend_ms, **begin}, RepairAnswer
+            )
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("repair_skipped reason=%s", error)
             return RepairAnswer()
@@ -197,7 +199,7 @@ class Sweeper:
     async def _counted(self, kind: str, number: int) -> int:
         """Count repairs that were made outside changes of tasks, which count their own in their transaction."""
         if number:
-            await self._engine.read("repaired", {kind: number})
+            await self._engine.read("record_repairs", {kind: number})
         return number
 
     async def _end_frozen(self) -> int:
@@ -252,7 +254,7 @@ class Sweeper:
         async def settle(tasks: Sequence[str]) -> None:
             nonlocal settled
             args = {"tasks": list(tasks), "repairs": "not_finished"}
-            answer = await self._engine.call_typed("settle", args, EvaluateAnswer)
+            answer = await self._engine.call_typed("evaluate", args, EvaluateAnswer)
             settled += answer.settled
             self._on_advanced(answer)
 
@@ -308,7 +310,7 @@ class Sweeper:
         steps = await self._engine.missing_hints(namespace, list(tokens))
         if not steps:
             return 0
-        answer = await self._engine.call_typed("hinted", {"steps": steps, "tokens": tokens}, AdvanceResult)
+        answer = await self._engine.call_typed("wakeups_sent", {"steps": steps, "tokens": tokens}, AdvanceResult)
         self._on_advanced(answer)
         return sum(answer.sent.values())
 

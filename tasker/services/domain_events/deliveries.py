@@ -60,7 +60,7 @@ class EventDeliveries:
         """
         retry_ms = None if retry_seconds is None else round(retry_seconds * 1000)
         args = {"name": name, "holder": holder, "event": asdict(event), "error": _storable(error), "retry_ms": retry_ms}
-        return bool((await self._call("put_aside", args))["kept"])
+        return bool((await self._call("quarantine_event", args))["kept"])
 
     async def due(self, name: str, holder: str, limit: int) -> DueDelivery:
         """Return the deliveries due now, the longest overdue first."""
@@ -71,7 +71,7 @@ class EventDeliveries:
     async def settle(self, name: str, holder: str, event_id: str) -> bool:
         """Record that a retried event was handled. Return False if the lease is lost: then it is delivered again."""
         return bool(
-            (await self._call("settle_delivery", {"name": name, "holder": holder, "event_id": event_id}))["kept"]
+            (await self._call("finish_delivery", {"name": name, "holder": holder, "event_id": event_id}))["kept"]
         )
 
     async def list(

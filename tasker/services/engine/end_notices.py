@@ -72,7 +72,7 @@ class WaiterNotifications:
         waiting, self._waiting = self._waiting, {}
         self._noted.clear()
         try:
-            await self._connection.execute("select tasker.tell_waiters_v1(%s::jsonb)", (json.dumps(waiting),))
+            await self._connection.execute("select tasker.notify_waiters_v1(%s::jsonb)", (json.dumps(waiting),))
         except BaseException:
             newer, self._waiting = self._waiting, waiting
             self.note(newer)

@@ -107,7 +107,7 @@ class SweepFindings:
 
     @classmethod
     def parse(cls, answer: Row) -> Self:
-        """Parse the answer of `tasker.find_v1` or `find_waiting_v1`, which omits empty lists."""
+        """Parse the answer of `tasker.sweep_v1` or `find_waiting_v1`, which omits empty lists."""
 
         def plain(name: str) -> list[FoundStep]:
             return [FoundStep.parse(row) for row in answer.get(name, ())]

@@ -83,7 +83,7 @@ class BrokerMigration:
 
     async def _hint_some(self, namespace: str, steps: Sequence[str]) -> int:
         """Record the steps as hinted, so that no sweep counts them as lost, and send; skip those claimed meanwhile."""
-        answer = await self._engine.read("hinted", {"steps": list(steps)})
+        answer = await self._engine.read("wakeups_sent", {"steps": list(steps)})
         return sum((await self._new.send_hints(answer.get("send") or ())).values())
 
     # The old provider

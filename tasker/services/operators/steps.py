@@ -112,7 +112,7 @@ class Steps:
     async def _operate(self, task_uuid: str, step: str, item: Mapping[str, Any]) -> bool:
         """Send the action to the engine. Return False if the graph has changed since it was read."""
         args = {"task": checked(task_uuid), "step": step, **item}
-        answer = await self._engine.call_typed("operate", args, OperatorAnswer)
+        answer = await self._engine.call_typed("operator_change", args, OperatorAnswer)
         if answer.state is None:
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
         if answer.verdict not in (None, Verdict.REPLAN):

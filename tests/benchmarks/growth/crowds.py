@@ -120,7 +120,7 @@ def idling(lab: Lab, processes: int) -> Callable[[], Any]:
 
     def ask() -> None:
         for worker in workers:
-            lab.one.core("turn", {"kind": "sweep pgmq", "after_ms": 600_000})
+            lab.one.core("take_turn", {"kind": "sweep pgmq", "after_ms": 600_000})
             lab.one.call("due", lab.one.args(worker=worker, slots=10))
             assert lab.one.claim(10, worker=worker) == [], "nothing happens"
             lab.one.core("worker", {"action": "beat", "worker": worker, "lease_ms": 3_600_000, "held": []})

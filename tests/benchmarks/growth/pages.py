@@ -58,7 +58,7 @@ def ended(lab: Lab, count: int) -> None:
 
 def find(lab: Lab) -> None:
     """The part of a sweep that reads what is under way."""
-    assert not lab.one.core("find", {"idle_grace_ms": 3_600_000}).get("orphans")
+    assert not lab.one.core("sweep", {"idle_grace_ms": 3_600_000}).get("orphans")
 
 
 def find_waiting(lab: Lab) -> None:
@@ -68,7 +68,7 @@ def find_waiting(lab: Lab) -> None:
 
 def mend(lab: Lab) -> None:
     """Marks and held steps of a slice smaller than the smaller size; the counters of all queues."""
-    assert lab.one.core("mend", {"every_ms": 0, "slice": 50})["repaired"] == {"enqueued_miscounted": 0}
+    assert lab.one.core("repair", {"every_ms": 0, "slice": 50})["repaired"] == {"enqueued_miscounted": 0}
 
 
 def pause(lab: Lab) -> None:

@@ -51,7 +51,7 @@ def told(database_url: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
     with psycopg.connect(database_url, autocommit=True) as admin:
         admin.execute("create table public.told (tasks jsonb)")
         admin.execute(
-            "create or replace function tasker.tell_waiters_v1(p_waiters jsonb) returns int language sql"
+            "create or replace function tasker.notify_waiters_v1(p_waiters jsonb) returns int language sql"
             " begin atomic insert into public.told values (p_waiters) returning 1; end"
         )
         yield admin

@@ -65,7 +65,7 @@ def of(work: Work, *begins: str) -> Work:
 def test_a_sweep_of_what_is_under_way_reads_nothing_of_what_waits(lone_lab: Lab, wait: Any) -> None:
     lab = lone_lab
 
-    assert_flat(*costs(lab, wait, lambda: lab.one.core("find", {"idle_grace_ms": 3_600_000})))
+    assert_flat(*costs(lab, wait, lambda: lab.one.core("sweep", {"idle_grace_ms": 3_600_000})))
 
 
 @pytest.mark.parametrize("wait", [held, retrying])
@@ -82,7 +82,7 @@ def test_the_repair_of_marks_and_counters_costs_the_same_however_much_is_held(lo
     lab = lone_lab
 
     def mend() -> None:
-        assert lab.one.core("mend", {"every_ms": 0, "slice": 10})["repaired"] == {"enqueued_miscounted": 0}
+        assert lab.one.core("repair", {"every_ms": 0, "slice": 10})["repaired"] == {"enqueued_miscounted": 0}
 
     assert_flat(*costs(lab, held, mend))
 

@@ -1,4 +1,4 @@
-"""What `advance_plain` does with a write, the general way would have done: rows, history and answer are the same.
+"""What `advance_simple` does with a write, the general way would have done: rows, history and answer are the same.
 
 Tasks are walked through at random. Each write is made both ways on the same rows, in transactions that are undone, and
 then for good.
@@ -22,7 +22,7 @@ from tests.support.random_plans import Spec
 
 WALKS = 40
 NO_OTHER_WAY = (
-    "create or replace function tasker.advance_plain(p_args jsonb, p_now timestamptz) returns jsonb language sql "
+    "create or replace function tasker.advance_simple(p_args jsonb, p_now timestamptz) returns jsonb language sql "
     "as 'select null::jsonb'"
 )
 OF_TASK = ("tasks", "workflow_steps", "step_results", "step_failures", "task_moves", "refused_results", "tasks_dlq")
@@ -85,7 +85,7 @@ class Write:
 
     def is_plain(self) -> bool:
         with self.undone():
-            call = "select tasker.advance_plain(%s::jsonb, tasker.now()) is not null"
+            call = "select tasker.advance_simple(%s::jsonb, tasker.now()) is not null"
             return bool(self.lab.one.value(call, json.dumps(self.args)))
 
     def both_ways(self) -> tuple[Any, Any]:

@@ -164,7 +164,7 @@ def hot_calls(lab: Lab, session: Session) -> dict[str, Callable[[], Any]]:
         "release held steps": lambda: session.call(
             "backlog", session.args(window=lab.window + 10 * BATCH, limit=BATCH)
         ),
-        "sweep a slice": lambda: session.core("find", {"limit": BATCH}),
+        "sweep a slice": lambda: session.core("sweep", {"limit": BATCH}),
         "operator": lambda: session.advance(operator("resolve", _a_step(session, first[0]))),
         "cancel": lambda: session.call("cancel", {"task": first[1]}),
     }

@@ -20,7 +20,7 @@ DEEDS = ("cancel", "pause", "resume", "reset", "resolve", "complete", "promote",
 def moments(world: World) -> list[str]:
     """The looks that something could come between now: `find` of a sweep, `parked` and `graph` of results."""
     parked = [step for step in world.model.steps(*PARKED) if step.plan.type in CHOOSERS]
-    found = ["find", *(["parked"] if world.mail.results else []), *(["graph"] if deciding(world) else [])]
+    found = ["sweep", *(["parked"] if world.mail.results else []), *(["graph"] if deciding(world) else [])]
     return [*found, *(["graph of parked"] if parked and world.mail.results else [])]
 
 

@@ -172,7 +172,7 @@ class World:
         """A sweep looks for what is lost; before it takes anything away, this result arrives."""
         caller = self._caller(worker, 0)
         results = self._results([attempt], caller)
-        self.interrupt("find", lambda: self.processor.process(results, caller), lambda: self.sweep(sweeper))
+        self.interrupt("sweep", lambda: self.processor.process(results, caller), lambda: self.sweep(sweeper))
         self._drop(worker, attempt)
 
     def park(self, worker: Worker, attempts: Sequence[Attempt], *, answer_lost: bool = False) -> None:

@@ -68,7 +68,7 @@ def test_tasks_are_counted_where_they_are_created_and_where_they_end() -> None:
         (WriteCommitted("claim", 2, claimed=3), {"tasker_steps_claimed_total/queue": 3}),
         (WriteCommitted("advance", 2, claimed=3), {"tasker_steps_claimed_total/handed_over": 3}),
         (WriteCommitted("advance", 2, queued=(("shop", 2),)), {"tasker_steps_enqueued_total/shop": 2}),
-        (WriteCommitted("hinted", 2, queued=(("shop", 2),)), {"tasker_queue_retry_attempts_total/shop": 2}),
+        (WriteCommitted("wakeups_sent", 2, queued=(("shop", 2),)), {"tasker_queue_retry_attempts_total/shop": 2}),
         (
             WriteCommitted("park", 2, results=(("success", 2),), own=2),
             {"tasker_steps_results_submitted_total/completion": 2},

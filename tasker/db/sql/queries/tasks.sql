@@ -23,13 +23,13 @@ select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templa
         select json_agg(x.error || jsonb_build_object('at', x.created_at, 'worker', x.worker_uuid) order by x.failure_id)
         from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) end,
       (select g.execution_time_ms from tasker.step_moves g
-        where g.workflow_step_uuid = s.workflow_step_uuid and tasker.brought(g.path) is not null
+        where g.workflow_step_uuid = s.workflow_step_uuid and tasker.outcome_changes(g.path) is not null
         order by g.sort_key desc limit 1),
       k.checkpoint->'items_processed',
       case when not c.is_short then (
         select max(g.metadata->>'reused_from') from tasker.step_moves g
         where g.workflow_step_uuid = s.workflow_step_uuid) end,
-      coalesce(s.ordinal = any (u.ordinals) and tasker.awaits_worker(s), false),
+      coalesce(s.ordinal = any (u.ordinals) and tasker.has_no_live_worker(s), false),
       case when s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0) then (
         select jsonb_build_object('namespace', ns.name, 'template', p.template, 'step', p.step,
         'task', p.task_uuid, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at)
@@ -82,14 +82,14 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'template_step', ts.name, 'state', s.state,
       'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
       'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed', 'reported', tasker.reported(p, s),
-      'unserved', case when s.ordinal = any (u.ordinals) and tasker.awaits_worker(s) then ts.handler end,
+      'unserved', case when s.ordinal = any (u.ordinals) and tasker.has_no_live_worker(s) then ts.handler end,
       'error', case when tasker.step_is_failed(s.state) then (
         select (array_agg(jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message',
           'attempt', x.attempt) order by x.failure_id desc))[1]
         from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) end,
       'duration_ms', case when tasker.step_is_settled(s.state) then (   -- as in a report
         select (array_agg(g.execution_time_ms order by g.sort_key desc))[1] from tasker.step_moves g
-        where g.workflow_step_uuid = s.workflow_step_uuid and tasker.brought(g.path) is not null) end)
+        where g.workflow_step_uuid = s.workflow_step_uuid and tasker.outcome_changes(g.path) is not null) end)
       order by ts.ordinal, s.workflow_step_uuid), '[]')
     from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
@@ -97,7 +97,7 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     left join tasker.step_progress p on p.workflow_step_uuid = s.workflow_step_uuid
     where s.task_uuid = t.task_uuid
       and (%(since)s::timestamptz is null or s.updated_at >= %(since)s or s.state = 'in_progress'
-        or (s.ordinal = any (u.ordinals) and tasker.awaits_worker(s)))))
+        or (s.ordinal = any (u.ordinals) and tasker.has_no_live_worker(s)))))
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 cross join lateral (   -- offset: once, not for each step
@@ -132,7 +132,7 @@ select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version,
   t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active + t.held > 0 then (
     select ts.handler from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
-    where s.task_uuid = t.task_uuid and tasker.awaits_worker(s)
+    where s.task_uuid = t.task_uuid and tasker.has_no_live_worker(s)
       and s.ordinal = any (array(select unnest(tasker.unserved_ordinals(ns.name, t.template_id))))
     order by s.workflow_step_uuid limit 1) end as unserved,
   case when not t.complete and exists (select from tasker.pauses p where p.namespace_id = t.namespace_id) then (

@@ -225,7 +225,7 @@ def test_a_step_that_takes_long_or_stops_its_checkpoints_is_recorded_and_runs_on
 def test_what_is_younger_than_every_limit_is_not_looked_at(alone: Lab) -> None:
     def looked(minutes: float) -> bool:
         at(alone, minutes)
-        return bool(alone.two.value("select tasker.may_be_stale()"))
+        return bool(alone.two.value("select tasker.stale_candidates()"))
 
     assert not looked(0), "there is no task"
     _, claims = alone.running(alone.plan(Spec("a")))

@@ -177,9 +177,11 @@ def test_events_of_a_parked_result_are_written_when_it_is_accepted(lab: Lab) -> 
 def test_an_operator_who_gives_a_result_publishes_it_and_one_who_waves_a_step_through_does_not(lab: Lab) -> None:
     events = declared("paid"), declared("seen", "always")
     completed, _ = running(lab, *events)
-    lab.one.core("operate", {"task": completed, "step": "charge", "kind": "complete", "r": {"by": "hand"}, "n": {}})
+    lab.one.core(
+        "operator_change", {"task": completed, "step": "charge", "kind": "complete", "r": {"by": "hand"}, "n": {}}
+    )
     resolved, _ = running(lab, *events)
-    lab.one.core("operate", {"task": resolved, "step": "charge", "kind": "resolve", "n": {}})
+    lab.one.core("operator_change", {"task": resolved, "step": "charge", "kind": "resolve", "n": {}})
     cancelled, _ = running(lab, *events)
     lab.one.core("cancel", {"task": cancelled})
 

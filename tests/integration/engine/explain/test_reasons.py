@@ -144,7 +144,7 @@ def test_a_mark_that_a_pause_has_left_is_no_pause(told: Told) -> None:
     lab.observer.execute("delete from tasker.pauses")
 
     assert told.sentence(task, "s0") == "was paused by a pause that has ended"
-    lab.one.core("mend", {"every_ms": 0})
+    lab.one.core("repair", {"every_ms": 0})
 
 
 def test_a_namespace_in_which_nobody_works_is_named(told: Told) -> None:

@@ -91,7 +91,7 @@ def test_a_step_that_its_worker_gives_back_while_a_sweep_thinks_it_lost_keeps_it
     world.tick(LEASE_MS + 1)
     give_back = deed(world, "give back", world.model.step(attempt.key), ALPHA, None)
 
-    assert world.interrupt("find", give_back, lambda: world.sweep(world.workers[1]))
+    assert world.interrupt("sweep", give_back, lambda: world.sweep(world.workers[1]))
     step = world.model.step(attempt.key)
     assert (step.state, step.attempts, step.failures) == ("enqueued", 0, 0)
 

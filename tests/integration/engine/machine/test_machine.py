@@ -281,7 +281,7 @@ class Machine(RuleBasedStateMachine):
             self.end(attempt, data)
             return lambda: world.finish(worker, [attempt]), [self.model.tasks[attempt.key[0]]]
         parked = list({step.task.id: step.task for step in self.model.steps(*PARKED)}.values())
-        if moment == "find":
+        if moment == "sweep":
             return lambda: world.sweep(world.workers[n]), parked or list(self.model.tasks.values())
         return lambda: world.orchestrate(list(world.mail.results)), parked or list(self.model.tasks.values())
 

@@ -51,7 +51,7 @@ def test_the_gap_between_hints_of_a_step_stops_growing(lab: Lab) -> None:
 
     def overdue(seconds: float) -> bool:
         lab.one.set_time(seconds)
-        found = lab.one.core("find", {"hint_grace_ms": 1000, "limit": 1000}).get("unhinted", ())
+        found = lab.one.core("sweep", {"hint_grace_ms": 1000, "limit": 1000}).get("unhinted", ())
         return any(row["namespace"] == lab.namespace for row in found)
 
     assert [overdue(60), overdue(100)] == [False, True]
@@ -133,9 +133,9 @@ def test_any_time_out_or_grace_can_be_given_with_a_call(lab: Lab, number: Any) -
         session.start_worker(lease_ms=number)
     lab.one.core("worker", {"action": "forget", "worker": lab.one.worker, "older_ms": number})
     graces = dict.fromkeys(("hint_grace_ms", "park_grace_ms", "idle_grace_ms", "unserved_ms"), number)
-    assert "last" in lab.one.core("find", {"limit": 1000, **graces})
-    assert lab.one.core("storms", {"failures": 3, "window_seconds": number, "resume_seconds": number})
-    lab.one.core("mend", {"every_ms": number})
+    assert "last" in lab.one.core("sweep", {"limit": 1000, **graces})
+    assert lab.one.core("failure_bursts", {"failures": 3, "window_seconds": number, "resume_seconds": number})
+    lab.one.core("repair", {"every_ms": number})
 
 
 @pytest.mark.parametrize("drift", [-(2**40), 2**40])

@@ -289,6 +289,6 @@ def test_a_task_that_ends_while_it_is_paused_is_paused_no_more_and_its_pause_goe
     lab.one.finish(running)
 
     assert [each["task"] for each in lab.one.call("paused", {})["pauses"]] == [None]
-    lab.one.call("mend", {"every_ms": 0})
+    lab.one.call("repair", {"every_ms": 0})
     assert lab.observer.rows("select task_uuid, step from tasker.pauses") == [(None, "a")]
     lab.check()

@@ -45,7 +45,7 @@ def looked(orchestra: Orchestra, settings: Any = AT_ONCE) -> Answer:
     """What a sweep would find now."""
     args = {"park_grace_ms": settings.park_grace_ms, "idle_grace_ms": settings.idle_grace_ms}
     queues = {"results_queue": RESULTS, "finalizations_queue": FINALIZATIONS}
-    return orchestra.lab.one.core("find", {**args, **queues})
+    return orchestra.lab.one.core("sweep", {**args, **queues})
 
 
 def unfinished_task(orchestra: Orchestra) -> str:

@@ -60,7 +60,7 @@ def test_a_failed_task_of_which_a_person_mends_one_of_two_steps_has_not_ended_ag
     lab.one.advance(fail(claims["first"]), fail(claims["second"]))
     mend = {"task": task, "kind": "complete", "r": {}}
 
-    answers = [lab.one.call("operate", {**mend, "step": step}) for step in ("first", "second")]
+    answers = [lab.one.call("operator_change", {**mend, "step": step}) for step in ("first", "second")]
 
     assert [answer.get("finished") for answer in answers] == [None, {task: "complete"}]
 

@@ -20,12 +20,12 @@ declare
   v_answer jsonb := '{}';
 begin
   if cardinality(v_unserved) > 0 then
-    perform tasker.set_aside(array(
+    perform tasker.mark_unserved(array(
       select q.workflow_step_uuid from unnest(v_namespaces) as n (id)
       cross join lateral (
         select b.workflow_step_uuid from tasker.ready_backlog b
         where b.namespace_id = n.id and not b.paused and b.unserved is null
-        order by b.unserved, b.rank limit 20 + least(v_limit, tasker.enqueue_room(n.id, v_window))) q
+        order by b.unserved, b.rank limit 20 + least(v_limit, tasker.window_size_left(n.id, v_window))) q
       join tasker.workflow_steps s on s.workflow_step_uuid = q.workflow_step_uuid
       where s.template_id || ':' || s.ordinal = any (v_unserved)));
   end if;
@@ -34,14 +34,14 @@ begin
   cross join lateral (   -- by `unserved` too: it is null for all of them, and the index has this order
     select b.workflow_step_uuid, b.task_uuid from tasker.ready_backlog b
     where b.namespace_id = n.id and not b.paused and b.unserved is null
-    order by b.unserved, b.rank limit least(v_limit, tasker.enqueue_room(n.id, v_window))) q;
+    order by b.unserved, b.rank limit least(v_limit, tasker.window_size_left(n.id, v_window))) q;
   if v_items is not null then
     v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
     v_answer := v_answer || jsonb_build_object('released', jsonb_array_length(v_items)
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
     if exists (select from unnest(v_namespaces) as n (id) cross join lateral (
         select from tasker.ready_backlog b where b.namespace_id = n.id and not b.paused and b.unserved is not null limit 1) a) then
-      perform tasker.follow_probes(array(select (i->>'s')::uuid from jsonb_array_elements(v_items) i), v_unserved);
+      perform tasker.apply_probe_results(array(select (i->>'s')::uuid from jsonb_array_elements(v_items) i), v_unserved);
     end if;
   end if;
   return v_answer - 'verdicts';

@@ -2,7 +2,7 @@
 -- and serves the step), `enqueue` (while the namespace has room), `hold` (beyond the enqueue window) or `wait` (parents
 -- are missing). Paused steps are backlogged too, and marked unless their whole namespace is paused. Urgent tasks come
 -- first, then the order of the template. A released step (`unhold`) may use the whole window, others only
--- tasker.room_beside_backlog.
+-- tasker.window_room.
 create or replace function tasker.place_ready(p_ready tasker.ready_step[], p_slots int, p_namespaces int[],
   p_unserved text[], p_window int, p_timeout_ms bigint) returns tasker.placed_step[]
 language plpgsql as $$
@@ -29,7 +29,7 @@ if cardinality(v_paused) = 0 then
   end if;
 end if;
 with rooms as materialized (   -- materialized: computed once for each namespace
-  select n.id, tasker.enqueue_room(n.id, p_window) as room, tasker.room_beside_backlog(n.id, p_window) as room_beside_backlog
+  select n.id, tasker.window_size_left(n.id, p_window) as room, tasker.window_room(n.id, p_window) as window_room
   from (select distinct r.namespace_id from unnest(p_ready) r) as n (id)
 )
 select array_agg(q::tasker.placed_step) into v_answer from (
@@ -42,7 +42,7 @@ select array_agg(q::tasker.placed_step) into v_answer from (
     from (
       select y.*,
         row_number() over (partition by y.namespace_id, y.ready, y.claimed, y.paused order by y.priority desc, y.step_uuid) as queue_rank,
-        case when y.moved and y.from_state = 'pending' then v.room else v.room_beside_backlog end as room
+        case when y.moved and y.from_state = 'pending' then v.room else v.window_room end as room
       from (
         select r.*, m.paused,
           m.mine and row_number() over (partition by m.mine order by r.priority desc, r.step_uuid) <= p_slots as claimed

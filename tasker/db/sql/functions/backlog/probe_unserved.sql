@@ -1,5 +1,5 @@
 -- Among the steps set aside, lets the first by rank of each template step wait for room again if a live worker may have
--- its handler; the others follow it (tasker.follow_probes). So a new worker without the handler takes only one such
+-- its handler; the others follow it (tasker.apply_probe_results). So a new worker without the handler takes only one such
 -- step, however many wait. Wakes sleeping workers of these namespaces. Returns the number of namespaces in which it
 -- found such steps.
 -- Locks: backlogged steps that no other transaction has locked.
@@ -18,7 +18,7 @@ begin
       select from tasker.ready_backlog b where b.namespace_id = n.id and not b.paused and b.unserved is not null limit 1) a) then
     return 0;   -- usual case, and every starting process calls this: the rest is not even planned
   end if;
-  v_refused := tasker.refused_by_all(p_namespaces);
+  v_refused := tasker.unserved_by_all_workers(p_namespaces);
   with recursive key as (   -- from key to key: one index probe for each key, not for each step
     select n.id, (select b.unserved from tasker.ready_backlog b
       where b.namespace_id = n.id and not b.paused and b.unserved is not null order by b.unserved limit 1) as key

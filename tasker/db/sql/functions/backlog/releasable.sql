@@ -23,7 +23,7 @@ begin
       where b.namespace_id = n.id and not b.paused and b.unserved is null
       order by b.namespace_id, b.unserved, b.rank limit 1)
     then not tasker.namespace_is_paused(n.id)
-    and tasker.enqueue_room(n.id, v_window) * 2 >= v_window end;
+    and tasker.window_size_left(n.id, v_window) * 2 >= v_window end;
   return case when v_ids is null then '{}' else jsonb_build_object('release', v_ids) end;
 end
 $$;

@@ -1,4 +1,4 @@
--- As tasker.refused_by_all, for a caller that sets these steps aside: no worker starts to serve the namespaces before
+-- As tasker.unserved_by_all_workers, for a caller that sets these steps aside: no worker starts to serve the namespaces before
 -- the caller commits, so no worker misses steps that were set aside while it started. Returns nothing for namespaces
 -- that a worker starts to serve right now.
 -- Locks: an advisory lock (namespace, -1), without waiting; starting workers share it among themselves
@@ -9,7 +9,7 @@ declare
   v_locked int[] := '{}';
   v_namespace int;
 begin
-  if cardinality(tasker.refused_by_all(p_namespaces)) = 0 then
+  if cardinality(tasker.unserved_by_all_workers(p_namespaces)) = 0 then
     return '{}';
   end if;
   foreach v_namespace in array p_namespaces loop
@@ -17,6 +17,6 @@ begin
       v_locked := v_locked || v_namespace;
     end if;
   end loop;
-  return tasker.refused_by_all(v_locked);   -- a later statement: a worker may have started meanwhile
+  return tasker.unserved_by_all_workers(v_locked);   -- a later statement: a worker may have started meanwhile
 end
 $$;

@@ -11,7 +11,7 @@ begin
   from (select distinct s.task_uuid from tasker.workflow_steps s where s.workflow_step_uuid = any (p_steps)) t
   join tasker.task_details d on d.task_uuid = t.task_uuid;
   select sum(r.bytes) into v_results
-  from tasker.wanted_results(p_steps) w
+  from tasker.results_of_ancestors(p_steps) w
   join tasker.step_results r on r.task_uuid = w.task_uuid and r.ordinal = w.ordinal;
   return coalesce(v_contexts, 0) + coalesce(v_results, 0);
 end

@@ -1,6 +1,6 @@
 -- Claims steps: steps that are `enqueued` become `in_progress` for the worker, with a new token. Any other step named
--- by a message is dead: its row has moved on. Paused steps return to the backlog (tasker.put_aside), and so do unserved
--- ones (tasker.put_back).
+-- by a message is dead: its row has moved on. Paused steps return to the backlog (tasker.hold_paused_steps), and so do unserved
+-- ones (tasker.return_unclaimable).
 -- Locks: no task; only the enqueued rows, ORDER BY workflow_step_uuid, waiting for each (a step whose message was taken
 --   must not be skipped).
 -- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids, window,
@@ -60,12 +60,12 @@ begin
       where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued' and s.workflow_step_uuid <> all (v_paused)
         and (s.template_id || ':' || s.ordinal) = any (v_unserved));
     if cardinality(v_lacking) > 0 then
-      v_refused := tasker.put_back(v_lacking, p_args);
+      v_refused := tasker.return_unclaimable(v_lacking, p_args);
     end if;
   end if;
 
   if cardinality(v_found) > 1 then
-    v_heavy := tasker.beyond_bytes(v_found, v_max);
+    v_heavy := tasker.cut_by_bytes(v_found, v_max);
     if v_heavy is not null then   -- they stay enqueued and are sent again for the next claim
       v_found := array(select f from unnest(v_found) f where f <> all (v_heavy));
       v_refused := coalesce(v_refused, '[]') || (
@@ -99,7 +99,7 @@ begin
         'template', c.template_id, 'ordinal', c.ordinal, 'token', c.claim_token, 'attempt', c.attempts,
         'inputs', v_own->c.workflow_step_uuid::text->'inputs', 'checkpoint', v_own->c.workflow_step_uuid::text->'checkpoint',
         'later', v_own->c.workflow_step_uuid::text->'later',
-        'apart', case when c.attempts > 2 then tasker.runs_apart(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end)
+        'apart', case when c.attempts > 2 then tasker.needs_isolation(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end)
         order by c.workflow_step_uuid) from claimed c),
     'counted', (select count(*) from counted))
   into v_claims;
@@ -111,7 +111,7 @@ begin
     where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = x.step);
   end if;
   if cardinality(v_paused) > 0 then
-    v_aside := tasker.put_aside(v_paused, p_args);
+    v_aside := tasker.hold_paused_steps(v_paused, p_args);
     v_verdicts := coalesce(v_verdicts, '{}') || (v_aside->'verdicts');
     v_refused := nullif(coalesce(v_refused, '[]') || (v_aside->'send'), '[]');
   end if;

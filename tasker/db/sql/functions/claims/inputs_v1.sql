@@ -21,7 +21,7 @@ begin
     return jsonb_build_object('too_large', tasker.too_large(v_steps));
   end if;
   if cardinality(v_steps) > 1 then
-    v_beyond := tasker.beyond_bytes(v_steps, v_max);
+    v_beyond := tasker.cut_by_bytes(v_steps, v_max);
   end if;
   v_answer := tasker.shared_inputs(v_steps[:cardinality(v_steps) - coalesce(cardinality(v_beyond), 0)]);
   if v_beyond is not null then

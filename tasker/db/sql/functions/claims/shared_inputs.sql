@@ -1,5 +1,5 @@
 -- The inputs that the handlers of these steps read from their tasks: the contexts, and the results of every ancestor,
--- once each. Ancestors are found in the template by ordinal (tasker.wanted_results); steps without a row or a result
+-- once each. Ancestors are found in the template by ordinal (tasker.results_of_ancestors); steps without a row or a result
 -- are absent. Inputs that the database cannot return at once (256 MiB) are replaced by their sizes: that is a single
 -- step that reads so much.
 -- Returns: {tasks: {id: {template, namespace, context, correlation, priority, trace}}, results: {task id: {step name:
@@ -19,7 +19,7 @@ begin
       '{}'),
     'results', coalesce((select jsonb_object_agg(r.task_uuid, r.results) from (
         select w.task_uuid, jsonb_object_agg(sr.name, jsonb_build_array(sr.ordinal, sr.result)) as results
-        from tasker.wanted_results(p_steps) w join tasker.step_results sr on sr.task_uuid = w.task_uuid and sr.ordinal = w.ordinal
+        from tasker.results_of_ancestors(p_steps) w join tasker.step_results sr on sr.task_uuid = w.task_uuid and sr.ordinal = w.ordinal
         group by w.task_uuid) r), '{}')) into v_answer;
   return v_answer;
 exception when program_limit_exceeded then

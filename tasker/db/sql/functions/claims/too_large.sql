@@ -10,7 +10,7 @@ language sql stable as $$
     select sum(q.bytes) as bytes, count(*) as number,
       jsonb_agg(jsonb_build_array(q.name, q.bytes) order by q.bytes desc, q.name) filter (where q.nth <= 5) as largest
     from (select x.name, x.bytes, row_number() over (order by x.bytes desc, x.name) as nth
-      from tasker.wanted_results(array[s.workflow_step_uuid]) w
+      from tasker.results_of_ancestors(array[s.workflow_step_uuid]) w
       join tasker.step_results x on x.task_uuid = w.task_uuid and x.ordinal = w.ordinal) q) r
   where s.workflow_step_uuid = any (p_steps)
 $$;

@@ -15,7 +15,7 @@ as $$
     (a.lifecycle->>'auto_dlq_on_timeout')::boolean is not false
       and coalesce(a.lifecycle->>'staleness_action', 'dlq') = 'dlq'
   from tasker.v_task_state_analysis a
-  left join lateral tasker.slow_step(case when a.active > 0 and not a.is_too_old and not a.paused
+  left join lateral tasker.slowest_open_step(case when a.active > 0 and not a.is_too_old and not a.paused
     and not (a.rests_too_long and a.excuse is null) then a.task_uuid end, a.template_id) w on true   -- null: no step is read
   cross join lateral (select s.signal, s.signal in ('time_in_state', 'task_age') and a.queued and not a.served
       and not (case s.signal when 'task_age' then a.own_age_limit else a.own_limit end) as unserved

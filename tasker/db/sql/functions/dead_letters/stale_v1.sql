@@ -30,7 +30,7 @@ begin
     return '{"searched": false}';
   end if;
 
-  if not tasker.may_be_stale() then
+  if not tasker.stale_candidates() then
     return '{"searched": true}';
   end if;
   v_found := array(select s.task_uuid from tasker.stale_tasks(null, (p_args->>'after')::uuid, v_limit) s);
@@ -50,7 +50,7 @@ begin
     from jsonb_array_elements(v_stale) x where (x->>'moved_to_dlq')::boolean
     order by 1 on conflict (task_uuid) where resolution_status = 'pending' do nothing;
 
-    v_items := tasker.expiries(array(select (x->>'task_uuid')::uuid from jsonb_array_elements(v_stale) x
+    v_items := tasker.staleness_limits(array(select (x->>'task_uuid')::uuid from jsonb_array_elements(v_stale) x
       where (x->>'transition_success')::boolean), v_stale);
     if v_items is not null then
       v_answer := tasker.advance_v1(jsonb_build_object('items', v_items, 'on_blocked', 'give_up', 'dead_letters', false,

@@ -1,4 +1,4 @@
--- True for the one process that searches in this interval, as in turn_v1; it stores its limits for the views, which
+-- True for the one process that searches in this interval, as in take_turn_v1; it stores its limits for the views, which
 -- would not know them without a search, or with one that only reads.
 create or replace function tasker.staleness_turn(p_every interval, p_settings jsonb, p_now timestamptz) returns boolean
 language plpgsql as $$

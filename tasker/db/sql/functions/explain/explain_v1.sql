@@ -34,10 +34,10 @@ as $$
       (select coalesce(sum(c.enqueued), 0) from tasker.enqueue_counters c join task t using (namespace_id)) as enqueued,
       (select jsonb_build_object('queue', p.queue, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at)
         from tasker.pauses p where p.queue = p_args->>'results_queue') as results_pause,
-      (select tasker.takers_of(t.namespace, t.template_id, null) from task t) as takers
+      (select tasker.live_workers_for(t.namespace, t.template_id, null) from task t) as takers
     from alive w
   ), takers as materialized (   -- the possible workers of steps that a worker has refused, by ordinal
-    select coalesce(jsonb_object_agg(r.ordinal, tasker.takers_of(r.namespace, r.template_id, r.ordinal)), '{}') as of_ordinal from (
+    select coalesce(jsonb_object_agg(r.ordinal, tasker.live_workers_for(r.namespace, r.template_id, r.ordinal)), '{}') as of_ordinal from (
       select distinct t.namespace, t.template_id, split_part(k.key, ':', 2)::int as ordinal
       from task t cross join alive w cross join unnest(w.unserved) as k (key)
       where w.serves and split_part(k.key, ':', 1) = t.template_id::text) r

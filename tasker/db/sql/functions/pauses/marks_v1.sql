@@ -1,6 +1,6 @@
 -- Continues to mark backlogged steps after a pause of a template, a step or a task began or ended that covers more than
 -- one slice (tasker.mark_held). The process that paused or resumed repeats the call until there is no more; if it dies,
--- the sweeps do (mend_v1). Steps of the target do not start in the meantime, because every release checks the pauses.
+-- the sweeps do (repair_v1). Steps of the target do not start in the meantime, because every release checks the pauses.
 -- Skips a namespace that another transaction has locked.
 -- p_args: {slice (2000)}.
 -- Returns: {freed: number of steps that wait for room now, more: true if there may be more}, {} if there was nothing to

@@ -1,5 +1,5 @@
 -- Pauses an orchestration queue: no process takes messages from it, and sweeps ignore what waits in it, until
--- resume_queue_v1. Processes learn of it by NOTIFY, else with their next tasker.turn_v1. Messages taken before are
+-- resume_queue_v1. Processes learn of it by NOTIFY, else with their next tasker.take_turn_v1. Messages taken before are
 -- processed.
 -- p_args: {queue, actor, reason}.
 -- Returns: {paused: false} if it is paused already.

@@ -1,5 +1,5 @@
 -- Pauses a namespace, or in it one template, one step of a template, or one task: running steps continue, no other step
--- of the target starts until resume_v1. Enqueued steps return to the backlog when they are claimed (tasker.put_aside).
+-- of the target starts until resume_v1. Enqueued steps return to the backlog when they are claimed (tasker.hold_paused_steps).
 -- The pause of a namespace is one row, however many steps wait; backlogged steps of a smaller target are marked in
 -- slices.
 -- Locks: the namespace (its pauses begin and end one after the other), then the backlogged steps ORDER BY

@@ -1,4 +1,4 @@
--- Ends the pause of an orchestration queue; its messages are taken at once (NOTIFY), else after the next tasker.turn_v1
+-- Ends the pause of an orchestration queue; its messages are taken at once (NOTIFY), else after the next tasker.take_turn_v1
 -- of a process.
 -- p_args: {queue, actor, reason}.
 -- Returns: {resumed: false} if it was not paused.

@@ -18,7 +18,7 @@
 --     claim), d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version, ev the
 --     worker's part of its events (write_events)}]
 -- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [...], finished {task: state}
---   and their time, at, waiters {task: waiter to notify of its end after the commit (tell_waiters_v1)}.
+--   and their time, at, waiters {task: waiter to notify of its end after the commit (notify_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -56,7 +56,7 @@ begin
     perform set_config('lock_timeout', greatest((p_args->>'lock_ms')::int, 1)::text, true);
   end if;
 
-  v_ended := tasker.advance_plain(p_args, v_now);   -- the most frequent latency-critical write
+  v_ended := tasker.advance_simple(p_args, v_now);   -- the most frequent latency-critical write
   if v_ended is not null then
     return v_ended;
   end if;
@@ -87,7 +87,7 @@ begin
   if v_all.grows then   -- also for a decision that creates nothing: it is no longer open, which changes the graph
     for v_change in
       select g.task_uuid, coalesce(g.expand, '[]') as expand
-      from tasker.given_changes(p_args) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
+      from tasker.requested_changes(p_args) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
       where g.graph_version is not null
     loop
       v_free := v_free + tasker.expand_step(v_change.task_uuid, v_change.expand, v_now);
@@ -96,7 +96,7 @@ begin
   end if;
 
   if v_all.unserved then
-    perform tasker.note_unserved(v_judged, v_now);
+    perform tasker.record_unreadable_templates(v_judged, v_now);
   end if;
 
   if v_all.drops then
@@ -117,7 +117,7 @@ begin
 
   -- Steps of the batch that wait for other steps of it: their own change moves them, and they are counted down here.
   if v_all.waits then
-    v_own := tasker.count_down_own(v_judged);
+    v_own := tasker.decrement_unmet_of_children(v_judged);
   end if;
 
   -- Children that lose parents (two parents in one batch count twice).
@@ -201,17 +201,17 @@ begin
         'priority', p.priority,
         'inputs', v_inputs->p.step_uuid::text->'inputs', 'checkpoint', v_inputs->p.step_uuid::text->'checkpoint',
         'later', v_inputs->p.step_uuid::text->'later',
-        'apart', case when p.attempt > 1 then tasker.runs_apart(p.task_uuid, p.step_uuid, p.attempt) end)
+        'apart', case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end)
         order by p.priority desc, p.step_uuid) filter (where p.place = 'claim'),
       bool_or(p.place = 'hold')
     into v_send, v_claims, v_held
     from unnest(v_placed) p join tasker.task_namespaces ns on ns.namespace_id = p.namespace_id;
   end if;
 
-  v_ended := tasker.settle_tasks(v_judged, v_placed, p_args, v_all.unheld or coalesce(v_held, false),
+  v_ended := tasker.evaluate_task_states(v_judged, v_placed, p_args, v_all.unheld or coalesce(v_held, false),
     v_all.dequeued or v_send is not null, v_now);
   if p_args ? 'repairs' then
-    perform tasker.repaired_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_judged)));
+    perform tasker.record_repairs_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_judged)));
   end if;
   return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send) || coalesce(v_ended, '{}');
 end

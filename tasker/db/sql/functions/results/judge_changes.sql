@@ -12,7 +12,7 @@ declare
   v_kept uuid[] := '{}';
 begin
   if p_args ? 'lock_ms' and not coalesce((p_args->>'wait')::boolean, true) then
-    v_kept := tasker.kept_steps(p_args, p_locked);
+    v_kept := tasker.locked_steps(p_args, p_locked);
   end if;
 
   select array_agg(row(v.step_uuid, v.task_uuid, v.kind, v.verdict, v.state, v.path, tasker.path_end(v.path),
@@ -40,7 +40,7 @@ begin
         t.graph_version, tasker.step_path(s.state, g.kind) as path, g.kind, g.token as given_token,
         g.worker_uuid as given_worker, g.graph_version as given_version, g.delay_ms, g.duration_ms, g.result, g.metadata,
         g.error, g.note
-      from tasker.given_changes(p_args) g
+      from tasker.requested_changes(p_args) g
       cross join lateral (   -- offset: a look-up for each; a join would compare all tasks of the batch with each other
         select t.priority, t.complete, t.state, t.graph_version from tasker.tasks t where t.task_uuid = g.task_uuid offset 0) t
       -- found by this key alone, never by all steps of the task

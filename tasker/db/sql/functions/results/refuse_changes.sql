@@ -14,7 +14,7 @@ begin
       case when exists (select from tasker.workflow_steps s
              where s.workflow_step_uuid = g.step_uuid and s.task_uuid is not distinct from g.task_uuid)
            then 'busy' else 'stale' end) as verdict   -- stale: no such step, or of another task
-    from tasker.given_changes(p_args) g left join unnest(p_judged) j on j.step_uuid = g.step_uuid
+    from tasker.requested_changes(p_args) g left join unnest(p_judged) j on j.step_uuid = g.step_uuid
     where j.verdict is distinct from 'accepted'
   ), kept as (
     insert into tasker.refused_results (task_uuid, workflow_step_uuid, claim_token, worker_uuid, verdict, detail, created_at)

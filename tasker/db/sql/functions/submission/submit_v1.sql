@@ -76,7 +76,7 @@ begin
     return jsonb_build_object('created', '[]'::jsonb);
   end if;
 
-  v_room := tasker.room_beside_backlog(v_namespace, coalesce((p_args->>'window')::int, 2000));
+  v_room := tasker.window_room(v_namespace, coalesce((p_args->>'window')::int, 2000));
   if exists (select from tasker.pauses) then
     select p.held, p.marked into v_paused, v_marked from tasker.paused_roots(v_template) p;
     if cardinality(v_paused) > 0 then

@@ -1,9 +1,9 @@
 -- The next slice of a slow pass over everything open, including tasks that only wait, with the checks of
--- tasker.find_v1. It continues where the slice before ended, whichever process read that. After the last slice the pass
+-- tasker.sweep_v1. It continues where the slice before ended, whichever process read that. After the last slice the pass
 -- begins again, so a fault is found after at most one pass, and each slice costs the same however much waits. Of two
 -- concurrent callers one reads.
--- p_args: as find_v1, without `after` and `from`; begin (true: a new pass begins).
--- Returns: as find_v1, without `last`; more: true if the pass has more slices.
+-- p_args: as sweep_v1, without `after` and `from`; begin (true: a new pass begins).
+-- Returns: as sweep_v1, without `last`; more: true if the pass has more slices.
 create or replace function tasker.find_waiting_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -25,7 +25,7 @@ begin
   if p_args ? 'begin' then
     v_from := '00000000-0000-0000-0000-000000000000';
   end if;
-  v_answer := tasker.find_v1(p_args || jsonb_build_object('from', v_from));
+  v_answer := tasker.sweep_v1(p_args || jsonb_build_object('from', v_from));
   update tasker.turns t set position = (v_answer->>'last')::uuid, taken_at = tasker.now()
   where t.kind = v_kind and t.position is distinct from (v_answer->>'last')::uuid;
   return v_answer - 'last' || case when v_answer ? 'last' then '{"more": true}'::jsonb else '{}' end;

@@ -1,4 +1,4 @@
--- The part of tasker.mend_v1 that checks the backlog in slices: marks without a pause, and rows of steps that are not
+-- The part of tasker.repair_v1 that checks the backlog in slices: marks without a pause, and rows of steps that are not
 -- ready. Rows of namespaces that another transaction has locked, or whose marks are still changing, are checked in the
 -- next pass.
 -- Returns: {repaired: {kind: n}, finished, waiters, slices: true if the pass has more}, with the kinds that occurred.
@@ -58,8 +58,8 @@ begin
     end if;
   end if;
 
-  if exists (select from tasker.not_ready_but_held(v_steps)) then
-    v_ended := tasker.drop_held(v_steps, p_args);
+  if exists (select from tasker.stale_backlog_rows(v_steps)) then
+    v_ended := tasker.delete_backlog_rows(v_steps, p_args);
     v_repaired := v_repaired || jsonb_build_object('held_but_not_ready', v_ended->'dropped');
   end if;
   return v_ended - 'dropped' - 'settled' || jsonb_build_object('repaired', v_repaired)

@@ -36,7 +36,7 @@ create table tasker.task_namespaces (
   task_namespace_uuid uuid not null default tasker.uuid_v7(),
   name          text not null unique,
   created_at    timestamptz not null default tasker.now(),
-  mended_at     timestamptz not null default '-infinity',  -- last check by mend_v1
+  mended_at     timestamptz not null default '-infinity',  -- last check by repair_v1
   marks_after   uuid   -- last backlogged step whose mark agrees with the pauses; null: all agree
 );
 
@@ -88,7 +88,7 @@ create table tasker.template_steps (
   retryable       boolean not null,
   timeout_ms      bigint,
   on_worker_lost  text not null,
-  parents         int[] not null,           -- ordinals; tasker.wanted_results finds all ancestors
+  parents         int[] not null,           -- ordinals; tasker.results_of_ancestors finds all ancestors
   primary key (template_id, ordinal)
 );
 
@@ -134,7 +134,7 @@ create table tasker.tasks (
         autovacuum_analyze_scale_factor = 0.05);
 -- for lists, and for the sweeps over all open tasks. `complete` changes once, so other updates stay HOT.
 create index tasks_open on tasker.tasks (task_uuid) where not complete;
--- for the sweeps (find_v1): open tasks under way, however many others wait. `waits` changes when a task comes to rest
+-- for the sweeps (sweep_v1): open tasks under way, however many others wait. `waits` changes when a task comes to rest
 -- or continues, never with a step that is handed off.
 create index tasks_under_way on tasker.tasks (task_uuid) where not complete and not waits;
 -- for lists by state: tasks that ended in another state than complete. Not `state` itself, which changes with every
@@ -328,7 +328,7 @@ create table tasker.pause_log (
   reason       text not null,
   created_at   timestamptz not null
 );
-create index on tasker.pause_log (target, created_at);   -- storms_v1, queue_open_since
+create index on tasker.pause_log (target, created_at);   -- failure_bursts_v1, queue_open_since
 
 -- The number of enqueued steps of a namespace, and of steps that ever left the queue (for its drain rate), in shards so
 -- that writers do not wait for each other.
@@ -394,8 +394,8 @@ create table tasker.repairs (
   last_at  timestamptz not null
 );
 
--- The last turn of each kind of work that one process at a time does for all (tasker.turn_v1), and the position at
--- which the next one continues (find_waiting_v1, mend_v1).
+-- The last turn of each kind of work that one process at a time does for all (tasker.take_turn_v1), and the position at
+-- which the next one continues (find_waiting_v1, repair_v1).
 create table tasker.turns (
   kind     text primary key,
   taken_at timestamptz not null,

@@ -40,7 +40,7 @@ class Watched(Engine):
         return await super().read(function, args)
 
     def note(self, function: str) -> None:
-        if function not in ("due", "find"):
+        if function not in ("due", "sweep"):
             return
         self.noted.append((function, heard(self.ears)))
         if len(self.noted) == 1:
@@ -91,5 +91,5 @@ async def test_between_two_slices_sleepers_are_woken_and_then_what_is_due_is_pro
     engine.meanwhile = meanwhile
     await under_test.sweep()
 
-    assert engine.noted[:3] == [("find", []), ("due", [f"@{lab.namespace}"]), ("find", [])]
-    assert {name for name, _ in engine.noted[3:]} == {"find"}, "nothing else was due"
+    assert engine.noted[:3] == [("sweep", []), ("due", [f"@{lab.namespace}"]), ("sweep", [])]
+    assert {name for name, _ in engine.noted[3:]} == {"sweep"}, "nothing else was due"

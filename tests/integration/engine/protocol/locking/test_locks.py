@@ -159,7 +159,7 @@ def test_two_claims_of_the_same_hint_give_one_claim(lab: Lab) -> None:
         ("advance", {"items": []}),
         ("cancel", {"task": "00000000-0000-7000-8000-000000000000"}),
         ("park", {"items": []}),
-        ("settle", {"tasks": []}),
+        ("evaluate", {"tasks": []}),
         ("submit", {"template": 0, "tasks": []}),
     ],
 )

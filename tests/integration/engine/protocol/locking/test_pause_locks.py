@@ -134,7 +134,7 @@ def test_noting_hints_locks_steps_in_order(lab: Lab) -> None:
 
     answer = locks_in_order(
         lab, "tasker.workflow_steps", steps, lab.one,
-        lambda: lab.one.core("hinted", {"steps": steps[::-1]}),
+        lambda: lab.one.core("wakeups_sent", {"steps": steps[::-1]}),
     )  # fmt: skip
 
     assert len(answer["send"]) == 9

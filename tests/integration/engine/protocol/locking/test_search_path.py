@@ -62,7 +62,7 @@ def test_tasks_run_in_sessions_that_search_other_schemas_first(intruded: Lab) ->
     task, claims = lab.running(plan)
     lab.one.advance(ok(claims["a"]), retry(claims["b"], delay_ms=0), fail(claims["c"]))
     lab.two.call("due", lab.two.args(slots=1))
-    lab.one.call("operate", {"task": task, "step": "c", "kind": "reset"})
+    lab.one.call("operator_change", {"task": task, "step": "c", "kind": "reset"})
     lab.one.call("pause", {"namespace": lab.namespace, "actor": "ops", "reason": ""})
     assert not lab.two.claim()
     lab.one.call("resume", {"namespace": lab.namespace, "actor": "ops", "reason": ""})
@@ -71,9 +71,9 @@ def test_tasks_run_in_sessions_that_search_other_schemas_first(intruded: Lab) ->
         lab.one.core("begin", {**held(lab.one, claim), "timeout_ms": 1000})
         lab.one.core("checkpoint", {**held(lab.one, claim), "cursor": 1})
     for function, args in {
-        "mend": {"every_ms": 0},
-        "find": {},
-        "storms": {"failures": 100, "window_seconds": 60, "resume_seconds": 0, "pauses": "step"},
+        "repair": {"every_ms": 0},
+        "sweep": {},
+        "failure_bursts": {"failures": 100, "window_seconds": 60, "resume_seconds": 0, "pauses": "step"},
         "reconcile": {"worker": lab.one.worker, "held": []},
         "depth": {"namespace": lab.namespace},
         "paused": {},

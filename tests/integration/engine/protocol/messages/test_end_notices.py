@@ -136,7 +136,7 @@ async def test_a_task_that_goes_on_is_not_told(orchestra: Orchestra) -> None:
 def test_ten_thousand_ends_fit_into_payloads(lab: Lab) -> None:
     ears, tasks = ears_of(lab), [str(uuid4()) for _ in range(10_000)]
 
-    sent = lab.one.value("select tasker.tell_waiters_v1(%s)", json.dumps(dict.fromkeys(tasks, WAITER)))
+    sent = lab.one.value("select tasker.notify_waiters_v1(%s)", json.dumps(dict.fromkeys(tasks, WAITER)))
 
     payloads = heard(ears)
     assert sent == len(payloads) == 50
@@ -148,7 +148,7 @@ def test_each_program_is_told_of_its_own(lab: Lab) -> None:
     mine, yours = str(uuid4()), str(uuid4())
     ears = ears_of(lab)
 
-    lab.one.value("select tasker.tell_waiters_v1(%s)", json.dumps({mine: WAITER, yours: new_uuid()}))
+    lab.one.value("select tasker.notify_waiters_v1(%s)", json.dumps({mine: WAITER, yours: new_uuid()}))
 
     assert heard(ears) == [mine]
 

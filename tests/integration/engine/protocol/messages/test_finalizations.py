@@ -84,7 +84,7 @@ async def test_a_finalization_that_ends_every_process_is_set_aside_and_those_bes
     call, evaluated = desk.engine.call, set()
 
     async def kills(function: str, args: Any) -> Any:
-        if function == "settle" and tasks[2] in args["tasks"]:
+        if function == "evaluate" and tasks[2] in args["tasks"]:
             raise _Killed
         evaluated.update(args["tasks"])
         return await call(function, args)

@@ -278,9 +278,9 @@ async def test_a_sweep_is_patient_with_a_step_whose_message_was_put_off(queued: 
     await queued.park(result_of(lab.chain(1), claim))
     lab.observer.execute("update tasker.workflow_steps set hinted_at = hinted_at - interval '1 hour'")
     found = {"limit": 10, "park_grace_ms": 60_000}
-    assert lab.one.core("find", found).get("parked")
+    assert lab.one.core("sweep", found).get("parked")
 
     with kept(lab, claim["task"], table="tasks", key="task_uuid"):
         await queued.receive()
 
-    assert not lab.one.core("find", found).get("parked")
+    assert not lab.one.core("sweep", found).get("parked")

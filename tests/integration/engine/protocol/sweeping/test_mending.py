@@ -103,13 +103,13 @@ async def test_a_task_that_only_a_step_held_by_mistake_kept_open_ends(orchestra:
 async def test_namespaces_are_looked_at_once_in_a_while_by_one_process(orchestra: Orchestra) -> None:
     lab = orchestra.lab
     lab.submit_one(lab.chain(1))
-    assert lab.one.core("mend", {"every_ms": 60_000})["repaired"]
+    assert lab.one.core("repair", {"every_ms": 60_000})["repaired"]
     count_too_many(lab)
 
-    assert lab.one.core("mend", {"every_ms": 60_000}) == {}
+    assert lab.one.core("repair", {"every_ms": 60_000}) == {}
     with lab.transaction(lab.two):
-        lab.two.core("mend", {"every_ms": 0})
-        assert lab.one.core("mend", {"every_ms": 0}) == {}, "somebody else is at it"
+        lab.two.core("repair", {"every_ms": 0})
+        assert lab.one.core("repair", {"every_ms": 0}) == {}, "somebody else is at it"
 
 
 async def test_counting_again_beside_a_write_that_is_not_committed_counts_it_once(orchestra: Orchestra) -> None:

@@ -10,7 +10,7 @@ from tests.support.engine_fixture import Lab, ok, retry
 def found(lab: Lab, seconds: float, what: str, **graces: int) -> list[Any]:
     """What a sweep finds in the lab's namespace so many seconds from now."""
     lab.two.set_time(seconds)
-    rows = lab.two.core("find", {"limit": 1000, **graces}).get(what, [])
+    rows = lab.two.core("sweep", {"limit": 1000, **graces}).get(what, [])
     return [row for row in rows if isinstance(row, str) or row["namespace"] == lab.namespace]
 
 

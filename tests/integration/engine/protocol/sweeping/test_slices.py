@@ -114,7 +114,7 @@ def test_held_rows_that_are_wrong_are_repaired_within_one_pass(lab: Lab, which: 
     )
 
     repaired = [
-        session.core("mend", {"every_ms": 3_600_000, "slice": 6}) for _ in range(2) for session in (lab.one, lab.two)
+        session.core("repair", {"every_ms": 3_600_000, "slice": 6}) for _ in range(2) for session in (lab.one, lab.two)
     ]
 
     sums = {kind: sum((each.get("repaired") or {}).get(kind, 0) for each in repaired) for kind in (

@@ -154,8 +154,8 @@ async def test_of_two_that_look_at_once_one_pauses_and_the_other_waits_for_nobod
     args = {"failures": 3, "window_seconds": 600, "pauses": "namespace", "resume_seconds": 0}
 
     with lab.transaction(lab.one):
-        assert len(lab.one.core("storms", args)["paused"]) == 1
-        assert lab.two.core("storms", args) == {"paused": [], "resumed": []}
+        assert len(lab.one.core("failure_bursts", args)["paused"]) == 1
+        assert lab.two.core("failure_bursts", args) == {"paused": [], "resumed": []}
     assert pauses(lab) == [(lab.namespace, None, None, "tasker")]
 
 
@@ -186,6 +186,6 @@ def locked_by_a_look(lab: Lab, **settings: Any) -> int:
     args = {"failures": 3, "window_seconds": 600, "pauses": "namespace", **settings}
     everything = lab.observer.value("select count(*) from tasker.task_namespaces")
     with lab.one.connection.transaction(force_rollback=True):
-        lab.one.core("storms", args)
+        lab.one.core("failure_bursts", args)
         free = "select count(*) from (select from tasker.task_namespaces for update skip locked) x"
         return int(everything - lab.observer.value(free))

@@ -101,13 +101,13 @@ async def test_hints_are_looked_for_with_growing_gaps(orchestra: Orchestra) -> N
 
     def overdue(seconds: float) -> bool:
         lab.one.set_time(seconds)
-        return bool(lab.one.core("find", find).get("unhinted"))
+        return bool(lab.one.core("sweep", find).get("unhinted"))
 
     assert [overdue(0.5), overdue(30)] == [False, True]
     for sent in (1, 2, 3):
         lab.one.set_time(0)
         (row,) = lab.one.rows("select workflow_step_uuid as step from tasker.workflow_steps")
-        lab.one.call("hinted", {"steps": [str(row.step)]})
+        lab.one.call("wakeups_sent", {"steps": [str(row.step)]})
         assert [overdue(2**sent - 0.5), overdue(2**sent + 30)] == [False, True]
 
 
@@ -182,7 +182,7 @@ async def test_a_result_that_beats_the_sweep_to_the_lock_wins(orchestra: Orchest
     """The sweep read the step as lost; it must judge again under the lock."""
     lab = orchestra.lab
     task, claims = lab.running(lab.chain(1))
-    found = lab.two.core("find", {"limit": 10})["orphans"]
+    found = lab.two.core("sweep", {"limit": 10})["orphans"]
     lab.one.finish(claims["s0"])
 
     lost = {
@@ -302,7 +302,7 @@ async def test_two_sweeps_at_once_repair_a_task_once(orchestra: Orchestra) -> No
     lab.one.execute("update tasker.tasks set state = 'steps_in_process', complete = false")
 
     with lab.transaction(lab.one):
-        assert lab.one.core("settle", {"tasks": [task]})["finished"] == {task: "complete"}
+        assert lab.one.core("evaluate", {"tasks": [task]})["finished"] == {task: "complete"}
         assert not await orchestra.sweep(), "it takes what it can lock"
     assert not await orchestra.sweep()
 

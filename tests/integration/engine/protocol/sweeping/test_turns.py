@@ -103,13 +103,13 @@ async def test_a_long_sweep_is_not_joined_by_others(processes: list[Process]) ->
 
 async def test_two_that_ask_at_the_same_moment_do_not_both_sweep(lab: Lab) -> None:
     lab, args = lab, {"kind": "sweep", "after_ms": 1000}
-    assert lab.one.core("turn", args)["mine"]
+    assert lab.one.core("take_turn", args)["mine"]
     lab.one.set_time(3600)
     lab.two.set_time(3600)
 
     with lab.transaction(lab.one):
-        first = lab.one.core("turn", args)["mine"]
-        second = lab.two.core("turn", args)["mine"]
+        first = lab.one.core("take_turn", args)["mine"]
+        second = lab.two.core("take_turn", args)["mine"]
 
     assert (first, second) == (True, False)
 
@@ -117,7 +117,7 @@ async def test_two_that_ask_at_the_same_moment_do_not_both_sweep(lab: Lab) -> No
 async def test_a_clock_that_was_set_back_stops_no_sweep(lab: Lab) -> None:
     lab, args = lab, {"kind": "sweep", "after_ms": 1000}
     lab.one.set_time(3600)
-    assert lab.one.core("turn", args)["mine"]
+    assert lab.one.core("take_turn", args)["mine"]
     lab.one.set_time(0)
 
-    assert lab.one.core("turn", args)["mine"]
+    assert lab.one.core("take_turn", args)["mine"]

@@ -95,11 +95,11 @@ def test_one_whose_lease_was_over_and_goes_on_is_asked_within_a_minute(lab: Lab)
         session.set_time(60)
     AtWork(lab, lab.one, "lost").work()
     assert set_aside(lab) == 3
-    lab.one.call("mend", {"every_ms": 0})
+    lab.one.call("repair", {"every_ms": 0})
     assert set_aside(lab) == 3, "all who are there have refused them"
 
     beat(lab.two)
-    lab.one.call("mend", {"every_ms": 0})
+    lab.one.call("repair", {"every_ms": 0})
     assert set_aside(lab) == 2
 
     two.work()
@@ -115,7 +115,7 @@ def test_when_the_step_that_was_tried_is_cancelled_another_is_tried_within_a_min
     lab.one.call("cancel", {"task": lab.observer.value(query), "reason": "", "actor": ""})
     assert not two.look()
 
-    lab.one.call("mend", {"every_ms": 0})
+    lab.one.call("repair", {"every_ms": 0})
     two.work()
 
     assert len(two.done) == 2

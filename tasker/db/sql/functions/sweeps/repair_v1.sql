@@ -1,0 +1,43 @@
+-- Repairs faults that no slice of open tasks shows. Each call checks one slice of the backlog, starting where the one
+-- before ended: steps that are marked as paused although no pause covers them, and rows of steps that are not ready
+-- (they would be in the way of others). In namespaces not checked for `every_ms`, it corrects counters of enqueued
+-- steps that differ from the rows, deletes pauses of ended tasks, and retries one unserved step of each kind where a
+-- worker may have its handler by now: an expired lease may have been renewed, or the step tried before was cancelled.
+-- Continues to change marks for a pause (tasker.marks_v1). Counts its repairs.
+-- Locks: namespaces and tasks in order, skipping those that other transactions have locked; then backlogged steps ORDER
+--   BY workflow_step_uuid; then a free shard of the counters.
+-- p_args: {every_ms (60000), slice (1000), begin (true: a new pass over the backlog begins), on_blocked}.
+-- Returns: {repaired: {kind: n}, finished: {task: state}, waiters, more: true if marks are left to change, slices: true
+--   if there are backlogged steps behind this slice}.
+create or replace function tasker.repair_v1(p_args jsonb) returns jsonb
+language plpgsql
+set search_path to pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := tasker.now();
+  v_namespaces int[];
+  v_more constant boolean := (tasker.marks_v1('{}')->>'more')::boolean;
+  v_answer jsonb;
+begin
+  perform tasker.require_read_committed();
+  v_answer := tasker.mend_held(p_args);
+  select array_agg(q.namespace_id) into v_namespaces from (
+    select ns.namespace_id from tasker.task_namespaces ns
+    where ns.mended_at <= v_now - tasker.ms(coalesce((p_args->>'every_ms')::numeric, 60000))
+    order by ns.namespace_id for no key update skip locked) q;
+  if v_namespaces is not null then
+    update tasker.task_namespaces ns set mended_at = v_now where ns.namespace_id = any (v_namespaces);
+    -- Pauses of ended tasks: any pause makes all writes take the general path (tasker.advance_simple).
+    delete from tasker.pauses p using tasker.tasks t
+    where t.task_uuid = p.task_uuid and p.namespace_id = any (v_namespaces) and tasker.task_is_final(t.state);
+    perform tasker.probe_unserved(v_namespaces);
+    v_answer := jsonb_set(v_answer, '{repaired,enqueued_miscounted}', to_jsonb(tasker.recount_enqueued(v_namespaces)));
+  end if;
+  if v_answer->'repaired' = '{}' then
+    v_answer := v_answer - 'repaired';
+  else
+    perform tasker.record_repairs_v1(v_answer->'repaired');
+  end if;
+  return v_answer || jsonb_strip_nulls(jsonb_build_object('more', nullif(v_more, false)));
+end
+$$;

@@ -1,0 +1,97 @@
+-- One slice of a sweep over the open tasks: everything in them that a message or a process should have moved and did
+-- not. Reads only; the caller repairs through advance_v1, whose guards decide again under the locks. Messages in a
+-- paused queue are not lost, and their grace starts again at the end of the pause. Of tasks under way only the active
+-- steps are read, so a pass over these costs the same however many others wait. With `from`, everything open is read in
+-- the order of the steps (tasker.find_waiting_v1).
+-- p_args: {after: task uuid, limit: of tasks, from: step uuid, steps: maximum number with `from`, hint_grace_ms,
+--   park_grace_ms, idle_grace_ms, unserved_ms (null: never), results_queue, finalizations_queue: names of the queues
+--   whose pauses count}
+-- Returns: {last: task uuid, or with `from` step uuid; null at the end, orphans, unhinted, parked, forgotten, unserved,
+--   unpromoted, unfinished}
+create or replace function tasker.sweep_v1(p_args jsonb) returns jsonb
+language sql stable
+set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set enable_hashjoin to off
+set enable_mergejoin to off
+set jit to off
+as $$
+  with grace as materialized (   -- once; the grace of a message grows with its repairs, up to 64 times
+    select tasker.ms(coalesce((p_args->>'hint_grace_ms')::numeric, 5000)) as hint,
+      tasker.ms(coalesce((p_args->>'park_grace_ms')::numeric, 5000)) as park,
+      tasker.ms(coalesce((p_args->>'idle_grace_ms')::numeric, 1000)) as idle,
+      tasker.ms((p_args->>'unserved_ms')::numeric) as unserved,
+      tasker.queue_open_since(p_args->>'results_queue') as results_since,
+      tasker.queue_open_since(p_args->>'finalizations_queue') as finalizations_since
+  ), under_way as materialized (
+    select t.* from tasker.tasks t where p_args->>'from' is null and not t.complete and not t.waits
+      and t.task_uuid > coalesce((p_args->>'after')::uuid, '00000000-0000-0000-0000-000000000000')
+    order by t.task_uuid limit coalesce((p_args->>'limit')::int, 500)
+  ), rest as materialized (   -- from the task of that step on
+    select t.* from tasker.tasks t where p_args->>'from' is not null and not t.complete
+      and t.task_uuid >= (left(p_args->>'from', 30) || '000000')::uuid
+    order by t.task_uuid limit coalesce((p_args->>'limit')::int, 500)
+  ), walked as materialized (
+    select r.waits, s as step from rest r cross join lateral (
+      select x.* from tasker.workflow_steps x where x.workflow_step_uuid > greatest((p_args->>'from')::uuid, r.task_uuid)
+        and x.workflow_step_uuid <= tasker.step_uuid(r.task_uuid, 16777215)
+      order by x.workflow_step_uuid) s
+    limit coalesce((p_args->>'steps')::int, 2000)
+  ), reached as materialized (   -- null: all of these tasks
+    select (w.step).workflow_step_uuid as step from walked w
+    where (select count(*) from walked) = coalesce((p_args->>'steps')::int, 2000) order by 1 desc limit 1
+  ), steps as materialized (
+    select s.* from under_way u
+    join tasker.workflow_steps s on s.workflow_step_uuid between u.task_uuid and tasker.step_uuid(u.task_uuid, 16777215)
+    where tasker.step_is_active(s.state)
+    union all
+    select (w.step).* from walked w where not tasker.step_is_ended((w.step).state)
+      and ((w.step).state <> 'pending' or (w.step).unmet = 0) and (w.waits or not tasker.step_is_active((w.step).state))
+  ), item as (
+    select s.*, tasker.now() - s.updated_at as idle, ns.name as namespace,
+      jsonb_build_object('s', s.workflow_step_uuid, 't', s.task_uuid, 'k', s.claim_token, 'name', s.name,
+      'namespace', ns.name, 'template', s.template_id, 'ordinal', s.ordinal, 'attempt', s.attempts) as j
+    from steps s join tasker.task_namespaces ns on ns.namespace_id = s.namespace_id
+  )
+  select jsonb_strip_nulls(jsonb_build_object(
+    'last', case when p_args->>'from' is null then (select u.task_uuid from under_way u order by u.task_uuid desc limit 1)
+      when exists (select from reached) then (select r.step from reached r)
+      when (select count(*) from rest) = coalesce((p_args->>'limit')::int, 500)
+        then (select tasker.step_uuid(r.task_uuid, 16777215) from rest r order by r.task_uuid desc limit 1) end,
+    'orphans', (select jsonb_agg(i.j || jsonb_build_object('worker', i.worker_uuid, 'overdue', i.deadline_at < tasker.now(),
+        'worker_name', w.name, 'worker_host', w.host, 'worker_pid', w.pid, 'silent_ms', case
+          when w.lease_until < tasker.now() then round(extract(epoch from tasker.now() - w.beat_at) * 1000) end))
+      from item i left join tasker.workers w on w.worker_uuid = i.worker_uuid
+      where i.state = 'in_progress'
+        and (i.deadline_at < tasker.now() or w.worker_uuid is null or w.lease_until < tasker.now())),
+    'unhinted', (select jsonb_agg(i.j) from item i where i.state = 'enqueued' and tasker.now() - i.hinted_at
+      > power(2, greatest(least(i.hint_count, 7), 1) - 1) * (select g.hint from grace g)),
+    'parked', (select jsonb_agg(i.j) from item i where tasker.step_is_parked(i.state)
+      and (select greatest(i.hinted_at, g.results_since) < tasker.now() - g.park from grace g)),
+    'forgotten', (select jsonb_agg(i.j) from item i where i.state = 'pending' and i.unmet = 0
+      and i.idle > (select g.idle from grace g)
+      and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid)),
+    'unserved', (select jsonb_agg(i.j || jsonb_build_object('callable', u.callable)) from item i
+      join tasker.unserved_steps u on u.workflow_step_uuid = i.workflow_step_uuid and u.claim_token = i.claim_token
+      where tasker.step_is_to_run(i.state)
+        and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid
+          and (b.paused or tasker.namespace_is_paused(b.namespace_id)))
+        and tasker.now() - u.since > (select g.unserved from grace g)
+        -- a live worker can read the template and lacks the handler: neither an outage nor an older release fails a
+        -- step
+        and exists (
+          select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
+            and (i.template_id || ':' || i.ordinal) = any (w.unserved) and i.template_id <> all (w.unreadable)
+            and w.lease_until > tasker.now())
+        and not exists (   -- no worker that may have the handler was alive lately, not even a busy one
+          select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
+            and (i.template_id || ':' || i.ordinal) <> all (w.unserved)
+            and w.lease_until > tasker.now() - (select g.unserved from grace g))),
+    'unpromoted', (select jsonb_agg(i.j) from item i where i.state = 'waiting_for_retry' and i.due_at is null),
+    'unfinished', (select jsonb_agg(o.task_uuid) from (select * from under_way union all
+        select * from rest r where r.waits and r.task_uuid > (p_args->>'from')::uuid   -- each in the slice that it begins in
+          and (r.task_uuid < (select e.step from reached e)) is not false) o
+      where (o.done = o.total or (o.active = 0 and o.retrying = 0 and o.held = 0 and o.failed + o.cancelled > 0
+          and o.state <> 'blocked_by_failures') or tasker.task_is_passing(o.state))
+        and (select greatest(o.updated_at, g.finalizations_since) < tasker.now() - g.idle from grace g))))
+$$;
