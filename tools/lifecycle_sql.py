@@ -104,7 +104,7 @@ def _replaced(start: str, pairs: list[tuple[str, str]]) -> str:
     return "\n    ".join(("replace(" * 8, "replace(" * (len(pairs) - 8) + calls))
 
 
-def _brought() -> str:
+def _path_succeeded() -> str:
     codes = grouped(
         ("".join(LETTERS[state] for state in parking_path(kind)), move.stores_result) for kind, move in REPORTS.items()
     )
@@ -114,7 +114,7 @@ def _brought() -> str:
     return function(
         "The kind of a worker's report, by its path in the history: true for a result, false for a failure, null for "
         "neither.",
-        "brought",
+        "path_succeeded",
         "p_code text",
         "boolean",
         f"case {cases} end",
@@ -170,7 +170,7 @@ def _creates_steps() -> str:
 
 
 FILES: Mapping[str, Callable[[], str]] = {
-    "outcome_changes.sql": _brought,
+    "path_succeeded.sql": _path_succeeded,
     "creates_steps.sql": _creates_steps,
     "edge_name.sql": _edge_name,
     "kinds.sql": kinds,

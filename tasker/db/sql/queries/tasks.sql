@@ -23,7 +23,7 @@ select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templa
         select json_agg(x.error || jsonb_build_object('at', x.created_at, 'worker', x.worker_uuid) order by x.failure_id)
         from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) end,
       (select g.execution_time_ms from tasker.step_moves g
-        where g.workflow_step_uuid = s.workflow_step_uuid and tasker.outcome_changes(g.path) is not null
+        where g.workflow_step_uuid = s.workflow_step_uuid and tasker.path_succeeded(g.path) is not null
         order by g.sort_key desc limit 1),
       k.checkpoint->'items_processed',
       case when not c.is_short then (
@@ -89,7 +89,7 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
         from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid) end,
       'duration_ms', case when tasker.step_is_settled(s.state) then (   -- as in a report
         select (array_agg(g.execution_time_ms order by g.sort_key desc))[1] from tasker.step_moves g
-        where g.workflow_step_uuid = s.workflow_step_uuid and tasker.outcome_changes(g.path) is not null) end)
+        where g.workflow_step_uuid = s.workflow_step_uuid and tasker.path_succeeded(g.path) is not null) end)
       order by ts.ordinal, s.workflow_step_uuid), '[]')
     from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal

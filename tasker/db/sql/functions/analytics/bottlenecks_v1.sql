@@ -17,7 +17,7 @@ as $$
     select s.workflow_step_uuid, s.template_id, s.ordinal, s.state from tasker.workflow_steps s
     where s.workflow_step_uuid >= (select r.task_uuid from recent r order by r.task_uuid limit 1)
   ), ran as (
-    select s.template_id, s.ordinal, count(*) as executions, count(*) filter (where not tasker.outcome_changes(m.path)) as errors,
+    select s.template_id, s.ordinal, count(*) as executions, count(*) filter (where not tasker.path_succeeded(m.path)) as errors,
       avg(m.execution_time_ms) / 1000.0 as mean, max(m.execution_time_ms) / 1000.0 as max, max(m.created_at) as last_at
     from step s join tasker.step_moves m on m.workflow_step_uuid = s.workflow_step_uuid
     where m.workflow_step_uuid >= (select r.task_uuid from recent r order by r.task_uuid limit 1) and m.execution_time_ms is not null

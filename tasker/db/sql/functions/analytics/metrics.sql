@@ -26,8 +26,8 @@ language sql stable
 set search_path to pg_catalog, pg_temp
 as $$
   select ts.named_step_uuid, ts.name, round(avg(m.execution_time_ms) / 1000, 4), round(max(m.execution_time_ms) / 1000.0, 4),
-    round(min(m.execution_time_ms) / 1000.0, 4), count(*), count(*) filter (where not tasker.outcome_changes(m.path)),
-    round(count(*) filter (where not tasker.outcome_changes(m.path))::numeric / count(*), 4), max(m.created_at)
+    round(min(m.execution_time_ms) / 1000.0, 4), count(*), count(*) filter (where not tasker.path_succeeded(m.path)),
+    round(count(*) filter (where not tasker.path_succeeded(m.path))::numeric / count(*), 4), max(m.created_at)
   from tasker.step_moves m
   join tasker.workflow_steps s on s.workflow_step_uuid = m.workflow_step_uuid
   join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal

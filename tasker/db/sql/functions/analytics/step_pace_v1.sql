@@ -23,7 +23,7 @@ as $$
       select x.path, x.execution_time_ms from tasker.step_moves x
       where x.workflow_step_uuid = s.workflow_step_uuid and x.execution_time_ms is not null limit 1000) m
   ), step as (
-    select r.name, count(*) as executions, count(*) filter (where not tasker.outcome_changes(r.path)) as errors,
+    select r.name, count(*) as executions, count(*) filter (where not tasker.path_succeeded(r.path)) as errors,
       round(percentile_cont(0.5) within group (order by r.execution_time_ms)::numeric, 1) as p50,
       round(percentile_cont(0.95) within group (order by r.execution_time_ms)::numeric, 1) as p95
     from ran r group by r.name

@@ -13,7 +13,7 @@ from tasker.task_moves m;
 
 create or replace view tasker.step_transition_log as
 select s.task_uuid, m.workflow_step_uuid, tasker.path_text(m.path) as path, m.sort_key, m.attempt, m.claim_token,
-  m.worker_uuid, tasker.outcome_changes(m.path) as success, m.execution_time_ms, m.metadata, m.created_at
+  m.worker_uuid, tasker.path_succeeded(m.path) as success, m.execution_time_ms, m.metadata, m.created_at
 from tasker.step_moves m join tasker.workflow_steps s on s.workflow_step_uuid = m.workflow_step_uuid;
 
 -- The history with one row for each transition, from the paths. A step's first row, its creation, is the step's own
@@ -53,9 +53,9 @@ create or replace view tasker.workflow_step_result_audit as
 select md5('audit' || m.workflow_step_uuid || ':' || m.sort_key)::uuid as workflow_step_result_audit_uuid,
   m.workflow_step_uuid,
   md5('step' || m.workflow_step_uuid || ':' || m.sort_key - length(m.path) + 2)::uuid as workflow_step_transition_uuid,
-  s.task_uuid, m.created_at as recorded_at, m.worker_uuid, d.correlation_id, tasker.outcome_changes(m.path) as success,
+  s.task_uuid, m.created_at as recorded_at, m.worker_uuid, d.correlation_id, tasker.path_succeeded(m.path) as success,
   m.execution_time_ms
 from tasker.step_moves m
 join tasker.workflow_steps s on s.workflow_step_uuid = m.workflow_step_uuid
 left join tasker.task_details d on d.task_uuid = s.task_uuid
-where tasker.outcome_changes(m.path) is not null;
+where tasker.path_succeeded(m.path) is not null;
