@@ -2,7 +2,7 @@
 create or replace function tasker.fleet_violations() returns table (rule text, subject uuid, detail text)
 language sql stable
 as $$
-  select 'held, and not ready', b.workflow_step_uuid, 'no such step'
+  select 'in the backlog, but not ready', b.workflow_step_uuid, 'no such step'
   from tasker.ready_backlog b
   where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = b.workflow_step_uuid)
   union all

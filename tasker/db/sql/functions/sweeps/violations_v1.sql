@@ -73,16 +73,16 @@ begin
   select 'flag complete differs from the state', t.task_uuid, t.state from tasks t
   where t.complete <> tasker.task_is_final(t.state)
   union all
-  select 'ready, not held and not enqueued', s.workflow_step_uuid, s.name from steps s
+  select 'ready, but neither enqueued nor in the backlog', s.workflow_step_uuid, s.name from steps s
   where not s.of_complete and s.state = 'pending' and s.unmet = 0
     and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid)
   union all
-  select 'held as paused, and no pause holds it', s.workflow_step_uuid, s.name from steps s
+  select 'marked as paused, but no pause applies', s.workflow_step_uuid, s.name from steps s
   join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
   where b.paused and not tasker.narrowly_paused(s.namespace_id, s.template_id, s.ordinal, s.task_uuid)
     and not exists (select from tasker.task_namespaces n where n.namespace_id = b.namespace_id and n.marks_after is not null)
   union all
-  select 'held, and not ready', s.workflow_step_uuid, s.name || ' ' || s.state
+  select 'in the backlog, but not ready', s.workflow_step_uuid, s.name || ' ' || s.state
   from steps s join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
   where s.state <> 'pending' or s.unmet > 0 or s.of_complete
   union all
