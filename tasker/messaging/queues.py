@@ -79,7 +79,7 @@ def _namespace_problem(namespace: str) -> str | None:
     if len(namespace) > NAMESPACE_MAX:
         return f"has {len(namespace)} characters, {NAMESPACE_MAX} are possible"
     if not _NAMESPACE.fullmatch(namespace):
-        return "holds a character that is not a letter, digit, '_' or '-'"
+        return "contains a character that is not a letter, digit, '_' or '-'"
     if "--" in namespace:
         return "holds '--'"
     return "begins with 'orchestration', which is reserved" if namespace.startswith("orchestration") else None

@@ -157,7 +157,7 @@ def settings_table(loaded: Loaded) -> type[Table] | None:
     kind = declare()
     if not (isinstance(kind, type) and issubclass(kind, Table)):
         raise TypeError(
-            f"tasker_settings() gives {kind!r}, and must give a subclass of tasker.contracts.settings.Table"
+            f"tasker_settings() gives {kind!r}, and must return a subclass of tasker.contracts.settings.Table"
         )
     if not name.replace("-", "_").isidentifier() or name.startswith("_") or name in RESERVED_NAMES:
         raise ValueError("a plugin with settings is called by a-z 0-9 _ -, and neither `enabled` nor `disabled`")

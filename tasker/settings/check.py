@@ -81,7 +81,7 @@ def _refusal(path: str, values: Mapping[str, Any]) -> SettingProblem:
 
 
 def _reservation(path: str, values: Mapping[str, Any], part: str) -> SettingProblem:
-    return SettingProblem(path, find(values, path), f"Belongs to {part}, which this version does not have", "Remove it")
+    return SettingProblem(path, find(values, path), f"Belongs to {part}, which this version does not have", "Remove this setting")
 
 
 def _base(path: str) -> str:

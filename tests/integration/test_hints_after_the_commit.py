@@ -92,21 +92,21 @@ async def test_a_send_that_fails_does_not_hide_that_the_task_exists(
         submitted = await app.submit(PLAN)
     assert (await app.tasks.state(submitted.task_uuid))[0] == "steps_in_process"
     steps = await steps_of(engine)
-    assert await engine.missing_hints("wakeups_sent", steps) == steps
+    assert await engine.missing_hints("hinted", steps) == steps
     assert (await engine.call("wakeups_sent", {"steps": steps}))["sent"] == {"hinted": 2}
     assert [(each.function, each.unsent) for each in heard] == [("submit", 2), ("wakeups_sent", 0)]
-    assert await engine.missing_hints("wakeups_sent", steps) == []
+    assert await engine.missing_hints("hinted", steps) == []
 
 
 async def test_no_more_hints_are_missing_than_the_queue_is_short_of(app: tasker.App) -> None:
     engine = engine_of(app)
     await app.submit(PLAN)
     steps = await steps_of(engine)
-    assert await engine.missing_hints("wakeups_sent", steps) == []
+    assert await engine.missing_hints("hinted", steps) == []
     (message, _) = await engine.messaging.receive_messages(QUEUE, 10, 30)
-    assert await engine.missing_hints("wakeups_sent", steps) == []  # received is not lost
+    assert await engine.missing_hints("hinted", steps) == []  # received is not lost
     await engine.messaging.ack_message(QUEUE, message.message_id)
-    assert len(await engine.missing_hints("wakeups_sent", steps)) == 1
+    assert len(await engine.missing_hints("hinted", steps)) == 1
 
 
 async def test_hints_whose_claim_failed_are_given_back_at_once() -> None:
@@ -189,7 +189,7 @@ async def test_steps_that_are_enqueued_while_hints_are_counted_make_none_look_lo
     await app.submit(PLAN)
     steps = await steps_of(engine_of(app))
     await disturb(app, monkeypatch, nothing, partial(submit_another, app))
-    assert await engine_of(app).missing_hints("wakeups_sent", steps) == []
+    assert await engine_of(app).missing_hints("hinted", steps) == []
 
 
 async def test_steps_that_are_claimed_while_hints_are_counted_make_none_look_lost(
@@ -209,7 +209,7 @@ async def test_steps_that_are_claimed_while_hints_are_counted_make_none_look_los
             await submit_another(app)
 
     await disturb(app, monkeypatch, claim, submit)
-    assert await engine.missing_hints("wakeups_sent", steps) == []
+    assert await engine.missing_hints("hinted", steps) == []
 
 
 async def test_a_hint_that_is_lost_is_missed_while_others_come_and_go(
@@ -221,4 +221,4 @@ async def test_a_hint_that_is_lost_is_missed_while_others_come_and_go(
     (message, _) = await engine.messaging.receive_messages(QUEUE, 10, 0)
     await engine.messaging.ack_message(QUEUE, message.message_id)
     await disturb(app, monkeypatch, nothing, partial(submit_another, app))
-    assert len(await engine.missing_hints("wakeups_sent", steps)) == 1
+    assert len(await engine.missing_hints("hinted", steps)) == 1

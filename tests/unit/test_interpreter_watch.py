@@ -16,7 +16,7 @@ PROGRAM = """
 import sys, threading
 from tasker.process.supervision import interpreter_watch
 interpreter_watch.SHORTEST_SECONDS = 2.0
-with interpreter_watch.interpreter_watched(2.0):
+with interpreter_watch.watch_interpreter(2.0):
     print("watched", flush=True)
     for line in sys.stdin:
         print(line.strip(), flush=True)

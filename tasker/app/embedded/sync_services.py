@@ -51,6 +51,7 @@ class SyncTasks(SyncWrapper[Tasks]):
     cancel = sync_method(Tasks.cancel)
     refused = sync_method(Tasks.refused)
     step_extras = sync_method(Tasks.step_extras)
+    history_of_steps = sync_method(Tasks.history_of_steps)
 
 
 class SyncTaskSearch(SyncWrapper[TaskSearch]):
@@ -77,6 +78,7 @@ class SyncPlans(SyncWrapper[PlanStore]):
     find = sync_method(PlanStore.find)
     refresh = sync_method(PlanStore.refresh)
     registered = sync_method(PlanStore.registered)
+    count = sync_method(PlanStore.count)
 
 
 class SyncPauses(SyncWrapper[Pauses]):

@@ -138,6 +138,6 @@ def test_a_sentence_that_is_longer_than_the_screen_is_wide_goes_on_as_far_as_the
             console.print(picture([LiveRow("", "add", "enqueued", note=SENTENCE, explained=True)], 40, spare=spare))
         return captured.get().splitlines()[1:]
 
-    assert shown(5) == ["  no live worker serves linear.add:", "  no worker is running in the", "  namespace linear"]
-    assert shown(2) == ["  no live worker serves linear.add:", "  no worker is running in the namespace …"]
+    assert shown(5) == ["  no live worker serves linear.add: no", "  worker is running in the namespace", "  linear"]
+    assert shown(2) == ["  no live worker serves linear.add: no", "  worker is running in the namespace li…"]
     assert shown(1) == ["  no live worker serves linear.add: no …"]

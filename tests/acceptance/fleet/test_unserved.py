@@ -51,12 +51,12 @@ def test_a_step_waits_visibly_until_a_worker_has_its_handler(
     (tmp_path / "sending.py").write_text("\n".join(line[4:] for line in SEND.splitlines()))
     task = submit_folder(database_url, workflow)
 
-    assert "pack waits: nobody serves shop.pack (namespace shop)" in shown(database_url, task)
+    assert "pack waits: no live worker has handler shop.pack (namespace shop)" in shown(database_url, task)
     assert "tasker worker --namespace shop --handlers MODULE" in shown(database_url, task)
-    assert "nobody serves shop.pack" in invoke("task", "list", database=database_url).output
+    assert "no live worker has handler shop.pack" in invoke("task", "list", database=database_url).output
 
     fleet.worker("packer", "--namespace", "shop", "--handlers", str(workflow / "handlers.py"))
-    until(lambda: "send waits: nobody serves shop.send" in shown(database_url, task), "send is said to wait")
+    until(lambda: "send waits: no live worker has handler shop.send" in shown(database_url, task), "send is said to wait")
     until(lambda: states(database_url, task)["send"] == "pending", "it takes no room in the queue")
     steps = json.loads(invoke("task", "show", task, "--format", "json", database=database_url).output)["steps"]
     assert {step["name"]: (step["state"], step["unserved"]) for step in steps} == {

@@ -303,7 +303,7 @@ async def test_a_request_keeps_its_identifier_and_every_answer_its_headers(clien
         ("/v1/operator_actions?since=1.5", "/query/since: expected a date and time such as 2026-01-31T12:00:00Z"),
         ("/v1/tasks?status=complet", "status: unknown state 'complet'"),
         ("/v1/listings/tasks?status=nope", "status: unknown state 'nope'"),
-        ("/v1/dlq?resolution_status=nope", "'nope' is no status of a dead letter"),
+        ("/v1/dlq?resolution_status=nope", "'nope' is not a valid status of a dead letter"),
     ],
 )
 async def test_unknown_parameters_and_values_are_refused_by_name(

@@ -81,7 +81,7 @@ def test_a_context_reads_its_own_files_and_what_it_shares(sources: Path) -> None
 
 
 def test_an_environment_that_does_not_exist_is_named_with_those_that_do(sources: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"no environment 'staging' .* it has: development, production"):
+    with pytest.raises(ConfigurationError, match=r"unknown environment 'staging' .* it has: development, production"):
         from_sources("common", "staging", sources, {})
 
 
@@ -91,7 +91,7 @@ def test_a_table_in_the_wrong_file_is_told_where_it_belongs(sources: Path, write
         from_sources("common", "development", sources, {})
     first, second = failed.value.problems
     assert (first.path, first.fix, first.place) == ("worker", "Move it to worker.toml", f"{sources}/base/common.toml:1")
-    assert second.fix.startswith("Write common.database")
+    assert second.fix.startswith("Did you mean common.database")
 
 
 def test_orchestrator_and_worker_need_a_file() -> None:

@@ -135,7 +135,7 @@ async def test_what_cannot_be_kept_is_told_and_stays_in_its_field(
     path = f"dead-letters/entries/{entry.dlq_entry_uuid}"
     answer = await site.post(f"{path}/update", notes="what I found", status="happy")
     assert answer.status_code == 400
-    assert "is no status of a dead letter" in answer.text
+    assert "is not a valid status of a dead letter" in answer.text
     assert "what I found" in answer.text
     assert (await site.post(f"{path}/retry")).status_code == 400
     assert (await app.dead_letters.entry(entry.dlq_entry_uuid)).resolution_status == "pending"

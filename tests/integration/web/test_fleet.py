@@ -65,7 +65,7 @@ async def test_whatever_can_be_paused_is_paused_and_resumed(
     assert (pause.actor, pause.reason) == ("ada", EVIL)
     assert f"tasker resume {'' if kind == 'namespace' else f'--{kind} '}{name}" in paused.text
     resumed = await closed.post("fleet/resume", what=kind, name=name)
-    assert f"{name} goes on" in resumed.text
+    assert f"{name} is resumed" in resumed.text
     assert (await app.pauses.list()).pauses == []
 
 
@@ -153,7 +153,7 @@ async def test_settings_say_where_each_value_is_from_and_no_secret(app: tasker.A
         everything = await site.text("settings", all="yes")
         assert "orchestration.web.max_body_bytes" in everything
         assert "very-secret" not in everything
-        found = await site.text("settings", q="body of one")
+        found = await site.text("settings", q="size of a request body")
         assert "orchestration.web.max_body_bytes" in found
         assert "orchestration.web.root_path" not in found
 

@@ -25,5 +25,5 @@ async def test_what_needs_a_person_is_a_link_to_it(app: tasker.App, site: Site) 
 
 async def test_the_pause_of_a_namespace_is_told(app: tasker.App, site: Site) -> None:
     await app.pauses.pause(PauseTarget.of("nobody"), actor="ada", reason="to see")
-    assert "1 pause in force" in await site.text()
+    assert "1 pause active" in await site.text()
     await app.pauses.resume(PauseTarget.of("nobody"), actor="ada", reason="seen")

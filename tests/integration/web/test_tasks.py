@@ -196,7 +196,7 @@ async def test_many_tasks_are_retried_after_a_preview_a_portion_at_a_time(app: t
 
     preview = await closed.text("tasks/bulk", action="retry", all="yes", tag=mark)
     assert f"{len(failed)} tasks" in preview
-    assert "1 more of those chosen are left alone" in preview
+    assert "1 more of those chosen are skipped" in preview
     assert len((await app.tasks.report(failed[0])).steps["check"].failures) == 1
 
     fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', preview))

@@ -46,7 +46,7 @@ def test_what_is_no_place_is_a_mistake_of_a_program_and_nothing_in_a_header(trac
 
 def test_a_state_that_says_nothing_sensible_leaves_the_place() -> None:
     assert accepted(GIVEN, "\x00") == TraceContext(GIVEN)
-    with pytest.raises(ValueError, match="give both"):
+    with pytest.raises(ValueError, match="pass both"):
         checked(None, "vendor=1")
     with pytest.raises(ValueError, match="512"):
         checked(GIVEN, "x" * 513)

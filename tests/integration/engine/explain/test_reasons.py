@@ -70,7 +70,7 @@ def test_a_step_of_a_dead_worker_says_so_and_that_somebody_is_needed_where_nobod
     task, _ = told.lab.running(told.lab.chain(1))
     told.at(31)
 
-    assert told.sentence(task, "s0") == "was running on worker w1, which is gone: its lease was over at 12:00:30"
+    assert told.sentence(task, "s0") == "was running on worker w1, which is gone: its lease expired at 12:00:30"
     assert told.one(task, "s0").remedy() == NOBODY_AT_WORK
     assert told.one(task, "s0").needs_somebody
 
