@@ -63,7 +63,7 @@ class Observer:
         items = [{"w": args["worker"], **item} for item in args["items"]]
         self._write(args, answer, [(self.model.step(self.names[item["s"]]), item) for item in items])
 
-    def operate(self, args: dict[str, Any], answer: Answer) -> None:
+    def operator_change(self, args: dict[str, Any], answer: Answer) -> None:
         item = {key: value for key, value in args.items() if key not in ("task", "step")}
         self._write({}, answer, [(self.model.step((args["task"], args["step"])), item)])
 
@@ -114,11 +114,11 @@ class Observer:
         step = self.model.step(self.names[args["step"]])
         self.model.checkpoint(step, (args["token"], args["worker"]), args["cursor"], answer.get("lost", False))
 
-    def hinted(self, args: dict[str, Any], answer: Answer) -> None:
+    def wakeups_sent(self, args: dict[str, Any], answer: Answer) -> None:
         for step in (self.model.step(key) for key in self._keys(answer)):
             step.hinted = (self.model.now, step.hinted[1] + 1)
 
-    def settle(self, args: dict[str, Any], answer: Answer) -> None:
+    def evaluate(self, args: dict[str, Any], answer: Answer) -> None:
         raise AssertionError(f"a task had to be settled by the sweep: {args}")
 
     def _write(self, args: dict[str, Any], answer: Answer, items: list[tuple[Step, dict[str, Any]]]) -> None:
