@@ -195,6 +195,9 @@ class BackendMailbox(Mailbox):
     async def queue_stats(self, queue: str) -> QueueStats:
         return await self._messaging.queue_stats(queue)
 
+    async def all_stats(self, queues: Sequence[str]) -> dict[str, QueueStats]:
+        return await self._messaging.all_stats(queues)
+
     async def send_hints(self, entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         hints = [{key: entry[key] for key in ("namespace", "step", "task")} for entry in entries]
         await self._messaging.send_hints(hints)
