@@ -81,7 +81,8 @@ def _refusal(path: str, values: Mapping[str, Any]) -> SettingProblem:
 
 
 def _reservation(path: str, values: Mapping[str, Any], part: str) -> SettingProblem:
-    return SettingProblem(path, find(values, path), f"Belongs to {part}, which this version does not have", "Remove this setting")
+    issue = f"Belongs to {part}, which this version does not have"
+    return SettingProblem(path, find(values, path), issue, "Remove this setting")
 
 
 def _base(path: str) -> str:

@@ -56,7 +56,7 @@ def test_a_step_waits_visibly_until_a_worker_has_its_handler(
     assert "no live worker has handler shop.pack" in invoke("task", "list", database=database_url).output
 
     fleet.worker("packer", "--namespace", "shop", "--handlers", str(workflow / "handlers.py"))
-    until(lambda: "send waits: no live worker has handler shop.send" in shown(database_url, task), "send is said to wait")
+    until(lambda: "send waits: no live worker has handler shop.send" in shown(database_url, task), "send waits")
     until(lambda: states(database_url, task)["send"] == "pending", "it takes no room in the queue")
     steps = json.loads(invoke("task", "show", task, "--format", "json", database=database_url).output)["steps"]
     assert {step["name"]: (step["state"], step["unserved"]) for step in steps} == {
