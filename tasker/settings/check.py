@@ -150,4 +150,4 @@ def _suggestion(path: str, value: Any) -> str:
     if elsewhere:
         return f"Did you mean {min(elsewhere, key=lambda each: (-_in_common(each, path), len(each)))}?"
     names = ", ".join(sorted(siblings)[:12])
-    return f"Remove it; {above or 'the file'} has: {names}" if siblings else "Remove it"
+    return f"Remove it; {above or 'the file'} has: {names}" if siblings else "Remove this setting"

@@ -78,6 +78,7 @@ class SyncPlans(SyncWrapper[PlanStore]):
     find = sync_method(PlanStore.find)
     refresh = sync_method(PlanStore.refresh)
     registered = sync_method(PlanStore.registered)
+    newest = sync_method(PlanStore.newest)
     count = sync_method(PlanStore.count)
 
 

@@ -191,7 +191,7 @@ async def test_of_many_clients_that_come_at_once_no_more_are_let_in_than_may_be_
 
 
 async def test_an_unknown_task_and_a_place_that_is_none_are_refused(client: httpx.AsyncClient) -> None:
-    task = (await client.post("/v1/tasks", json=order(4), params={"wait": "20s"})).json()["task_uuid"]
+    task = (await client.post("/v1/tasks", json=order(44), params={"wait": "20s"})).json()["task_uuid"]
 
     problem(await client.get(f"/v1/tasks/{UNKNOWN}/events"), 404, "NOT_FOUND", "task_not_found")
     wrong = await client.get(f"/v1/tasks/{task}/events", headers={"Last-Event-ID": "1; drop"})
