@@ -106,6 +106,7 @@ class SyncViews(SyncWrapper[ClientViews]):
     tasks = sync_method(ClientViews.tasks)
     page = sync_method(ClientViews.page)
     some = sync_method(ClientViews.some)
+    part = sync_method(ClientViews.part)
     count = sync_method(ClientViews.count)
     inputs_are_indexed = sync_method(ClientViews.inputs_are_indexed)
     steps = sync_method(ClientViews.steps)
