@@ -11,7 +11,7 @@ _CLAIM = (
 )
 _COMMANDS = "There is no command queue: work stays in the database until it is taken; remove the setting"
 _ANNOUNCED = (
-    "A notification only wakes the reader of the queue and is not buffered, so there is no limit to set; remove this setting"
+    "A notification only wakes the reader of the queue and is not buffered, so it has no limit; remove this setting"
 )
 _ONE_BUFFER = "Results wait in one buffer; use worker.mpsc_channels.handler_dispatch.completion_buffer_size"
 _FFI = "Handlers are called directly, there is no bridge to another language"
