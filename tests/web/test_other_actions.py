@@ -110,7 +110,7 @@ def test_a_paused_template_starts_nothing_until_it_is_resumed(shop: Shop, page: 
     task = shop.submit()
     waits_for(shop, task, "the books are closed")
     act(page, "Resume", "/templates/{namespace}/{name}/resume")
-    expect(page.get_by_text(re.compile(r"Resumed: \d steps? may start\."))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Resumed: \d steps? can start now\."))).to_be_visible()
     assert pauses(shop) == []
     assert shop.ended(task) == "complete"
 

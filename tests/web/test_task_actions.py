@@ -104,7 +104,7 @@ def test_a_paused_task_starts_nothing_more_until_it_is_resumed(shop: Shop, page:
     assert shop.states(task)["choose"] in ("pending", "enqueued")
 
     act(page, "Resume", "/tasks/{uuid}/resume")
-    expect(page.get_by_text(re.compile(r"Resumed: \d steps? may start\."))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Resumed: \d steps? can start now\."))).to_be_visible()
     assert shop.ended(task) == "complete"
     assert shop.rows("select 1 from tasker.pauses where task_uuid = %s", task) == []
 
@@ -185,7 +185,7 @@ def test_what_is_done_to_many_tasks_leaves_out_those_to_which_it_means_nothing(s
     page.goto(shop.url("tasks"))
     choose(page, failed, done)
     page.get_by_role("button", name="Retry failed…").click()
-    expect(page.get_by_text("1 more of those chosen are left alone")).to_be_visible()
+    expect(page.get_by_text("1 more of those chosen are skipped")).to_be_visible()
     page.get_by_label("Reason").fill("mended")
     with sends(page, "/tasks/bulk", 200):
         page.get_by_role("button", name="Retry failed steps: 1 task").click()

@@ -35,7 +35,9 @@ as $$
     'namespace', l.namespace, 'template', l.template, 'version', l.version, 'failed', l.failed, 'before', l.before,
     'pending_before', l.pending_before) order by l.namespace, l.template,
       tasker.version_order(l.version) collate "C", l.version collate "C", l.failed), '[]'))
-  from limits l
-  where exists (select from tasker.tasks t
-    where t.complete and t.named_task_uuid = l.named_task_uuid and t.troubled = l.failed and t.completed_at < l.before)
+  from limits l cross join lateral (
+    -- The limit keeps the planner from a join that reads every finished task.
+    select from tasker.tasks t
+    where t.complete and t.named_task_uuid = l.named_task_uuid and t.troubled = l.failed and t.completed_at < l.before
+    limit 1) f
 $$;
