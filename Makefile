@@ -61,6 +61,7 @@ generate: $(STAMP)  ## write the SQL and the parts of the documentation that are
 	@$(BIN)/python -m tools.lifecycle_docs
 	@$(BIN)/python -m tools.openapi
 	@$(BIN)/python -m tools.monitoring
+	@$(BIN)/tasker config docs --output docs/reference/configuration.md
 
 format: $(STAMP)  ## format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix .

@@ -97,7 +97,3 @@ def _missing(name: str) -> Exception:
         if name in names.split():
             return ImportError(f"'tasker' has no {name}: write `from {module} import {name}`", name="tasker")
     return AttributeError(f"module 'tasker' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
