@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tasker.contracts.execution import Claim
 from tasker.contracts.tracing import TraceContext
+
+if TYPE_CHECKING:
+    from tasker.contracts.execution import Claim
 
 TRACE = 5
 """Level below DEBUG, which `logging` itself lacks."""

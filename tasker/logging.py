@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasker.log_lines import TRACE as TRACE  # re-exported
-from tasker.types import LogContext
+
+if TYPE_CHECKING:
+    from tasker.types import LogContext
 
 _logger = logging.getLogger("tasker.handlers")
 
@@ -41,7 +43,9 @@ def _log(level: int, message: str, fields: Mapping[str, Any] | LogContext | None
     """Log `message key=value ...`; the fields are also set as `record.fields` for structured output."""
     if not _logger.isEnabledFor(level):
         return
-    given = fields.model_dump(exclude_none=True) if isinstance(fields, LogContext) else dict(fields or {})
+    given = (
+        dict(fields or {}) if fields is None or isinstance(fields, Mapping) else fields.model_dump(exclude_none=True)
+    )
     line = " ".join([message, *(f"{key}={_text(value)}" for key, value in given.items())])
     _logger.log(level, "%s", line, extra={"fields": given}, stacklevel=3)
 

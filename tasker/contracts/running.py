@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tasker.contracts.execution import Claim
+if TYPE_CHECKING:
+    from tasker.contracts.execution import Claim
 
 running: ContextVar[Claim | None] = ContextVar("tasker_running_step", default=None)
 """Claim of the step whose handler runs in this context: in its task, thread or process."""

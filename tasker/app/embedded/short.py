@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.app.embedded.app import App
+from tasker.app import App
 from tasker.app.embedded.started import lazy_value
 from tasker.step_handler.installed_classifier import installed_classifier
 

@@ -47,7 +47,6 @@ def workflow(tmp_path: Path) -> Path:
     [
         ("tasker.cli.main", "run"),
         ("click", "run"),
-        ("tasker.cli.streams", "run"),
         ("tasker.cli.run.command", "run"),
         ("tasker.process.runtime", "run"),
         ("tasker.cli.worker.start", "worker"),

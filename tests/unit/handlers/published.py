@@ -6,13 +6,18 @@ One paragraph per class: `@name` is a property, `name(...)` a method with its pa
 
 from __future__ import annotations
 
-PUBLISHED: dict[str, str] = {
-    "tasker.step_handler.base": """
+PUBLISHED: tuple[tuple[str, str], ...] = (
+    (
+        "tasker.step_handler.base",
+        """
     StepHandler: handler_name = '' | handler_version = '1.0.0' | call(context) | @name | @version | @capabilities |
         config_schema() | success(result=None, metadata=None) | failure(message, error_type='handler_error',
         retryable=True, metadata=None, error_code=None)
     """,
-    "tasker.step_handler.functional": """
+    ),
+    (
+        "tasker.step_handler.functional",
+        """
     FunctionalHandler:
     Decision: outcome | route(steps, **routing_context) | skip(reason, **routing_context)
     BatchConfig: total_items | batch_size | metadata = {}
@@ -20,14 +25,20 @@ PUBLISHED: dict[str, str] = {
         version='1.0.0') | batch_analyzer(name, worker_template, version='1.0.0') | batch_worker(name,
         version='1.0.0') | api_handler(name, base_url, version='1.0.0', timeout=30.0, default_headers=None)
     """,
-    "tasker.step_handler.mixins.decision": """
+    ),
+    (
+        "tasker.step_handler.mixins.decision",
+        """
     DecisionMixin: @decision_capabilities | decision_success(steps, routing_context=None, metadata=None) |
         decision_success_with_outcome(outcome, metadata=None) | decision_no_branches(outcome, metadata=None) |
         route_to_steps(step_names, routing_context=None, metadata=None) | skip_branches(reason,
         routing_context=None, metadata=None) | decision_failure(message, error_type='decision_error',
         retryable=False, metadata=None)
     """,
-    "tasker.step_handler.mixins.api": """
+    ),
+    (
+        "tasker.step_handler.mixins.api",
+        """
     ApiResponse: __init__(response, body=None) | @ok | @is_client_error | @is_server_error | @is_retryable |
         @retry_after | to_dict()
     APIMixin: base_url = '' | default_timeout = 30.0 | default_headers = {} | __init__() | @api_capabilities |
@@ -37,13 +48,22 @@ PUBLISHED: dict[str, str] = {
         | api_success(response, result=None, include_response=True) | api_failure(response, message=None) |
         connection_error(error, context=None) | timeout_error(error, context=None)
     """,
-    "tasker.step_handler.api": """
+    ),
+    (
+        "tasker.step_handler.api",
+        """
     ApiHandler: @capabilities
     """,
-    "tasker.step_handler.decision": """
+    ),
+    (
+        "tasker.step_handler.decision",
+        """
     DecisionHandler: @capabilities
     """,
-    "tasker.batch_processing.batchable": """
+    ),
+    (
+        "tasker.batch_processing.batchable",
+        """
     BatchAggregationScenario: is_no_batches | batchable_result | batch_results | worker_count |
         detect(dependency_results, batchable_step_name, batch_worker_prefix) | no_batches()
     BatchWorkerConfig: __init__(batch_id, cursor_start, cursor_end, row_count, worker_index, total_workers) |
@@ -65,7 +85,10 @@ PUBLISHED: dict[str, str] = {
         no_batches_aggregation_result(zero_metrics=None) | aggregate_batch_worker_results(scenario,
         zero_metrics=None, aggregation_fn=None) | aggregate_worker_results(worker_results)
     """,
-    "tasker.types": """
+    ),
+    (
+        "tasker.types",
+        """
     WorkerState: STARTING = 'starting' | RUNNING = 'running' | SHUTTING_DOWN = 'shutting_down' | STOPPED = 'stopped'
         | ERROR = 'error'
     BootstrapConfig: worker_id = None | namespace = 'default' | config_path = None | log_level = 'info'
@@ -154,7 +177,10 @@ PUBLISHED: dict[str, str] = {
         | from_state = None | to_state
     ClientHealthResponse: status | timestamp
     """,
-    "tasker.errors": """
+    ),
+    (
+        "tasker.errors",
+        """
     TaskerError: retryable = True | __init__(message, *, retryable=None, metadata=None, error_code=None,
         retry_after=None, context=None) | to_dict()
     RetryableError: retryable = True
@@ -172,20 +198,32 @@ PUBLISHED: dict[str, str] = {
     BusinessLogicError:
     FFIError: retryable = True
     """,
-    "tasker.errors.error_classifier": """
+    ),
+    (
+        "tasker.errors.error_classifier",
+        """
     ErrorClassifier: PERMANENT_ERROR_CLASSES = ~ | RETRYABLE_ERROR_CLASSES = ~ | __init__(*, default_retryable=True)
         | retryable(exception) | permanent(exception) | classify(exception)
     -: get_classifier() | is_retryable(exception) | is_permanent(exception)
     """,
-    "tasker.registry.base_resolver": """
+    ),
+    (
+        "tasker.registry.base_resolver",
+        """
     BaseResolver: @name | @priority | can_resolve(definition, config=None) | resolve(definition, config=None) |
         registered_callables()
     """,
-    "tasker.registry.handler_definition": """
+    ),
+    (
+        "tasker.registry.handler_definition",
+        """
     HandlerDefinition: callable | handler_method = None | resolver = None | initialization = {} | effective_method()
         | uses_method_dispatch() | has_resolver_hint() | from_callable(callable_str) | from_dict(data)
     """,
-    "tasker.registry.resolver_chain": """
+    ),
+    (
+        "tasker.registry.resolver_chain",
+        """
     ResolverNotFoundError:
     ResolutionError:
     ResolverChain: __init__() | default() | add_resolver(resolver) | remove_resolver(name) | get_resolver(name) |
@@ -193,28 +231,46 @@ PUBLISHED: dict[str, str] = {
         registered_callables() | register(key, handler) | chain_info() | @resolver_names | list_resolvers() |
         wrap_for_method_dispatch(handler, definition)
     """,
-    "tasker.registry.registry_resolver": """
+    ),
+    (
+        "tasker.registry.registry_resolver",
+        """
     RegistryResolver: pattern = None | prefix = None | __init__() | @name | @priority | can_resolve(definition,
         config=None) | resolve(definition, config=None) | resolve_handler(definition, config)
     """,
-    "tasker.registry.resolvers.explicit_mapping": """
+    ),
+    (
+        "tasker.registry.resolvers.explicit_mapping",
+        """
     ExplicitMappingResolver: __init__(name='explicit_mapping') | @name | @priority | can_resolve(definition,
         config=None) | resolve(definition, config=None) | register(key, handler) | unregister(key) |
         registered_callables()
     """,
-    "tasker.registry.resolvers.class_lookup": """
+    ),
+    (
+        "tasker.registry.resolvers.class_lookup",
+        """
     ClassLookupResolver: @name | @priority | can_resolve(definition, config=None) | resolve(definition, config=None)
     """,
-    "tasker.registry.method_dispatch_wrapper": """
+    ),
+    (
+        "tasker.registry.method_dispatch_wrapper",
+        """
     MethodDispatchWrapper: __init__(handler, target_method) | @handler | @target_method | call(context) | unwrap()
     """,
-    "tasker.handler": """
+    ),
+    (
+        "tasker.handler",
+        """
     HandlerRegistry: __init__() | instance(skip_bootstrap=False) | reset_instance() | register(name, handler_class)
         | unregister(name) | resolve(handler_spec) | @resolver_chain | get_handler_class(name) | is_registered(name)
         | list_handlers() | handler_count() | clear() | discover_handlers(package_name, base_class=None) |
         bootstrap_handlers() | template_discovery_info()
     """,
-    "tasker.models": """
+    ),
+    (
+        "tasker.models",
+        """
     HandlerWrapper: callable | initialization = {} | handler_method = None | resolver = None | from_dict(data)
     StepDefinitionWrapper: name | description | handler | dependencies = [] | retry = {} | timeout_seconds = 30 |
         publishes_events = [] | from_dict(data)
@@ -228,7 +284,10 @@ PUBLISHED: dict[str, str] = {
     TaskSequenceStepWrapper: task | workflow_step | dependency_results | step_definition | from_dict(data) |
         get_task_field(field_name) | get_dependency_result(step_name) | get_results(step_name)
     """,
-    "tasker.domain_events": """
+    ),
+    (
+        "tasker.domain_events",
+        """
     EventDeclaration: name | condition = None | delivery_mode = None | publisher = None | schema_ = None | @schema
     StepResult: success | result = None | metadata = None
     PublishContext: event_name | step_result | event_declaration = None | step_context = None
@@ -251,14 +310,20 @@ PUBLISHED: dict[str, str] = {
         register_instance(subscriber, name=None) | start_all(poller) | stop_all() | list_registered() |
         @active_count | stats() | clear()
     """,
-    "tasker.template_discovery": """
+    ),
+    (
+        "tasker.template_discovery",
+        """
     TemplatePath: find_template_config_directory() | discover_template_files(template_dir)
     TemplateParser: extract_handler_callables(template_file) | extract_handlers_from_template(template_data) |
         extract_template_metadata(template_file)
     HandlerDiscovery: discover_all_handlers(template_dir) | discover_template_metadata(template_dir) |
         discover_handlers_by_namespace(template_dir)
     """,
-    "tasker.event_bridge": """
+    ),
+    (
+        "tasker.event_bridge",
+        """
     EventNames: STEP_EXECUTION_RECEIVED = 'step.execution.received' | STEP_COMPLETION_SENT = 'step.completion.sent'
         | STEP_CHECKPOINT_YIELD = 'step.checkpoint_yield.sent' | HANDLER_REGISTERED = 'handler.registered' |
         HANDLER_ERROR = 'handler.error' | POLLER_METRICS = 'poller.metrics' | POLLER_ERROR = 'poller.error'
@@ -266,11 +331,17 @@ PUBLISHED: dict[str, str] = {
         subscribe_once(event, handler) | unsubscribe(event, handler) | publish(event, *args, **kwargs) |
         listener_count(event) | listeners(event) | @is_active | @event_schema
     """,
-    "tasker.logging": """
+    ),
+    (
+        "tasker.logging",
+        """
     -: log_error(message, fields=None) | log_warn(message, fields=None) | log_info(message, fields=None) |
         log_debug(message, fields=None) | log_trace(message, fields=None)
     """,
-    "tasker.exceptions": """
+    ),
+    (
+        "tasker.exceptions",
+        """
     TaskerError:
     WorkerNotInitializedError:
     WorkerBootstrapError:
@@ -278,20 +349,32 @@ PUBLISHED: dict[str, str] = {
     FFIError:
     ConversionError:
     """,
-    "tasker.step_execution_subscriber": """
+    ),
+    (
+        "tasker.step_execution_subscriber",
+        """
     StepExecutionSubscriber: __init__(event_bridge, handler_registry, worker_id) | start() | stop() | @is_active |
         @worker_id
     StepExecutionError: __init__(message, error_type='step_execution_error', retryable=True)
     """,
-    "tasker.bootstrap": """
+    ),
+    (
+        "tasker.bootstrap",
+        """
     -: bootstrap_worker(config=None) | stop_worker() | get_worker_status() | transition_to_graceful_shutdown() |
         is_worker_running()
     """,
-    "tasker.worker": """
+    ),
+    (
+        "tasker.worker",
+        """
     Worker: __init__() | start(handler_packages=None, config=None) | stop() | instance() | reset_instance() |
         @worker_id | @is_running | @bootstrap_result
     """,
-    "tasker.client": """
+    ),
+    (
+        "tasker.client",
+        """
     PaginationInfo: page = 0 | per_page = 50 | total_count = 0 | total_pages = 0 | has_next = False |
         has_previous = False | from_dict(data)
     TaskResponse: task_uuid = '' | name = '' | namespace = '' | version = '' | status = '' | created_at = '' |
@@ -316,7 +399,11 @@ PUBLISHED: dict[str, str] = {
         list_task_steps(task_uuid) | get_step(task_uuid, step_uuid) | get_step_audit_history(task_uuid, step_uuid) |
         health_check()
     """,
-    "tasker.observability": """
+    ),
+    (
+        "tasker.observability",
+        """
     -: get_health_check() | get_metrics() | get_worker_config()
     """,
-}
+    ),
+)

@@ -17,7 +17,7 @@ from tests.unit.handlers.published import PUBLISHED
 
 MEMBERS = [
     (module, owner, member)
-    for module, text in PUBLISHED.items()
+    for module, text in PUBLISHED
     for paragraph in re.split(r"\n {4}(?=\S)", text)
     if paragraph.strip()
     for owner, _, members in [" ".join(paragraph.split()).partition(":")]

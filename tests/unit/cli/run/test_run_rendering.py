@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 
-from tasker import contracts
+import tasker
 from tasker.cli.render.outcome import failure_text, outcome_text
 from tasker.cli.render.table import table
 from tasker.cli.render.values import counted, duration, one_line, pretty_json, state_text
@@ -109,7 +109,7 @@ def test_an_attempt_that_runs_or_waits_has_not_failed(state: str, attempts: int,
 
 def test_the_place_of_an_exception_is_the_last_line_of_the_users_code() -> None:
     frames = (
-        f'  File "{contracts.__file__}", line 3, in call\n'
+        f'  File "{tasker.__file__}", line 3, in call\n'
         '  File "/srv/shop.py", line 7, in pay\n    charge()\n'
         '  File "/srv/charge.py", line 9, in charge\n    post()\n'
         '  File "/venv/lib/python3.11/site-packages/httpx.py", line 5, in post\n'
