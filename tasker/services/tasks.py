@@ -9,6 +9,7 @@ from uuid import UUID
 
 from tasker.db.queries import query
 from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
+from tasker.errors.remedies import remedy, see
 from tasker.services.by_hand import audited
 from tasker.services.engine.answers import CancelAnswer
 from tasker.services.engine.calls import Engine
@@ -217,7 +218,7 @@ class Tasks:
         """Return the batch and the checkpoint of a step. Raises `StepNotFound`."""
         rows = await self._query("kept", task=checked(task_uuid), step=step)
         if not rows:
-            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
+            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=see("tasker task show"))
         return StepExtras(*rows[0])
 
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
@@ -258,8 +259,10 @@ def identifier(text: str, what: str) -> str:
     try:
         return str(UUID(text))
     except ValueError:
-        raise UsageError(f"{text!r} is not {what}", hint="expected a UUID; see `tasker task list`") from None
+        raise UsageError(
+            f"{text!r} is not {what}", hint=remedy("expected a UUID; see {}", "tasker task list")
+        ) from None
 
 
 def not_found(task_uuid: str) -> TaskNotFound:
-    return TaskNotFound(f"no task {task_uuid} in this database", hint="see `tasker task list`")
+    return TaskNotFound(f"no task {task_uuid} in this database", hint=see("tasker task list"))

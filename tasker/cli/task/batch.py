@@ -13,6 +13,7 @@ from tasker.cli.connection import actor
 from tasker.cli.render.values import counted, echo
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, UsageError
+from tasker.errors.remedies import command_form
 from tasker.services.authoring.targets import RegisteredName, registered_name
 from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.submitting.fitting import check_priority
@@ -154,6 +155,6 @@ def _text_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> str:
             f"{line.number}: refused: {answer.task_uuid} already has this identity; to return it: --on-duplicate return"
         )
     if isinstance(answer, TaskerError):
-        hint = f" ({answer.hint})" if answer.hint else ""
+        hint = f" ({command_form(answer.hint)})" if answer.hint else ""
         return f"{line.number}: refused: {answer}{hint}"
     return f"{line.number}: {answer.task_uuid}{'' if answer.created else ' already exists'}"
