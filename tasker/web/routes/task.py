@@ -92,7 +92,8 @@ async def task_page(
     if is_wide and counts.error:
         error = (await _redacted(request, await program.task_pages.first_failure(uuid))).error
     drawer = await _opened(request, uuid, step, None if is_wide else report) if step else None
-    pause = None if report.finished else await program.pauses.of_task(uuid)
+    is_shown = not report.finished and caller_of(request).may(Permission.SYSTEM_PAUSES_READ)
+    pause = await program.pauses.of_task(uuid) if is_shown else None
     is_explained = not report.finished and (why or not is_wide)
     shown = ShownTask(report, datetime.now(UTC), counts, error, pause)
     parts: dict[str, Any] = {"drawing": None, "timeline": None, "history": (), "lines": ()}
