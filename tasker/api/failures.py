@@ -28,7 +28,8 @@ def answer_failures(app: FastAPI) -> None:
 async def _of_a_service(request: Request, error: Exception) -> Response:
     assert isinstance(error, TaskerError)
     tell(error, request.scope)
-    return answer(problem_of(error, within=request.method == "POST" and not request.path_params), request.scope)
+    is_within = request.method == "POST" and not request.path_params
+    return answer(problem_of(error, within=is_within, for_page=False), request.scope)
 
 
 async def _of_a_malformed_request(request: Request, error: Exception) -> Response:

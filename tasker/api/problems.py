@@ -43,6 +43,7 @@ from tasker.errors import (
     TooManyConnections,
     TooManyRequests,
 )
+from tasker.errors.remedies import http_form
 from tasker.resilience.outage import belongs_to_outage
 from tasker.services.server.refused_callers import RefusedCallers
 
@@ -134,9 +135,9 @@ def problem(
     }
 
 
-def problem_of(error: TaskerError, *, within: bool = False) -> dict[str, Any]:
+def problem_of(error: TaskerError, *, within: bool = False, for_page: bool = True) -> dict[str, Any]:
     """Return an error of a service as plain data. `within` means that the body of the request named the missing
-    object."""
+    object. Hints name commands on a page, whose reader may have them, and requests in an answer of the API."""
     kind = kind_of(error)
     if within and kind.status == 404:
         kind = Kind(400, "BAD_REQUEST")
@@ -146,7 +147,7 @@ def problem_of(error: TaskerError, *, within: bool = False) -> dict[str, Any]:
         kind=error.error_type,
         code=kind.code,
         retry_after=error.retry_after if kind.status in (429, 503) else None,
-        hint=None if kind.public else error.hint,
+        hint=None if kind.public else error.hint if for_page else http_form(error.hint),
         errors=problems_in(error, "/context" if within else ""),
     )
 

@@ -31,6 +31,7 @@ from tasker.services.server.queues import Queues
 from tasker.services.server.saved_views import SavedViews
 from tasker.services.server.sensitive_values import SensitiveValues
 from tasker.services.server.task_events import TaskEvents
+from tasker.services.server.task_pages import TaskPages
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.submitting.requesting import TaskRequestSender
 from tasker.services.submitting.submission import OnDuplicate, SubmissionResult
@@ -134,6 +135,11 @@ class ServerServices(Protocol):
     @property
     def template_texts(self) -> TemplateTexts:
         """Service that registers and validates templates in YAML."""
+        ...
+
+    @property
+    def task_pages(self) -> TaskPages:
+        """Parts of a task for the page that shows it."""
         ...
 
     @property

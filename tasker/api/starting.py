@@ -20,7 +20,7 @@ class NotReady:
 
     def __init__(self, limits: RequestLimits, root_path: str = "", answering: Answering = answer) -> None:
         self._root_path, self._answering = root_path, answering
-        self._interface = Envelope(self._early, limits, lambda: None)
+        self._interface = Envelope(self._early, limits, lambda: None, answering=answering)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._interface(scope, receive, send)

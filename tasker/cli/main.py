@@ -28,6 +28,7 @@ from tasker.errors import (
     TemplateError,
     UsageError,
 )
+from tasker.errors.remedies import command_form
 from tasker.installed import offered
 from tasker.plugins.found import PLUGINS_GROUP
 
@@ -132,6 +133,7 @@ class TaskerGroup(GuessingGroup):
             told = _for_the_user(error)
             if told is None or os.environ.get("TASKER_DEBUG") == "1":
                 raise
+            told.hint = command_form(told.hint)  # that of a server names requests
             if ctx.meta.get(WANTS_JSON) or (told is not error and _asks_for_json(ctx.meta.get(ARGUMENTS, ()))):
                 _write_error(told)
             raise CommandFailure(told) from error

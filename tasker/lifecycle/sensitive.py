@@ -55,6 +55,12 @@ def has_sensitive(plan: Plan) -> bool:
     return any(marks(schema) for schema in (plan.input_schema, *(step.result_schema for step in plan.steps)))
 
 
+def names_of_marked(plan: Plan) -> Collection[str] | None:
+    """Return the steps whose results may be sensitive; None if steps created at run time are among them."""
+    marked = [step for step in plan.steps if marks(step.result_schema)]
+    return [step.name for step in marked] if all(step.static for step in marked) else None
+
+
 class Redactor:
     """Redactor of one task's sensitive values, taken from its `context` and its `results` by step.
 

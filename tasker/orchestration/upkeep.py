@@ -29,6 +29,8 @@ from tasker.services.engine.exchange import OnAdvanced
 
 HESITATION_SECONDS = 0.02
 """First pause when due retries are locked; it doubles until there is progress."""
+RECONCILED_STEPS = 5_000
+"""Steps of tasks under way that one statement compares with the claims of this process."""
 SPREAD = 0.25
 """Jitter of pauses between processes, as a share of the pause."""
 FIRST_SECONDS = 0.25
@@ -209,8 +211,14 @@ class Upkeep:
     async def _reconcile(self) -> None:
         """Release claims that this process does not know, if seen twice: an answer may be on its way."""
         caller = self._executor.caller()
-        found = await self._engine.read("reconcile", {"worker": caller.worker, "held": self._executor.claim_tokens()})
-        unknown = {(row["s"], row["k"]): row["t"] for row in found["items"]}
+        unknown: dict[tuple[str, int], str] = {}
+        last: str | None = None
+        while True:
+            held = {"worker": caller.worker, "held": self._executor.claim_tokens()}
+            found = await self._engine.read("reconcile", {**held, "after": last, "steps": RECONCILED_STEPS})
+            unknown |= {(row["s"], row["k"]): row["t"] for row in found["items"]}
+            if (last := found.get("last")) is None:
+                break
         twice = [
             simple_change("release", step, unknown[step, token], token) for step, token in self._unknown & {*unknown}
         ]

@@ -8,6 +8,7 @@ from typing import TypedDict
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.queries import query
 from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
+from tasker.errors.remedies import remedy, see
 from tasker.lifecycle.storable import require_findable
 from tasker.messaging.queues import namespace_of
 from tasker.services.by_hand import audited
@@ -185,13 +186,16 @@ def _args(target: PauseTarget, actor: str, reason: str) -> dict[str, str]:
 def _worker_queue(queue: str) -> str | None:
     if not (queue.startswith("worker_") and queue.endswith("_queue")):
         return None
-    return f"to stop the steps of a worker queue, pause its namespace: tasker pause {namespace_of(queue)}"
+    namespace = namespace_of(queue)
+    hint = f"to stop the steps of a worker queue, pause its namespace {namespace}: {{}}"
+    return remedy(hint, "tasker pause", f" {namespace}")
 
 
 def _missing(target: PauseTarget, what: str) -> TaskNotFound | UsageError:
     if what == "task":
-        return TaskNotFound(f"no task {target} in this database", hint="see `tasker task list`")
+        return TaskNotFound(f"no task {target} in this database", hint=see("tasker task list"))
     if what == "namespace" and target.namespace and target.namespace.startswith("orchestration"):
         return UsageError(f"{target} is not a namespace", hint=f"for a queue of the orchestration: --queue {target}")
-    hint = "a namespace and its templates exist once one of them is registered; see `tasker template list`"
+    exists = "a namespace and its templates exist once one of them is registered; see {}"
+    hint = remedy(exists, "tasker template list")
     return UsageError(f"no {what} of that name in this database: {target}", hint=hint)

@@ -9,26 +9,45 @@ from uuid import UUID
 
 from tasker.db.queries import query
 from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
+from tasker.errors.remedies import remedy, see
 from tasker.services.by_hand import audited
 from tasker.services.engine.answers import CancelAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.explain.explanation import Explanation, explanation
 from tasker.services.listings import RefusedMessage, StepExtras, TaskSummary, TransitionDetail
 from tasker.services.progress import TaskProgress, task_progress
-from tasker.services.reports import TaskReport, stored_report
+from tasker.services.reports import STORED, TaskReport, stored_report
 from tasker.services.step_logs import LogFilter, StepLogLine, read_logs
 from tasker.services.task_filter import ListFilters, TaskFilter, TaskLists, context_of
 
 LISTED_SLICE = 500
 """Tasks of one query of a list."""
-_PAGE = query("tasks", "page_of_steps")
+SLICE = 1_000
+"""Steps of one statement of a report."""
 REPORT = query("tasks", "report").format(edges_of_page="", names="null", of_page="")
-PAGE_OF_REPORT = query("tasks", "report").format(
-    edges_of_page=f"and e.to_step_uuid = any (array({_PAGE}))",
-    names=f"({query('tasks', 'static_names').format(page_of_steps=_PAGE)})",
-    of_page=f"and s.workflow_step_uuid = any (array({_PAGE}))",
+REPORT_OF_FEW = query("tasks", "report").format(edges_of_page="", names="null", of_page="and t.total <= %(limit)s")
+"""A task with its edges, and with its steps if they are no more than a slice."""
+STEPS_OF_SLICE = query("tasks", "report").format(
+    edges_of_page="and false",
+    names="null",
+    of_page=f"and s.workflow_step_uuid = any (array({query('tasks', 'slice_of_steps')}))",
 )
+"""A task with a slice of its steps, without the edges."""
+
+
+def report_of(steps: str) -> str:
+    """Return the query of a task with those of its steps that the query `steps` finds."""
+    return query("tasks", "report").format(
+        edges_of_page=f"and e.to_step_uuid = any (array({steps}))",
+        names=f"({query('tasks', 'static_names').format(page_of_steps=steps)})",
+        of_page=f"and s.workflow_step_uuid = any (array({steps}))",
+    )
+
+
+PAGE_OF_REPORT = report_of(query("tasks", "page_of_steps"))
 """A task with a page of its steps."""
+
+_UUID, _ORDINAL = STORED.index("step_uuid"), STORED.index("ordinal")
 
 
 class Tasks:
@@ -38,13 +57,38 @@ class Tasks:
         self._engine, self._lists = engine, TaskLists(engine.connection)
 
     async def report(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> TaskReport:
-        """The task with all its steps, or with a page of them; `more_steps` follow. Raises `TaskNotFound`."""
+        """The task with all its steps, or with a page of them; `more_steps` follow. Raises `TaskNotFound`.
+
+        A task wider than a slice is read slice by slice: its steps may be newer than the rest of the report.
+        """
         params = {"task": checked(task_uuid), "limit": limit, "offset": offset}
-        whole = limit is None and not offset
-        rows = await self._engine.connection.execute(REPORT if whole else PAGE_OF_REPORT, params)
+        if limit is None and not offset:
+            return await self._whole_report(task_uuid)
+        rows = await self._engine.connection.execute(PAGE_OF_REPORT, params)
         if not rows:
             raise not_found(task_uuid)
         return stored_report(rows[0][0], before=offset)
+
+    async def _whole_report(self, task_uuid: str) -> TaskReport:
+        task = checked(task_uuid)
+        rows = await self._engine.connection.execute(REPORT_OF_FEW, {"task": task, "limit": SLICE})
+        if not rows:
+            raise not_found(task_uuid)
+        document = rows[0][0]
+        steps = document["steps"] or await self._steps_of_wide(task)
+        return stored_report({**document, "steps": steps})
+
+    async def _steps_of_wide(self, task: str) -> Sequence[Sequence[Any]]:
+        steps: list[Sequence[Any]] = []
+        after, more = task, True
+        while more:
+            params = {"task": task, "after": after, "limit": SLICE, "offset": 0}
+            rows = await self._engine.connection.execute(STEPS_OF_SLICE, params)
+            part = (rows[0][0]["steps"] if rows else None) or []
+            steps += part
+            more = len(part) == SLICE
+            after = max((step[_UUID] for step in part), default=after)
+        return sorted(steps, key=lambda step: (step[_ORDINAL], step[_UUID]))
 
     async def state(self, task_uuid: str) -> tuple[str, bool]:
         """Return the task's state, and True if it is final. Raises `TaskNotFound`."""
@@ -174,7 +218,7 @@ class Tasks:
         """Return the batch and the checkpoint of a step. Raises `StepNotFound`."""
         rows = await self._query("kept", task=checked(task_uuid), step=step)
         if not rows:
-            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
+            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=see("tasker task show"))
         return StepExtras(*rows[0])
 
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
@@ -215,8 +259,10 @@ def identifier(text: str, what: str) -> str:
     try:
         return str(UUID(text))
     except ValueError:
-        raise UsageError(f"{text!r} is not {what}", hint="expected a UUID; see `tasker task list`") from None
+        raise UsageError(
+            f"{text!r} is not {what}", hint=remedy("expected a UUID; see {}", "tasker task list")
+        ) from None
 
 
 def not_found(task_uuid: str) -> TaskNotFound:
-    return TaskNotFound(f"no task {task_uuid} in this database", hint="see `tasker task list`")
+    return TaskNotFound(f"no task {task_uuid} in this database", hint=see("tasker task list"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 from tasker.api.problems import Answering, answer
 from tasker.contracts.dataclasses import dataclass
@@ -21,6 +21,8 @@ from tasker.web.rendering import ROOT, environment, page
 
 NOT_SENT_AGAIN = (401, 403, 404, 405)
 """Statuses after which sending the form again changes nothing."""
+NOT_READY = "not_ready"
+"""Code of the problem of a server that starts: nothing has read the request yet."""
 INPUT = "input:"
 LABELS = {
     "context": "Input",
@@ -102,6 +104,31 @@ def _label(name: str) -> str | None:
     return f"Input {name.removeprefix(INPUT)}".strip() if name.startswith(INPUT) else LABELS.get(name)
 
 
+class UnavailablePage(Response):
+    """Page of a server that cannot answer: with the form of the request, if it was opened here and came whole."""
+
+    def __init__(self, problem: Mapping[str, Any], retry: str | None) -> None:
+        super().__init__(status_code=int(str(problem["status"])))
+        self._problem, self._retry = problem, retry
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        form = None
+        if scope["method"] == "POST" and self._problem["code"] == NOT_READY:
+            form = await own_form(Request(scope, receive))
+        query = scope["query_string"].decode("latin-1")
+        values = {
+            "problem": self._problem,
+            "address": f"{scope['path']}?{query}" if query else scope["path"],
+            "retry": self._retry if scope["method"] == "GET" else None,
+            "again": fields_of(form) if form else (),
+            "token_field": FIELD,
+            "token": form.text(FIELD) if form else "",
+        }
+        text = environment().get_template("unavailable.html").render(style=STYLE, **values)
+        headers = {"Content-Security-Policy": POLICY, **({"Retry-After": self._retry} if self._retry else {})}
+        await HTMLResponse(text, self.status_code, headers)(scope, receive, send)
+
+
 def answer_below(root_path: str) -> Answering:
     """Return what answers with a page below `/ui` where the application cannot, and as the API does elsewhere."""
     root = f"{root_path}{ROOT}"
@@ -110,12 +137,6 @@ def answer_below(root_path: str) -> Answering:
         found, path = answer(problem, scope), scope["path"]
         if path != root and not path.startswith(f"{root}/"):
             return found
-        query = scope["query_string"].decode("latin-1")
-        address = f"{path}?{query}" if query else path
-        retry = found.headers.get("retry-after")
-        values = {"problem": problem, "address": address, "retry": retry if scope["method"] == "GET" else None}
-        text = environment().get_template("unavailable.html").render(style=STYLE, **values)
-        headers = {"Content-Security-Policy": POLICY, **({"Retry-After": retry} if retry else {})}
-        return HTMLResponse(text, found.status_code, headers)
+        return UnavailablePage(problem, found.headers.get("retry-after"))
 
     return made

@@ -135,7 +135,7 @@ def _answer(each: SubmissionResult | TaskerError) -> dict[str, Any]:
     if isinstance(each, SubmissionResult):
         status = 201 if each.created else 200
         return {"status": status, "task_uuid": each.task_uuid, "step_count": each.step_count, "created": each.created}
-    found = problem_of(each, within=True)
+    found = problem_of(each, within=True, for_page=False)
     return {"status": found["status"], "problem": found}
 
 

@@ -56,6 +56,7 @@ from tasker.services.server.queues import Queues
 from tasker.services.server.saved_views import SavedViews
 from tasker.services.server.sensitive_values import SensitiveValues
 from tasker.services.server.task_events import TaskEvents
+from tasker.services.server.task_pages import TaskPages
 from tasker.services.server.template_texts import TemplateTexts
 from tasker.services.submitting.after_commit import AfterCommit
 from tasker.services.submitting.pressure import SubmissionAdmission
@@ -106,6 +107,7 @@ class AppLifecycle:
     saved_views = requires_start[SavedViews]()
     page_sessions = requires_start[PageSessions]()
     sensitive_values = requires_start[SensitiveValues]()
+    task_pages = requires_start[TaskPages]()
     registry = requires_start["HandlerRegistry"]()
     _changing = requires_start[asyncio.Lock]()
     _loop = requires_start[asyncio.AbstractEventLoop]()
@@ -185,6 +187,7 @@ class AppLifecycle:
         self.requests = TaskRequestSender(self.messaging, new_task_uuid, self._configuration.context_limit_bytes)
         self.operator_log, self.saved_views = AuditLog(made.connection), SavedViews(made.connection)
         self.page_sessions = PageSessions(made.connection)
+        self.task_pages = TaskPages(made.connection)
         self.sensitive_values = SensitiveValues(made.connection, made.plans, made.tasks)
         self._after_commit = AfterCommit(made.connection, self._resources.messaging, self._wake)
         opened.push_async_callback(self._after_commit.close)

@@ -88,7 +88,7 @@ def _read(file: Path) -> str:
 
 def _object(text: str, source: str, hint: str | None = None) -> dict[str, Any]:
     try:
-        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=_without_repeats)
+        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=without_repeats)
     except json.JSONDecodeError as error:
         raise UsageError(f"{source} is not JSON: {_place(text, error)}", hint=hint or _json_hint(text)) from None
     except (ValueError, RecursionError) as error:
@@ -115,7 +115,8 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object with these members, as a hook of `json.loads`. Raises `ValueError` for a repeated key."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -141,6 +142,6 @@ def _parse_setting(setting: str) -> tuple[str, Any, str]:
             hint="for example --set name=world, --set retries=2, --set customer.id=C-7",
         )
     try:
-        return key, json.loads(text, parse_constant=_refuse, object_pairs_hook=_without_repeats), text
+        return key, json.loads(text, parse_constant=_refuse, object_pairs_hook=without_repeats), text
     except (ValueError, RecursionError):
         return key, text, text

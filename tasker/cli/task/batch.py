@@ -11,8 +11,10 @@ import click
 
 from tasker.cli.connection import actor
 from tasker.cli.render.values import counted, echo
+from tasker.cli.run.input import without_repeats
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, UsageError
+from tasker.errors.remedies import command_form
 from tasker.services.authoring.targets import RegisteredName, registered_name
 from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.submitting.fitting import check_priority
@@ -124,9 +126,11 @@ def _together(lines: Iterator[BatchLine]) -> Iterator[list[BatchLine]]:
 
 def _object(text: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except ValueError as error:
+        found = json.loads(text, object_pairs_hook=without_repeats)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"invalid JSON: {error}", hint="write one JSON object in each line") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the line cannot be used: {error}") from None
     if not isinstance(found, dict):
         raise UsageError(f"expected a JSON object, got {text[:40].decode('utf-8', 'replace').strip()}")
     return found
@@ -154,6 +158,6 @@ def _text_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> str:
             f"{line.number}: refused: {answer.task_uuid} already has this identity; to return it: --on-duplicate return"
         )
     if isinstance(answer, TaskerError):
-        hint = f" ({answer.hint})" if answer.hint else ""
+        hint = f" ({command_form(answer.hint)})" if answer.hint else ""
         return f"{line.number}: refused: {answer}{hint}"
     return f"{line.number}: {answer.task_uuid}{'' if answer.created else ' already exists'}"

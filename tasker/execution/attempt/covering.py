@@ -32,8 +32,13 @@ class OutcomeRedactor:
         return self._veil.redact(told)
 
     def failure(self, failure: Failure) -> Failure:
-        """Return the failure with its message, metadata and error code redacted."""
+        """Return the failure with its message, metadata, error type and error code redacted."""
         if not has_sensitive(self._attempt.plan):
             return failure
-        shown = {"message": failure.message, "metadata": failure.metadata, "error_code": failure.error_code}
+        shown = {
+            "message": failure.message,
+            "metadata": failure.metadata,
+            "error_type": failure.error_type,
+            "error_code": failure.error_code,
+        }
         return replace(failure, **self.over(shown))

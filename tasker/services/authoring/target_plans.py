@@ -11,12 +11,15 @@ from tasker.contracts.plan import Plan
 from tasker.contracts.template_rules import TemplateRules
 from tasker.db.caller_transaction import CallerTransaction
 from tasker.errors import UsageError
+from tasker.errors.remedies import remedy
 from tasker.handler import HandlerRegistry
 from tasker.services.authoring.handlers import Workflow, load_neighbouring_handlers
 from tasker.services.authoring.targets import choose_workflow, is_there, registered_name, unknown_target
 from tasker.services.authoring.templates import find_templates, load_workflows
 from tasker.services.engine.plans import PlanStore
 from tasker.services.submitting.caller_submission import registered_plan
+
+FOR_ENVIRONMENT = "name its file or folder, or register it for that environment: {}"
 
 
 class CompiledTarget(NamedTuple):
@@ -51,7 +54,7 @@ class TargetPlans:
         if environment is not None:
             raise UsageError(
                 f"the environment {environment!r} cannot be applied: the template is already compiled",
-                hint="name its file or folder, or register it for that environment: tasker template register --env",
+                hint=remedy(FOR_ENVIRONMENT, "tasker template register", " --env"),
             )
         if isinstance(target, Plan):
             return target

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from tasker.db.queries import query
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
+from tasker.errors.remedies import see
 from tasker.lifecycle.storable import encode
 from tasker.services.by_hand import audited
 from tasker.services.dead_letters.records import (
@@ -67,7 +68,7 @@ class DeadLetters:
         """Return the newest entry of a task. Raises `DeadLetterNotFound`."""
         found = await self._list(task=checked(task_uuid), limit=1)
         if not found:
-            raise DeadLetterNotFound(f"task {task_uuid} was never a dead letter", hint="see `tasker dlq list`")
+            raise DeadLetterNotFound(f"task {task_uuid} was never a dead letter", hint=see("tasker dlq list"))
         return found[0]
 
     async def entry(self, entry_uuid: str) -> DeadLetter:
@@ -133,7 +134,7 @@ class DeadLetters:
         if rows:
             return await self.entry(rows[0][0])
         if await self._list(task=task, status="pending", limit=1):
-            raise StateMachineError(f"task {task} has a pending entry", hint="see `tasker dlq show`")
+            raise StateMachineError(f"task {task} has a pending entry", hint=see("tasker dlq show"))
         raise not_found(task)
 
     @audited("App.dead_letters.update")
@@ -201,11 +202,11 @@ def _entry(entry_uuid: str) -> str:
     try:
         return str(UUID(entry_uuid))
     except ValueError:
-        raise UsageError(f"{entry_uuid!r} is not an entry's identifier", hint="see `tasker dlq list`") from None
+        raise UsageError(f"{entry_uuid!r} is not an entry's identifier", hint=see("tasker dlq list")) from None
 
 
 def missing(entry_uuid: str) -> DeadLetterNotFound:
-    return DeadLetterNotFound(f"no entry {entry_uuid} in this database", hint="see `tasker dlq list`")
+    return DeadLetterNotFound(f"no entry {entry_uuid} in this database", hint=see("tasker dlq list"))
 
 
 def _json(metadata: Mapping[str, Any] | None) -> str | None:

@@ -10,6 +10,7 @@ from uuid import UUID
 from tasker.contracts.dataclasses import dataclass
 from tasker.db.queries import query
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
+from tasker.errors.remedies import see
 from tasker.services.by_hand import audited
 from tasker.services.dead_letters.entries import known
 from tasker.services.dead_letters.records import REASONS
@@ -108,7 +109,7 @@ class Replays:
         """Return the progress of a replay. Raises `DeadLetterNotFound`."""
         rows = await self._query("replays", replay=_checked(replay_uuid), limit=1)
         if not rows:
-            raise DeadLetterNotFound(f"no replay {replay_uuid}", hint="see `tasker dlq replays`")
+            raise DeadLetterNotFound(f"no replay {replay_uuid}", hint=see("tasker dlq replays"))
         return Replay(*rows[0])
 
     async def skipped(self, replay_uuid: str, *, limit: int = 50) -> Sequence[tuple[str, str]]:
@@ -146,4 +147,4 @@ def _checked(replay_uuid: str) -> str:
     try:
         return str(UUID(replay_uuid))
     except ValueError:
-        raise UsageError(f"{replay_uuid!r} is not a replay's identifier", hint="see `tasker dlq replays`") from None
+        raise UsageError(f"{replay_uuid!r} is not a replay's identifier", hint=see("tasker dlq replays")) from None

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from tasker.db.connection import Statements
 from tasker.errors import UsageError
+from tasker.errors.remedies import see
 from tasker.services.by_hand import audited
 from tasker.services.domain_events.deliveries import EventDeliveries
 from tasker.services.domain_events.subscription import LOOKS, Subscription
@@ -129,7 +130,7 @@ class DomainEventLog:
         args = {"name": _checked(name), "position": after, "since": since.isoformat() if since else None}
         answer = await self._call("rewind", args)
         if not answer:
-            raise UsageError(f"no subscriber {name!r}", hint="see `tasker events subscribers`")
+            raise UsageError(f"no subscriber {name!r}", hint=see("tasker events subscribers"))
         return RewindResult(name, answer["from"], answer["to"], answer["events"])
 
     async def _read(self, args: Mapping[str, Any]) -> EventPage:

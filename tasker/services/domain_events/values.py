@@ -9,6 +9,7 @@ from uuid import UUID
 
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
+from tasker.errors.remedies import remedy
 
 MOST = 1000
 """Maximum number of events of a page."""
@@ -115,4 +116,6 @@ def _uuid(what: str, text: str | None) -> str | None:
     try:
         return None if text is None else str(UUID(text))
     except ValueError:
-        raise UsageError(f"{text!r:.60} is no {what}", hint="expected a UUID; see `tasker task show`") from None
+        raise UsageError(
+            f"{text!r:.60} is no {what}", hint=remedy("expected a UUID; see {}", "tasker task show")
+        ) from None

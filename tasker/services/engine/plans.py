@@ -13,6 +13,7 @@ from tasker.contracts.plan import Plan, RetryPolicy
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import PlanUnreadable, TaskNotFound, TemplateError, TemplateNotFound
+from tasker.errors.remedies import remedy
 from tasker.lifecycle.storable import require_findable
 from tasker.services.engine.encoding import to_json
 from tasker.services.plan_cache import PlanCache
@@ -72,7 +73,7 @@ def stored_plan(data: Mapping[str, Any]) -> Plan:
 def not_registered(namespace: str, name: str, version: str | None) -> TemplateNotFound:
     suffix = f" version {version}" if version else ""
     return TemplateNotFound(
-        f"no template {namespace}/{name}{suffix} is registered", hint="tasker template list shows what is"
+        f"no template {namespace}/{name}{suffix} is registered", hint=remedy("{} shows what is", "tasker template list")
     )
 
 

@@ -12,6 +12,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.queries import query
 from tasker.errors import UsageError
+from tasker.errors.remedies import see
 from tasker.services.fleet.activity import Activity, activity
 from tasker.services.progress import ReportedProgress
 
@@ -179,7 +180,7 @@ class FleetOverview:
         try:
             params = {"worker": str(UUID(worker))}
         except ValueError:
-            raise UsageError(f"{worker!r:.60} is not a process's identifier", hint="see `tasker worker list`") from None
+            raise UsageError(f"{worker!r:.60} is not a process's identifier", hint=see("tasker worker list")) from None
         return [InFlightStep(*row) for row in await self._connection.execute(query("fleet", "in_hand"), params)]
 
     async def activity(

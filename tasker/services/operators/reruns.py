@@ -10,6 +10,7 @@ from tasker.contracts.plan import Plan
 from tasker.contracts.step_types import StepType
 from tasker.db.queries import query
 from tasker.errors import StateMachineError, StepNotFound
+from tasker.errors.remedies import see
 from tasker.lifecycle.rerun import RerunScope, rerun_from
 from tasker.services.by_hand import audited
 from tasker.services.changed_input import changed
@@ -104,6 +105,6 @@ class Reruns:
     async def _planned(self, former: _Former, step: str) -> dict[str, Any]:
         version, existing = await read_graph(self._engine, former.plan, former.task_uuid)
         if step not in {existed.name for existed in existing}:
-            raise StepNotFound(f"task {former.task_uuid} has no step {step!r}", hint="see `tasker task show`")
+            raise StepNotFound(f"task {former.task_uuid} has no step {step!r}", hint=see("tasker task show"))
         rerun: RerunScope = rerun_from(former.plan, step, existing, former.decided, self._engine.rules.limits)
         return {"gv": version, "again": sorted(rerun.again), "dropped": sorted(rerun.dropped)}

@@ -9,6 +9,7 @@ from tasker.contracts.dataclasses import dataclass
 from tasker.contracts.execution import Verdict
 from tasker.db.queries import query
 from tasker.errors import IllegalTransition, StateMachineError, StepNotFound
+from tasker.errors.remedies import see
 from tasker.lifecycle.machines.moves import CHANGES
 from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.storable import encode
@@ -101,7 +102,7 @@ class Steps:
             query("tasks", "template_step"), {"task": checked(task_uuid), "step": step}
         )
         if not rows:
-            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
+            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=see("tasker task show"))
         plan = await self._plans.get(rows[0][0])
         template_step = plan.steps[rows[0][1]]
         if not template_step.type.expands:
@@ -114,7 +115,7 @@ class Steps:
         args = {"task": checked(task_uuid), "step": step, **item}
         answer = await self._engine.call_typed("operator_change", args, OperatorAnswer)
         if answer.state is None:
-            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint="see `tasker task show`")
+            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=see("tasker task show"))
         if answer.verdict not in (None, Verdict.REPLAN):
             raise _not_possible(step, StepState(answer.state), item["kind"])
         return answer.verdict is None

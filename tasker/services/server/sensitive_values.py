@@ -7,9 +7,9 @@ from collections.abc import Collection
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Statements
 from tasker.db.queries import query
-from tasker.lifecycle.sensitive import Redactor, has_sensitive
+from tasker.lifecycle.sensitive import Redactor, has_sensitive, names_of_marked
 from tasker.services.engine.plans import PlanStore
-from tasker.services.reports import TaskReport
+from tasker.services.server.task_pages import TaskPages
 from tasker.services.tasks import Tasks
 
 
@@ -18,6 +18,7 @@ class SensitiveValues:
 
     def __init__(self, connection: Statements, plans: PlanStore, tasks: Tasks) -> None:
         self._connection, self._plans, self._tasks = connection, plans, tasks
+        self._pages = TaskPages(connection)
 
     async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> Redactor | None:
         """Return the redactor of a task for a viewer who may read sensitive values of the `permitted` namespaces.
@@ -25,7 +26,11 @@ class SensitiveValues:
         Return None if nothing has to be redacted; `permitted` None permits all. Raises `TaskNotFound`.
         """
         plan = await self._plans.get(await self._tasks.template_id(task_uuid))
-        return veil_of(await self._tasks.report(task_uuid), plan) if _is_covered(plan, permitted) else None
+        if not _is_covered(plan, permitted):
+            return None
+        names = names_of_marked(plan)
+        found = await (self._tasks.report(task_uuid) if names is None else self._pages.steps(task_uuid, names))
+        return Redactor(plan, found.context, found.results)
 
     async def namespaces(self, permitted: Collection[str]) -> frozenset[str]:
         """Return the namespaces with sensitive values that a viewer of the `permitted` ones may not read."""
@@ -37,11 +42,6 @@ class SensitiveValues:
         rows = await self._connection.execute(query("tasks", "template_ids"), {"tasks": list(task_uuids)})
         plans = {task: await self._plans.get(template_id) for task, template_id in rows}
         return {task: Redactor(plan) for task, plan in plans.items() if _is_covered(plan, permitted)}
-
-
-def veil_of(report: TaskReport, plan: Plan) -> Redactor:
-    """Return the redactor of a task's report."""
-    return Redactor(plan, report.context, report.results)
 
 
 def _is_covered(plan: Plan, permitted: Collection[str] | None) -> bool:

@@ -17,10 +17,12 @@ from tasker.errors import (
     PoolExhausted,
     StatementTimeout,
 )
+from tasker.errors.remedies import remedy
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.calls import Engine
 
 DUPLICATED = query("tasks", "duplicated")
+AGAIN = "submit it again with the same idempotency_key, which creates it once; without a key check first: {}"
 PATIENCE_SECONDS = 10.0
 """Seconds for which a submission is repeated after its connection was lost."""
 REPEATS = BackoffPolicy(0.1, 1.0)
@@ -95,6 +97,5 @@ async def _are_stored(engine: Engine, identities: Mapping[str, str]) -> bool:
 def _unknown(error: DatabaseError) -> ConnectionLost:
     return ConnectionLost(
         f"{error.message}; it is not known whether the task was created",
-        hint="submit it again with the same idempotency_key, which creates it once; without a key check first: "
-        "tasker task list --since 10m",
+        hint=remedy(AGAIN, "tasker task list", " --since 10m"),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -15,13 +14,13 @@ from tasker.api.permissions import Permission, caller_of, needs
 from tasker.api.program import program_of
 from tasker.api.routes.events import get_events
 from tasker.api.routes.observing import get_report
-from tasker.services.explain.explanation import Explanation
-from tasker.services.listings import Pause, TransitionDetail
+from tasker.contracts.plan import Plan
+from tasker.services.listings import TransitionDetail
 from tasker.services.reports import StepReport, TaskReport
 from tasker.web.rendering import page
 from tasker.web.route import page_router
 from tasker.web.views import graph
-from tasker.web.views.task import ShownSteps, commands_of, rows_of, step_commands
+from tasker.web.views.task import ShownTask, commands_of, rows_of, step_commands
 from tasker.web.views.timeline import timeline
 
 routes = page_router()
@@ -36,6 +35,8 @@ STEPS_PER_PAGE = 500
 """The page of a task comes again whenever something happens to it, so it must stay small."""
 LARGEST_DRAWN_GRAPH = 1000
 """Steps; laying out more would occupy the server for longer than other requests should wait."""
+INPUTS_SHOWN = 20
+"""Results of what a step depends on, beside its own."""
 BESIDE = "beside"  # where a step is shown; a page asks for it alone
 
 
@@ -46,11 +47,12 @@ async def show_task(
     view: View = "graph",
     step: StepName = "",
     level: Level = "debug",
-    first: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+    first: Annotated[int, Query(ge=0, le=16_777_215)] = 0,
+    why: bool = False,
 ) -> Response:
     """Show a task, with one of its steps in a side panel if `step` is given. The table of steps begins at row
-    `first`."""
-    return await task_page(request, uuid, view=view, step=step, level=level, first=first)
+    `first`. Of a wide task the reasons why it waits are shown if `why` is given."""
+    return await task_page(request, uuid, view=view, step=step, level=level, first=first, why=why)
 
 
 @routes.get("/tasks/{uuid}/events", **needs(Permission.TASKS_READ))
@@ -73,26 +75,36 @@ async def task_page(
     step: str = "",
     level: str = "debug",
     first: int = 0,
+    why: bool = False,
     **values: Any,
 ) -> Response:
     """Return the page of a task; `values` are the results of an action (`status`, `problem`, `typed`)."""
     program = program_of(request)
-    report = await covered_report(request, uuid)
-    drawer = await _drawer(request, report, step) if step else None
     typed = values.get("typed", {})
     if request.headers.get("hx-target") == BESIDE:
+        report = await _redacted(request, await program.task_pages.step(uuid, step, inputs=INPUTS_SHOWN))
+        drawer = await _drawer(request, report, step) if step else None
         return page(request, "task/beside.html", report=report, view=view, drawer=drawer, typed=typed)
-    explained, pause = await _standing(request, report)
-    shown = ShownSteps(report, datetime.now(UTC), pause)
+    counts = await program.task_pages.counts(uuid)
+    is_wide = counts.total > LARGEST_DRAWN_GRAPH
+    report = await (_part(request, uuid, first) if is_wide else covered_report(request, uuid))
+    error = report.error
+    if is_wide and counts.error:
+        error = (await _redacted(request, await program.task_pages.first_failure(uuid))).error
+    drawer = await _opened(request, uuid, step, None if is_wide else report) if step else None
+    is_shown = not report.finished and caller_of(request).may(Permission.SYSTEM_PAUSES_READ)
+    pause = await program.pauses.of_task(uuid) if is_shown else None
+    is_explained = not report.finished and (why or not is_wide)
+    shown = ShownTask(report, datetime.now(UTC), counts, error, pause)
     parts: dict[str, Any] = {"drawing": None, "timeline": None, "history": (), "lines": ()}
     rows = rows_of(report)
-    if view == "graph" and len(rows) <= LARGEST_DRAWN_GRAPH:
-        parts["drawing"] = graph.of_task(report, await program.pinned_plan(uuid))
+    if view == "graph":
+        parts["drawing"] = _drawing(report, await program.pinned_plan(uuid), is_wide)
     elif view == "timeline":
         moves = await program.tasks.history_of_steps(uuid, limit=STEPS_PER_PAGE, offset=first)
         parts["timeline"] = timeline(moves, shown.now)
     elif view == "history":
-        parts["history"] = (await _history(request, uuid))[-TRANSITIONS_SHOWN:]
+        parts["history"] = (await _history(request, uuid, first if is_wide else None))[-TRANSITIONS_SHOWN:]
     elif view == "logs":
         parts["lines"] = await _lines(request, uuid, step, level)
     return page(
@@ -103,11 +115,14 @@ async def task_page(
         level=level,
         shown=shown,
         report=report,
-        rows=rows[first : first + STEPS_PER_PAGE],
+        rows=rows if is_wide else rows[first : first + STEPS_PER_PAGE],
         first=first,
-        all_rows=len(rows),
+        all_rows=counts.total if is_wide else len(rows),
+        rows_shown=len(report.steps) if is_wide else len(rows[first : first + STEPS_PER_PAGE]),
+        is_wide=is_wide,
         steps_per_page=STEPS_PER_PAGE,
-        explained=explained,
+        explained=await program.tasks.explain(uuid) if is_explained else None,
+        is_explained=is_explained,
         commands=commands_of(report),
         drawer=drawer,
         problem=values.get("problem"),
@@ -116,25 +131,43 @@ async def task_page(
     )
 
 
-async def _standing(request: Request, report: TaskReport) -> tuple[Explanation | None, Pause | None]:
-    """Return the reasons why the task does not proceed and its pause; neither for a task that has ended."""
-    if report.finished:
-        return None, None
-    program, uuid = program_of(request), report.task_uuid
-    return await asyncio.gather(program.tasks.explain(uuid), program.pauses.of_task(uuid))
+def _drawing(report: TaskReport, plan: Plan, is_wide: bool) -> graph.Drawing | None:
+    """Return the graph of the task, or that of its template for a wide task; None if that is too large, too."""
+    if not is_wide:
+        return graph.of_task(report, plan)
+    return graph.of_template(plan) if len(plan.steps) <= LARGEST_DRAWN_GRAPH else None
+
+
+async def _part(request: Request, uuid: str, first: int) -> TaskReport:
+    return await _redacted(request, await program_of(request).task_pages.page(uuid, limit=STEPS_PER_PAGE, offset=first))
+
+
+async def _opened(request: Request, uuid: str, step: str, report: TaskReport | None) -> dict[str, Any] | None:
+    """Return the details of a step from the report of its whole task, or from what is read for it."""
+    if report is None:
+        found = await program_of(request).task_pages.step(uuid, step, inputs=INPUTS_SHOWN)
+        report = await _redacted(request, found)
+    return await _drawer(request, report, step)
 
 
 async def covered_report(request: Request, uuid: str) -> TaskReport:
     """Return the report of a task, redacted for the caller."""
-    found = await program_of(request).tasks.report(uuid)
-    plain = await redact_answer(request, uuid, found)
+    return await _redacted(request, await program_of(request).tasks.report(uuid))
+
+
+async def _redacted(request: Request, report: TaskReport) -> TaskReport:
+    plain = await redact_answer(request, report.task_uuid, report)
     if isinstance(plain, TaskReport):
         return plain
     return TaskReport(**{**plain, "steps": {name: StepReport(**step) for name, step in plain["steps"].items()}})
 
 
-async def _history(request: Request, uuid: str) -> list[TransitionDetail]:
-    found = await program_of(request).tasks.history(uuid)
+async def _history(request: Request, uuid: str, first: int | None) -> list[TransitionDetail]:
+    """Return the transitions of a task, or its own and those of the page of its steps that begins at `first`."""
+    tasks = program_of(request).tasks
+    found = await (
+        tasks.history(uuid) if first is None else tasks.history_of_steps(uuid, limit=STEPS_PER_PAGE, offset=first)
+    )
     plain = await redact_answer(request, uuid, found)
     return [each if isinstance(each, TransitionDetail) else TransitionDetail(**each) for each in plain]
 

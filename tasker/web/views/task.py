@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from shlex import quote
+from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
+from tasker.lifecycle.evaluate import StepCounts
 from tasker.lifecycle.machines.step import SATISFYING, StepState
 from tasker.services.folding import folded, span
 from tasker.services.listings import Pause
@@ -27,22 +29,22 @@ RESOLVABLE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class ShownSteps:
-    """Task at a point in time; `pause` is that of the task itself, even if it holds back no step yet."""
+class ShownTask:
+    """Task at a point in time, with the numbers of its steps and the cause of its failure.
+
+    `report` may have a page of the steps. `pause` is that of the task itself, even if it holds back no step yet.
+    """
 
     report: TaskReport
     now: datetime
+    counts: StepCounts
+    error: Mapping[str, Any] | None
     pause: Pause | None = None
-
-    @property
-    def done(self) -> int:
-        """Number of steps whose dependents may proceed."""
-        return sum(step.state in SATISFYING for step in self.report.steps.values())
 
     @property
     def percent(self) -> int:
         """Percentage of steps whose dependents may proceed."""
-        return round(100 * self.done / len(self.report.steps)) if self.report.steps else 0
+        return round(100 * self.counts.done / self.counts.total) if self.counts.total else 0
 
     @property
     def lasted(self) -> str:

@@ -165,6 +165,20 @@ def test_each_line_of_a_batch_has_an_answer_of_its_own(registered: str, tmp_path
         assert said in json.dumps(answers[line]), answers[line]
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"context": {"value": 1}, "context": {"value": 2}}', "the key 'context' occurs twice"),
+        ('{"context": {"value": 1, "value": 2}}', "the key 'value' occurs twice"),
+    ],
+)
+def test_line_of_a_batch_with_a_repeated_key_is_refused_by_its_number(registered: str, line: str, said: str) -> None:
+    lines = '{"context": {"value": 7}}\n' + line
+    done = invoke("task", "submit", TARGET, "--batch", "-", database=registered, stdin=lines)
+    assert f"2: refused: the line cannot be used: {said}" in done.stdout
+    assert [task["status"] for task in tasks(registered)] == ["steps_in_process"]
+
+
 def test_a_batch_that_is_repeated_with_its_keys_creates_nothing_twice(registered: str) -> None:
     arguments = ("task", "submit", TARGET, "--batch", "-", "--on-duplicate", "return")
     line = LINES.splitlines()[0]

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tasker.services.server.task_pages import TaskPages
 from tests.benchmarks.conditions import Conditions
 from tests.benchmarks.growth.case import Prepare, lab_of
 from tests.benchmarks.growth.services import queues_of, tasks_of
-from tests.support.engine_fixture import Lab, fail
+from tests.benchmarks.growth.wide import wide
+from tests.support.engine_fixture import Direct, Lab, fail
 from tests.support.fleets.work import work_of
 from tests.support.random_plans import Spec
 
@@ -108,6 +110,23 @@ def scaling(lab: Lab) -> None:
     assert row["step_seconds"] is not None
 
 
+def task_page(lab: Lab, width: int) -> Callable[[], Any]:
+    """What the page of a task of so many steps reads: five hundred of them, and one with its inputs."""
+    task = wide(lab, width)
+    lab.one.execute("vacuum analyze")
+    pages, tasks = TaskPages(Direct(lab.one)), tasks_of(lab.one)
+
+    async def read() -> None:
+        assert (await pages.counts(task)).total == width + 2
+        assert len((await pages.page(task, limit=500, offset=0)).steps) == 500
+        assert len((await pages.step(task, "s00100", inputs=20)).steps) == 2
+        assert not (await pages.first_failure(task)).steps
+        assert [each.reason for each in (await tasks.explain(task, "s00100")).reasons] == ["waits"]
+        assert len(await tasks.history_of_steps(task, limit=500)) >= 500
+
+    return lambda: asyncio.run(read())
+
+
 def crowd(wait: Callable[[Lab, int], None], call: Callable[[Lab], None]) -> Prepare:
     def prepare(lab: Lab, count: int) -> Callable[[], Any]:
         wait(lab, count)
@@ -162,6 +181,7 @@ CASES = (
     PageCase("find_ended", "finished tasks", 3_000, 30_000, crowd(ended, find)),
     PageCase("mend_ended", "finished tasks", 3_000, 30_000, crowd(ended, mend)),
     PageCase("scaling", "finished tasks", 3_000, 30_000, crowd(ended, scaling)),
+    PageCase("task_page", "steps", 2_000, 20_000, task_page),
     PageCase("replay", "tasks left of a replay", 300, 3_000, replay),
     PageCase("idle_claim", "namespaces served", 10, 500, idle),
 )

@@ -197,7 +197,7 @@ async def test_a_template_that_nobody_registered_is_a_mistake_in_the_request(cli
         "template_not_found",
     )
 
-    assert found.hint == "tasker template list shows what is"
+    assert found.hint == "`GET /v1/templates` shows what is"
 
 
 async def test_a_body_beyond_its_limit_is_not_read(app: tasker.App) -> None:

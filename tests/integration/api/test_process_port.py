@@ -238,3 +238,25 @@ class Served:
     async def start(self) -> None: ...
 
     async def stop(self) -> None: ...
+
+
+async def test_messages_that_polls_found_are_counted_with_and_without_a_notification(
+    port: httpx.AsyncClient, observed: ProcessSnapshot
+) -> None:
+    async def told() -> dict[str, float]:
+        lines = (await port.get("/metrics")).text.splitlines()
+        return {name: float(value) for name, _, value in (line.partition(" ") for line in lines) if "polling" in name}
+
+    before = await told()
+    for found, polled in ((2_000_000, False), (500_000, True), (0, True)):
+        with observed.process.events.poll(polled=polled) as poll:
+            poll.found = found
+    after = await told()
+
+    grown = {name: after[name] - before[name] for name in before}
+    own = 1_000
+    """At most as many as this worker polls and finds itself meanwhile."""
+    assert 2_500_000 <= grown["tasker_polling_messages_processed_total"] < 2_500_000 + own
+    assert 500_000 <= grown["tasker_polling_messages_found_total"] < 500_000 + own
+    assert 3 <= grown["tasker_polling_cycles_total"] < own
+    assert grown["tasker_polling_errors_total"] < own

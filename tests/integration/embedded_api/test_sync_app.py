@@ -148,6 +148,7 @@ INSIDE = {
     "prepare",
     "runtime",
     "sensitive_values",
+    "task_pages",
 }
 """What an app's own process, or a server, is made of: reached through `original`."""
 

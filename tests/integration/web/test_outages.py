@@ -219,3 +219,31 @@ async def test_server_that_waits_for_its_database_answers_browsers_with_a_page(r
         for path in ("/v1/tasks", "/v1/tasks/ui", "/uii"):
             answer = await client.get(f"{root_path}{path}")
             assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+
+
+@pytest.mark.parametrize("root_path", ["", "/tasker"])
+async def test_form_sent_to_a_server_that_starts_is_shown_again(root_path: str) -> None:
+    token = "t" * 43
+    starting = NotReady(RequestLimits(), root_path, answer_below(root_path))
+    data = {"form_token": token, "step": "never", "reason": TYPED, "result": '{"rows":\n 7}'}
+    address = f"{root_path}/ui/tasks/1/complete-step"
+    transport, cookies = httpx.ASGITransport(app=starting), {"tasker_form": token}
+    async with httpx.AsyncClient(transport=transport, base_url="http://tasker.test", cookies=cookies) as client:
+        answer = await client.post(address, data=data)
+        told = is_page(answer, 503)
+        assert "waits for its database" in told
+        assert f'action="{address}"' in told
+        assert fields_in(answer) == data
+        assert "<b>" not in answer.text
+        assert "http-equiv" not in answer.text, "a reload would take the text away"
+
+        for fields, headers in (
+            ({**data, "form_token": "x" * 43}, {}),
+            (data, {"Sec-Fetch-Site": "cross-site"}),
+        ):
+            answer = await client.post(address, data=fields, headers=headers)
+            assert "half a page" not in is_page(answer, 503)
+        answer = await client.post(address, content=b"half a page", headers={"Content-Type": "text/plain"})
+        assert "half a page" not in is_page(answer, 503)
+        large = await client.post(address, data={**data, "reason": "x" * RequestLimits().body_bytes})
+        is_page(large, 413)

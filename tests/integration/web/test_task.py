@@ -12,6 +12,7 @@ from markupsafe import escape
 
 import tasker
 from tasker.handler import HandlerRegistry
+from tasker.services.pauses import PauseTarget
 from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.submitting.submission import Submission
 from tasker.step_handler import step_handler
@@ -278,6 +279,22 @@ async def test_a_task_is_paused_resumed_and_cancelled(app: tasker.App, site: Sit
     assert "The task is cancelled." in (await site.post(f"tasks/{task}/cancel", reason="no need")).text
     report = await app.tasks.report(task)
     assert (report.status, report.cancel_reason) == ("cancelled", "no need")
+
+
+async def test_pause_of_a_task_is_not_shown_without_permission_to_read_pauses(app: tasker.App, closed: Site) -> None:
+    task = await waiting(app)
+    await app.pauses.pause(PauseTarget.of(task=task), actor="ada", reason="stock is counted")
+    await closed.sign_in("everything")
+    assert "stock is counted" in await closed.text(f"tasks/{task}", step="never")
+
+    await closed.sign_in("but-system:pauses_read")
+    text = await closed.text(f"tasks/{task}", step="never")
+
+    assert "stock is counted" not in text
+    assert "by ada" not in text
+    assert "paused by an operator" in text
+    assert actions(text) >= {"Pause", "Resume"}
+    await app.pauses.resume(PauseTarget.of(task=task), actor="ada", reason="")
 
 
 async def test_a_pause_shows_while_a_step_still_runs_and_nothing_is_held(

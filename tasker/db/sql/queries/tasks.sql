@@ -55,6 +55,32 @@ where t.task_uuid = %(task)s
 select w.workflow_step_uuid from tasker.workflow_steps w where w.task_uuid = %(task)s::uuid
 order by w.ordinal, w.workflow_step_uuid limit %(limit)s offset %(offset)s
 
+-- name: slice_of_steps
+-- The steps of a slice of a task in the order of their creation, which is a topological one, too: it costs what it has.
+select w.workflow_step_uuid from tasker.workflow_steps w
+where w.workflow_step_uuid > %(after)s::uuid and w.workflow_step_uuid <= tasker.step_uuid(%(task)s::uuid, 16777215)
+order by w.workflow_step_uuid limit %(limit)s offset %(offset)s
+
+-- name: named_steps
+-- The steps of a task with these names.
+select w.workflow_step_uuid from tasker.workflow_steps w
+where w.task_uuid = %(task)s::uuid and w.name = any (%(steps)s::text[])
+
+-- name: counts
+-- The numbers of a task's steps, in the order of `StepCounts`.
+select t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held from tasker.tasks t
+where t.task_uuid = %(task)s::uuid
+
+-- name: first_failed
+-- The first step of a task that is in error, in the order of creation; of failed attempts the first thousand are read.
+select s.name from (
+  select distinct f.workflow_step_uuid from (
+    select x.workflow_step_uuid from tasker.step_failures x where x.task_uuid = %(task)s::uuid
+    order by x.workflow_step_uuid limit 1000) f) f
+cross join lateral (select w.name from tasker.workflow_steps w
+  where w.workflow_step_uuid = f.workflow_step_uuid and w.state = 'error' limit 1) s
+order by f.workflow_step_uuid limit 1
+
 -- name: static_names
 -- The names of the steps that those of a page depend on, by ordinal.
 select json_object_agg(p.ordinal, p.name) from tasker.template_steps p

@@ -104,6 +104,19 @@ async def test_a_failure_that_is_returned_says_nothing_sensitive(bench: Bench) -
     assert failure.metadata["tried"] == [REDACTED]
 
 
+class AnswersWithType(StepHandler):
+    """Fails by a result whose error type is a sensitive value."""
+
+    async def call(self, context: StepContext) -> StepHandlerResult:
+        return StepHandlerResult.failure("refused", context.get_input("card"))
+
+
+async def test_error_type_that_is_a_sensitive_value_is_redacted(bench: Bench) -> None:
+    failure = failure_of(await bench.end(marked(bench.attempt(AnswersWithType))))
+
+    assert failure.error_type == REDACTED
+
+
 class AnswersWithCode(StepHandler):
     """Fails by a result whose code has the digits of a sensitive value."""
 

@@ -1,5 +1,5 @@
--- What the workers of each namespace have to do, and how fast they do it. Reads counters, the registry, and of each template the
--- newest tasks that ended within a span of time, by an index: of at most 2,000 how many steps they had, of 20 how long those ran.
+-- What the workers of each namespace have to do, and how fast they do it. Reads counters, the registry, and of each template with
+-- ended tasks the newest that ended within a span of time, by an index: of at most 2,000 how many steps they had, of 20 how long those ran.
 -- p_args: {window_seconds (300), namespaces (all): of these alone}
 -- Answer: {namespaces: [{namespace, depth: ready steps that nobody holds up, workers, slots, in_hand: of live workers that serve it,
 --   drain_per_second, step_seconds: null where nothing ended, steady_seconds: since a worker of it started or stopped}]}, by name
@@ -11,7 +11,7 @@ set enable_hashjoin to off
 set enable_mergejoin to off
 set jit to off
 as $$
-  with moment as materialized (
+  with recursive moment as materialized (
     select tasker.now() as at, coalesce((p_args->>'window_seconds')::numeric, 300) as seconds
   ), meant as materialized (
     select ns.namespace_id, ns.name from tasker.task_namespaces ns
@@ -32,19 +32,33 @@ as $$
         and r.namespace_id <> all ((select tasker.paused_namespaces())::int[]) limit 100000) b
       group by b.namespace_id) x
     group by x.namespace_id
+  ), newest as (   -- of all templates with ended tasks, by whether these failed, the newest end: an index probe for each
+    (select t.named_task_uuid, t.troubled, t.completed_at from tasker.tasks t
+      where t.complete and p_args->'namespaces' is null
+      order by t.named_task_uuid desc, t.troubled desc, t.completed_at desc limit 1)
+    union all
+    select k.* from newest x cross join lateral (
+      select t.named_task_uuid, t.troubled, t.completed_at from tasker.tasks t
+      where t.complete and (t.named_task_uuid, t.troubled) < (x.named_task_uuid, x.troubled)
+      order by t.named_task_uuid desc, t.troubled desc, t.completed_at desc limit 1) k
+  ), template as materialized (
+    select nt.namespace_id, nt.named_task_uuid, x.troubled from moment n cross join newest x
+    cross join lateral (select y.* from tasker.named_tasks y where y.named_task_uuid = x.named_task_uuid limit 1) nt
+    where (x.completed_at > n.at - tasker.ms(n.seconds * 1000)) is not false   -- null: not known
+    union all
+    select nt.namespace_id, nt.named_task_uuid, b.badly from (   -- one scan of all templates is less than a look for each namespace
+      select x.* from tasker.named_tasks x where p_args->'namespaces' is not null
+        and x.namespace_id = any ((select array_agg(m.namespace_id) from meant m)::int[])
+      offset 0) nt cross join (values (false), (true)) as b (badly)
   ), ended as materialized (
-    select nt.namespace_id, e.task_uuid, e.total, e.completed_at, e.position
-    from moment n cross join (   -- one scan of all templates is less than a look for each namespace
-      select x.* from tasker.named_tasks x where x.namespace_id = any ((select array_agg(m.namespace_id) from meant m)::int[])
-      offset 0) nt
+    select x.namespace_id, k.task_uuid, k.total, k.completed_at, row_number() over (
+      partition by x.named_task_uuid, x.troubled order by k.completed_at desc) as position
+    from moment n cross join template x
     cross join lateral (
-      select k.task_uuid, k.total, k.completed_at, row_number() over (partition by b.badly order by k.completed_at desc) as position
-      from (values (false), (true)) as b (badly)
-      cross join lateral (
-        select t.task_uuid, t.total, t.completed_at from tasker.tasks t
-        where t.named_task_uuid = nt.named_task_uuid and t.troubled = b.badly and t.complete
-          and t.completed_at > n.at - tasker.ms(n.seconds * 1000)
-        order by t.completed_at desc limit 2000) k) e
+      select t.task_uuid, t.total, t.completed_at from tasker.tasks t
+      where t.named_task_uuid = x.named_task_uuid and t.troubled = x.troubled and t.complete
+        and t.completed_at > n.at - tasker.ms(n.seconds * 1000)
+      order by t.completed_at desc limit 2000) k
   ), drained as (   -- if there were more tasks than the limit, the time since the first one that was read
     select e.namespace_id, sum(e.total) / case when max(e.position) < 2000 then n.seconds
       else greatest(1, extract(epoch from n.at - min(e.completed_at))) end as per_second

@@ -18,13 +18,30 @@ set enable_mergejoin to off
 set jit to off
 as $$
   with task as materialized (
-    select t.*, ns.name as namespace, nt.name as template, p_args->>'step' as step,
-      (select ts.ordinal from tasker.template_steps ts where ts.template_id = t.template_id and ts.name = p_args->>'step') as wanted,
-      coalesce((p_args->>'names')::int, 5) as names
+    select t.*, ns.name as namespace, nt.name as template, p_args->>'step' as step, w.ordinal as wanted,
+      w.is_static is false as of_many, coalesce((p_args->>'names')::int, 5) as names,
+      case when p_args->>'step' is null then 0 else coalesce(w.ordinal, -1) end as lowest,   -- the ordinals to explain
+      case when p_args->>'step' is null then 2147483647 else coalesce(w.ordinal, -1) end as highest
     from tasker.tasks t
     join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
     join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
+    left join lateral (   -- by the task's step of that name, if it has one: the template may be wide
+      select ts.ordinal, ts.is_static from tasker.workflow_steps s
+      join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal and ts.name = s.name
+      where s.task_uuid = t.task_uuid and s.name = p_args->>'step'
+      union all
+      select ts.ordinal, ts.is_static from tasker.template_steps ts
+      where ts.template_id = t.template_id and ts.name = p_args->>'step'
+      limit 1) w on true
     where t.task_uuid = (p_args->>'task')::uuid
+  ), chosen as materialized (   -- the steps to explain; one step by its name, whatever else the task has
+    select s.* from task t join tasker.workflow_steps s on s.task_uuid = t.task_uuid and s.name = t.step
+    union all
+    select s.* from task t join tasker.workflow_steps s on s.task_uuid = t.task_uuid and s.ordinal = t.wanted
+    where t.of_many and s.name <> t.step
+    union all
+    select s.* from task t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
+    where t.step is null and not tasker.step_is_done(s.state) and s.state <> 'cancelled'
   ), alive as materialized (
     select w.*, tasker.worker_label(w.worker_uuid, w.name) as label, greatest(w.concurrency - w.in_hand, 0) as free,
       w.kind = 'worker' and t.namespace = any (w.namespaces) as serves
@@ -44,7 +61,7 @@ as $$
   ), pause as materialized (   -- the oldest pause of ready steps, by ordinal
     select coalesce(jsonb_object_agg(o.ordinal, p.pause), '{}') as of_ordinal from (
       select distinct t.namespace, s.namespace_id, s.template_id, s.ordinal, s.task_uuid
-      from task t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
+      from task t cross join chosen s
       where tasker.step_is_to_run(s.state) and s.unmet = 0
         and exists (select from tasker.pauses p where p.namespace_id = t.namespace_id)) o
     cross join lateral (select jsonb_build_object('namespace', o.namespace, 'template', p.template, 'step', p.step, 'task', p.task_uuid,
@@ -52,9 +69,11 @@ as $$
       from tasker.pauses_of(o.namespace_id, o.template_id, o.ordinal, o.task_uuid) p order by p.pause_id limit 1) p
   ), edge as materialized (
     select e.from_step_uuid as parent, e.to_step_uuid as child from task t join tasker.dynamic_edges e on e.task_uuid = t.task_uuid
+    where t.step is null or t.of_many or e.to_step_uuid = (select c.workflow_step_uuid from chosen c where t.wanted is null)
     union all
-    select tasker.step_uuid(t.task_uuid, te.from_ordinal + 1), tasker.step_uuid(t.task_uuid, te.to_ordinal + 1)
-    from task t join tasker.template_edges te on te.template_id = t.template_id
+    select tasker.step_uuid(c.task_uuid, p.ordinal + 1), c.workflow_step_uuid
+    from chosen c join tasker.template_steps ts on ts.template_id = c.template_id and ts.ordinal = c.ordinal and ts.is_static
+    cross join lateral unnest(ts.parents) as p (ordinal) where c.state = 'pending'
   ), parent as materialized (   -- the unfinished parents of each step
     select coalesce(jsonb_object_agg(e.step, e.parents), '{}') as of_step from (
       select e.child as step, jsonb_build_object('left', count(*),
@@ -73,8 +92,7 @@ as $$
       coalesce((select takers.of_ordinal from takers)->s.ordinal::text, (select fact.takers from fact)) as takers,
       (select takers.of_ordinal from takers) ? s.ordinal::text as refused,
       case when s.state = 'pending' then (select parent.of_step from parent)->s.workflow_step_uuid::text end as parents
-    from task t
-    join tasker.workflow_steps s on s.task_uuid = t.task_uuid
+    from chosen s
     left join lateral (select x.rank, x.paused from tasker.ready_backlog x
       where s.state = 'pending' and x.workflow_step_uuid = s.workflow_step_uuid limit 1) b on true
     left join lateral (select x.lease_until from tasker.workers x
@@ -84,8 +102,6 @@ as $$
     left join lateral (select x.metadata from tasker.step_moves x where s.state = 'waiting_for_retry'
       and x.workflow_step_uuid = s.workflow_step_uuid and x.sort_key = s.sort_key
       and x.path = tasker.step_path('in_progress', 'defer') limit 1) m on true
-    where case when t.step is not null then s.name = t.step or s.ordinal = t.wanted
-      else not tasker.step_is_done(s.state) and s.state <> 'cancelled' end
   ), judged as materialized (
     select o.*, case
       when tasker.step_is_done(o.state) or o.state = 'cancelled' then 'ended'
@@ -136,7 +152,8 @@ as $$
     select case when t.complete or x.decided then 'not_chosen' else 'not_created' end as reason, ts.name, ts.ordinal, x.parents
     from task t
     join lateral (select e.ordinal from tasker.template_steps e where e.template_id = t.template_id and not e.is_static
-      except select s.ordinal from tasker.workflow_steps s where s.task_uuid = t.task_uuid) a on true
+        and e.ordinal between t.lowest and t.highest
+      except select s.ordinal from tasker.workflow_steps s where s.task_uuid = t.task_uuid and (t.step is null or t.of_many)) a on true
     join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = a.ordinal
     cross join lateral (
       select jsonb_agg(p.name order by p.ordinal) as parents,

@@ -1,13 +1,12 @@
 -- One slice of a sweep over the open tasks: everything in them that a message or a process should have moved and did
 -- not. Reads only; the caller repairs through advance_v1, whose guards decide again under the locks. Messages in a
--- paused queue are not lost, and their grace starts again at the end of the pause. Of tasks under way only the active
--- steps are read, so a pass over these costs the same however many others wait. With `from`, everything open is read in
--- the order of the steps (tasker.find_waiting_v1).
--- p_args: {after: task uuid, limit: of tasks, from: step uuid, steps: maximum number with `from`, hint_grace_ms,
---   park_grace_ms, idle_grace_ms, unserved_ms (null: never), results_queue, finalizations_queue: names of the queues
---   whose pauses count}
--- Returns: {last: task uuid, or with `from` step uuid; null at the end, orphans, unhinted, parked, forgotten, unserved,
---   unpromoted, unfinished}
+-- paused queue are not lost, and their grace starts again at the end of the pause. A slice of tasks under way continues
+-- behind `after`, so a pass over these costs the same however many others wait. With `from`, everything open is read
+-- (tasker.find_waiting_v1). Both read steps in their order: a slice ends in the middle of a wide task.
+-- p_args: {after: step uuid, limit: of tasks, from: step uuid, steps: maximum number (10,000, with `from` 2,000),
+--   hint_grace_ms, park_grace_ms, idle_grace_ms, unserved_ms (null: never), results_queue, finalizations_queue: names of
+--   the queues whose pauses count}
+-- Returns: {last: step uuid, null at the end (of those under way: when none are left), orphans, unhinted, parked, forgotten, unserved, unpromoted, unfinished}
 create or replace function tasker.sweep_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp
@@ -23,30 +22,34 @@ as $$
       tasker.ms((p_args->>'unserved_ms')::numeric) as unserved,
       tasker.queue_open_since(p_args->>'results_queue') as results_since,
       tasker.queue_open_since(p_args->>'finalizations_queue') as finalizations_since
-  ), under_way as materialized (
-    select t.* from tasker.tasks t where p_args->>'from' is null and not t.complete and not t.waits
-      and t.task_uuid > coalesce((p_args->>'after')::uuid, '00000000-0000-0000-0000-000000000000')
-    order by t.task_uuid limit coalesce((p_args->>'limit')::int, 500)
-  ), rest as materialized (   -- from the task of that step on
-    select t.* from tasker.tasks t where p_args->>'from' is not null and not t.complete
-      and t.task_uuid >= (left(p_args->>'from', 30) || '000000')::uuid
-    order by t.task_uuid limit coalesce((p_args->>'limit')::int, 500)
+  ), slice as materialized (
+    select p.*, tasker.step_uuid(p.behind, 0) as task_uuid, coalesce((p_args->>'limit')::int, 500) as tasks,
+      coalesce((p_args->>'steps')::int, case when p.everything then 2000 else 10000 end) as steps
+    from (select p_args->>'from' is not null as everything,
+      coalesce(p_args->>'from', p_args->>'after', '00000000-0000-0000-0000-000000000000')::uuid as behind) p
+  ), open as materialized (   -- from the task of that step on
+    select t.* from (
+      (select t.* from tasker.tasks t where not (select c.everything from slice c) and not t.complete and not t.waits
+        and t.task_uuid >= (select c.task_uuid from slice c)
+        order by t.task_uuid limit (select c.tasks + (p_args->>'after' is not null)::int from slice c))   -- and that of the step
+      union all
+      (select t.* from tasker.tasks t where (select c.everything from slice c) and not t.complete
+        and t.task_uuid >= (select c.task_uuid from slice c) order by t.task_uuid limit (select c.tasks from slice c))) t
+    order by t.task_uuid
   ), walked as materialized (
-    select r.waits, s as step from rest r cross join lateral (
-      select x.* from tasker.workflow_steps x where x.workflow_step_uuid > greatest((p_args->>'from')::uuid, r.task_uuid)
-        and x.workflow_step_uuid <= tasker.step_uuid(r.task_uuid, 16777215)
+    select o.waits, s as step from open o cross join lateral (
+      select x.* from tasker.workflow_steps x where x.workflow_step_uuid > greatest((select c.behind from slice c), o.task_uuid)
+        and x.workflow_step_uuid <= tasker.step_uuid(o.task_uuid, 16777215)
       order by x.workflow_step_uuid) s
-    limit coalesce((p_args->>'steps')::int, 2000)
+    limit (select c.steps from slice c)
   ), reached as materialized (   -- null: all of these tasks
     select (w.step).workflow_step_uuid as step from walked w
-    where (select count(*) from walked) = coalesce((p_args->>'steps')::int, 2000) order by 1 desc limit 1
+    where (select count(*) from walked) = (select c.steps from slice c) order by 1 desc limit 1
   ), steps as materialized (
-    select s.* from under_way u
-    join tasker.workflow_steps s on s.workflow_step_uuid between u.task_uuid and tasker.step_uuid(u.task_uuid, 16777215)
-    where tasker.step_is_active(s.state)
-    union all
-    select (w.step).* from walked w where not tasker.step_is_ended((w.step).state)
-      and ((w.step).state <> 'pending' or (w.step).unmet = 0) and (w.waits or not tasker.step_is_active((w.step).state))
+    select (w.step).* from walked w where case when (select c.everything from slice c)
+      then not tasker.step_is_ended((w.step).state) and ((w.step).state <> 'pending' or (w.step).unmet = 0)
+        and (w.waits or not tasker.step_is_active((w.step).state))
+      else tasker.step_is_active((w.step).state) end
   ), item as (
     select s.*, tasker.now() - s.updated_at as idle, ns.name as namespace,
       jsonb_build_object('s', s.workflow_step_uuid, 't', s.task_uuid, 'k', s.claim_token, 'name', s.name,
@@ -54,10 +57,9 @@ as $$
     from steps s join tasker.task_namespaces ns on ns.namespace_id = s.namespace_id
   )
   select jsonb_strip_nulls(jsonb_build_object(
-    'last', case when p_args->>'from' is null then (select u.task_uuid from under_way u order by u.task_uuid desc limit 1)
-      when exists (select from reached) then (select r.step from reached r)
-      when (select count(*) from rest) = coalesce((p_args->>'limit')::int, 500)
-        then (select tasker.step_uuid(r.task_uuid, 16777215) from rest r order by r.task_uuid desc limit 1) end,
+    'last', case when exists (select from reached) then (select r.step from reached r)
+      when case when (select c.everything from slice c) then (select count(*) from open) = (select c.tasks from slice c)
+        else exists (select from walked) end then (select tasker.step_uuid(o.task_uuid, 16777215) from open o order by o.task_uuid desc limit 1) end,
     'orphans', (select jsonb_agg(i.j || jsonb_build_object('worker', i.worker_uuid, 'overdue', i.deadline_at < tasker.now(),
         'worker_name', w.name, 'worker_host', w.host, 'worker_pid', w.pid, 'silent_ms', case
           when w.lease_until < tasker.now() then round(extract(epoch from tasker.now() - w.beat_at) * 1000) end))
@@ -88,9 +90,9 @@ as $$
             and (i.template_id || ':' || i.ordinal) <> all (w.unserved)
             and w.lease_until > tasker.now() - (select g.unserved from grace g))),
     'unpromoted', (select jsonb_agg(i.j) from item i where i.state = 'waiting_for_retry' and i.due_at is null),
-    'unfinished', (select jsonb_agg(o.task_uuid) from (select * from under_way union all
-        select * from rest r where r.waits and r.task_uuid > (p_args->>'from')::uuid   -- each in the slice that it begins in
-          and (r.task_uuid < (select e.step from reached e)) is not false) o
+    'unfinished', (select jsonb_agg(o.task_uuid) from (
+        select * from open o where o.waits = (select c.everything from slice c)   -- each in the slice that it begins in
+          and o.task_uuid > (select c.behind from slice c) and (o.task_uuid < (select e.step from reached e)) is not false) o
       where (o.done = o.total or (o.active = 0 and o.retrying = 0 and o.held = 0 and o.failed + o.cancelled > 0
           and o.state <> 'blocked_by_failures') or tasker.task_is_passing(o.state))
         and (select greatest(o.updated_at, g.finalizations_since) < tasker.now() - g.idle from grace g))))
