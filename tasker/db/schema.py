@@ -17,16 +17,16 @@ _VIEW = re.compile(r"(?m)^(?:--.*\n)*create or replace view tasker\.(\w+)")
 HERE = Path(__file__).parent
 """Folder of `sql/` (the files) and `migrations/` (their Alembic counterparts)."""
 
-APPLIED = "select s.name, s.sha256, to_jsonb(s)->>'release' from tasker.schema_scripts s"
-"""Single query that shows whether a database is current; works also if the table has no column `release` yet."""
+APPLIED = "select name, sha256, release from tasker.schema_scripts"
+"""Single query that shows whether a database is current."""
 
 
 class RecordedScript(NamedTuple):
     """Record of an applied script in a database."""
 
     sha256: str
-    release: str | None
-    """Release that last wrote the script; None if the record is older than release tracking."""
+    release: str
+    """Release that last wrote the script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +103,9 @@ class SchemaDifference:
     pending: tuple[Script, ...]
     outdated: tuple[Script, ...]
     edited: tuple[str, ...]
-    unknown: Mapping[str, str | None]
+    unknown: Mapping[str, str]
     """Migrations unknown to this version, each with the release that applied it."""
-    superseded: Mapping[str, str | None]
+    superseded: Mapping[str, str]
     """Other scripts replaced by a newer release, each with that release: they stay."""
     unchanged: tuple[Script, ...]
     """Scripts that already match this version; an upgrade records that this release also needs them."""
@@ -125,10 +125,8 @@ class SchemaDifference:
         if self.unknown:
             raise SchemaOutdated(
                 "the database is newer than this version of Tasker, which does not know "
-                f"{', '.join(self.unknown)}{f' (of {self.newest})' if self.newest else ''}",
-                hint=f"install {DISTRIBUTION} {self.newest} or newer"
-                if self.newest
-                else f"install the release of {DISTRIBUTION} that upgraded the database",
+                f"{', '.join(self.unknown)} (of {self.newest})",
+                hint=f"install {DISTRIBUTION} {self.newest} or newer",
             )
         if self.edited:
             raise SchemaOutdated(
@@ -139,7 +137,7 @@ class SchemaDifference:
 
 def read_schema(extra_scripts: Sequence[tuple[str, str]] = (), root: Path = HERE, release: str = __version__) -> Schema:
     """Read the schema of `release` from `root/sql`, plus the (name, SQL) scripts added by a messaging backend."""
-    migrations = _read(root / "sql" / "migrations", "up/*.sql")
+    migrations = _read(root / "sql" / "migrations", "*.sql")
     functions = tuple(part for script in _read(root / "sql" / "functions", "*.sql") for part in _views_apart(script))
     backend = tuple(Script(f"backend/{name}", sql) for name, sql in extra_scripts)
     return Schema(migrations, functions + backend, release)
