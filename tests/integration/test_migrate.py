@@ -33,7 +33,7 @@ class Source:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.before: str | None = None
-        for folder in ("sql/migrations", "sql/functions", "migrations/versions"):
+        for folder in ("sql/migrations", "sql/functions", "sql/views", "migrations/versions"):
             (root / folder).mkdir(parents=True)
 
     def migration(self, name: str, sql: str) -> None:
@@ -261,7 +261,7 @@ create or replace view tasker.second_view as select {second} as value, (select v
 
 
 def test_upgrade_replaces_only_the_views_that_changed(empty_database_url: str, source: Source) -> None:
-    file = source.root / "sql/functions/zz_views.sql"
+    file = source.root / "sql/views/both.sql"
     file.write_text(VIEWS.format(first=1, second=1))
     migrate.upgrade(empty_database_url, root=source.root)
     file.write_text(VIEWS.format(first=1, second=2))
@@ -269,14 +269,14 @@ def test_upgrade_replaces_only_the_views_that_changed(empty_database_url: str, s
         reader.execute("select * from tasker.first_view")
         applied = migrate.upgrade(empty_database_url, root=source.root)
 
-    assert applied == ["functions/zz_views/second_view"]
+    assert applied == ["views/second_view"]
     assert rows(empty_database_url, "select * from tasker.second_view") == [(2, 1)]
 
 
 def test_upgrade_gives_way_to_a_reader_of_a_view_and_blocks_no_other(
     empty_database_url: str, source: Source, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file = source.root / "sql/functions/zz_views.sql"
+    file = source.root / "sql/views/both.sql"
     file.write_text(VIEWS.format(first=1, second=1))
     migrate.upgrade(empty_database_url, root=source.root)
     file.write_text(VIEWS.format(first=2, second=2))
@@ -291,13 +291,13 @@ def test_upgrade_gives_way_to_a_reader_of_a_view_and_blocks_no_other(
         assert not applied
     thread.join()
 
-    assert applied == ["functions/zz_views/first_view", "functions/zz_views/second_view"]
+    assert applied == ["views/first_view", "views/second_view"]
     assert caplog.text.count("views_in_use") == 1
     assert rows(empty_database_url, "select * from tasker.second_view") == [(2, 2)]
 
 
 def test_upgrade_that_cannot_have_its_views_names_who_reads_them(empty_database_url: str, source: Source) -> None:
-    file = source.root / "sql/functions/zz_views.sql"
+    file = source.root / "sql/views/both.sql"
     file.write_text(VIEWS.format(first=1, second=1))
     migrate.upgrade(empty_database_url, root=source.root)
     file.write_text(VIEWS.format(first=2, second=2))
@@ -307,3 +307,27 @@ def test_upgrade_that_cannot_have_its_views_names_who_reads_them(empty_database_
             migrate.upgrade(empty_database_url, root=source.root, lock_timeout_seconds=0.1)
 
     assert rows(empty_database_url, "select * from tasker.second_view") == [(1, 1)]
+
+
+def test_the_files_of_views_contain_nothing_but_views() -> None:
+    files = sorted((migrate.HERE / "sql" / "views").glob("*.sql"))
+    views = [script for script in read_schema().replaceable if script.is_view]
+
+    assert "".join(script.sql for script in views) == "".join(file.read_text("utf-8") for file in files)
+    assert all(script.sql.count("create or replace") == 1 for script in views)
+
+
+def test_no_two_scripts_are_recorded_under_one_name() -> None:
+    schema = read_schema()
+    names = [script.name for script in (*schema.migrations, *schema.replaceable)]
+
+    assert len(names) == len({*names})
+
+
+def test_views_follow_the_functions_that_they_use(empty_database_url: str, source: Source) -> None:
+    (source.root / "sql/views/a_first.sql").write_text(
+        "create or replace view tasker.four as select tasker.twice(2) as four;"
+    )
+
+    assert migrate.upgrade(empty_database_url, root=source.root)[-1] == "views/four"
+    assert rows(empty_database_url, "select four from tasker.four") == [(4,)]

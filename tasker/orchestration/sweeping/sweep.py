@@ -204,7 +204,7 @@ class Sweeper:
 
     async def _end_frozen(self) -> int:
         """End sessions whose process is frozen in the middle of an answer: they keep their locks."""
-        rows = await self._engine.connection.execute(query("sessions", "end_frozen"), {})
+        rows = await self._engine.connection.execute(query("database", "end_frozen"), {})
         return int(rows[0][0])
 
     def _args(self, last: str | None) -> dict[str, Any]:

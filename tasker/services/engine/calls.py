@@ -237,7 +237,7 @@ class Engine:
             short = await self._hints_short_of([*waiting])
             return {name: list(steps)[: short[name]] for name, steps in waiting.items() if short[name]}
         steps_of = {name: list(steps) for name, steps in waiting.items()}
-        statement = query("messages", "missing").format(missing=self._joined.missing)
+        statement = query("brokers", "missing").format(missing=self._joined.missing)
         missing: dict[str, list[str]] = {}
         for name, step in await self.connection.execute(statement, {"waiting": json.dumps(steps_of)}):
             missing.setdefault(name, []).append(step)
@@ -268,7 +268,7 @@ class Engine:
         return shortage
 
     async def _enqueued(self, namespaces: Sequence[str]) -> dict[str, int]:
-        rows = await self.connection.execute(query("messages", "enqueued"), {"namespaces": list(namespaces)})
+        rows = await self.connection.execute(query("brokers", "enqueued"), {"namespaces": list(namespaces)})
         return dict.fromkeys(namespaces, 0) | dict(rows)
 
     async def receive(self, namespaces: Sequence[str], limit: int) -> list[QueuedMessage]:
@@ -338,7 +338,7 @@ class Engine:
     async def quarantine_message(self, queue: str, message_id: int, payload: bytes, reason: str) -> None:
         """Store an unusable message with the reason, for inspection with `tasker task refused`."""
         await self.connection.execute(
-            query("messages", "set_aside"),
+            query("brokers", "set_aside"),
             {
                 "queue": queue,
                 "message_id": message_id,

@@ -34,7 +34,7 @@ def upgrade() -> None:
     run_sql("9999_season.sql")
 """
 ADDS = "alter table tasker.tasks add column season text;\ncreate table tasker.seasons (season text primary key);\n"
-REPLACED = ("claims/claim_v1.sql", "results/advance_v1.sql", "submission/submit_v1.sql")
+REPLACED = ("claims/claim_v1.sql", "completion/advance_v1.sql", "submission/submit_v1.sql")
 AT_WORK = "select version, count(*) from tasker.workers where stopped_at is null and kind <> 'client' group by 1"
 STEPS_BY_RELEASE = """select w.version, count(*) from tasker.workflow_step_result_audit a
   join tasker.workers w on w.worker_uuid = a.worker_uuid where a.success group by 1"""

@@ -50,7 +50,7 @@ begin
     from jsonb_array_elements(v_stale) x where (x->>'moved_to_dlq')::boolean
     order by 1 on conflict (task_uuid) where resolution_status = 'pending' do nothing;
 
-    v_items := tasker.staleness_limits(array(select (x->>'task_uuid')::uuid from jsonb_array_elements(v_stale) x
+    v_items := tasker.expire_items(array(select (x->>'task_uuid')::uuid from jsonb_array_elements(v_stale) x
       where (x->>'transition_success')::boolean), v_stale);
     if v_items is not null then
       v_answer := tasker.advance_v1(jsonb_build_object('items', v_items, 'on_blocked', 'give_up', 'dead_letters', false,
@@ -67,4 +67,20 @@ begin
   return v_answer - 'verdicts' || jsonb_build_object('searched', true, 'stale', v_stale,
     'last', case when cardinality(v_found) = v_limit then v_found[v_limit] end);
 end
+$$;
+
+-- Items for advance_v1 that end stale tasks: every step that has not ended, so that none is left to run, with the
+-- reason as its failure; `running` marks the steps that a worker has.
+create or replace function tasker.expire_items(p_tasks uuid[], p_stale jsonb) returns jsonb
+language sql stable
+as $$
+  select jsonb_agg(jsonb_build_object('s', s.workflow_step_uuid, 't', s.task_uuid, 'kind', 'expire',
+    'running', s.state = 'in_progress', 'e', jsonb_build_object('error_type', 'staleness_timeout', 'retryable', false,
+      'message', format('nothing moved the task for %s minutes (%s), and %s is the limit',
+        x->>'time_in_state_minutes', x->>'signal', x->>'threshold_minutes'),
+      'attempt', s.attempts, 'fingerprint', left(md5('staleness_timeout ' || (x->>'signal')), 16))))
+  from jsonb_array_elements(p_stale) x
+  join tasker.workflow_steps s on s.task_uuid = (x->>'task_uuid')::uuid
+  where s.task_uuid = any (p_tasks) and tasker.step_path(s.state, 'expire') is not null
+    and (s.state <> 'pending' or s.unmet = 0)
 $$;
