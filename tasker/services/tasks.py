@@ -19,6 +19,8 @@ from tasker.services.reports import TaskReport, stored_report
 from tasker.services.step_logs import LogFilter, StepLogLine, read_logs
 from tasker.services.task_filter import ListFilters, TaskFilter, TaskLists, context_of
 
+EXPLAINED_GROUPS = 200
+"""Number of groups of steps that an explanation describes."""
 LISTED_SLICE = 500
 """Tasks of one query of a list."""
 _PAGE = query("tasks", "page_of_steps")
@@ -69,6 +71,7 @@ class Tasks:
         """
         results_queue = self._engine.messaging.names.step_results
         args = {"task": checked(task_uuid), "step": step, "names": names, "results_queue": results_queue}
+        args["groups"] = EXPLAINED_GROUPS
         row = await self._engine.read("explain", args)
         if not row:
             raise not_found(task_uuid)

@@ -49,6 +49,10 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
 from tasker.services.task_lines import read_task_ids
 
+SLICE_STEPS = 2000
+"""Steps that one slice of the slow pass reads."""
+BACKLOG_SLICE = 1000
+"""Backlogged steps that one repair checks."""
 EVENT_SLICES = 20
 """Largest number of transactions per sweep that assign positions to events."""
 _log = logging.getLogger("tasker.orchestration")
@@ -188,7 +192,7 @@ class Sweeper:
         """Repair one slice; the database has counted the repairs in the answer."""
         try:
             answer = await self._engine.call_typed(
-                "repair", {"every_ms": self._settings.mend_ms, **begin}, RepairAnswer
+                "repair", {"every_ms": self._settings.mend_ms, "slice": BACKLOG_SLICE, **begin}, RepairAnswer
             )
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("repair_skipped reason=%s", error)
@@ -212,6 +216,7 @@ class Sweeper:
         return {
             "after": last,
             "limit": limits.slice,
+            "steps": SLICE_STEPS,
             "hint_grace_ms": limits.hint_grace_ms,
             "park_grace_ms": limits.park_grace_ms,
             "idle_grace_ms": limits.idle_grace_ms,

@@ -1,5 +1,6 @@
 -- Removes the rows of the backlog among `p_steps` whose steps are not ready, and recounts the tasks of these steps.
 -- Skips tasks that another transaction has locked.
+-- Locks: tasks (skips), backlog, then as evaluate_v1.
 -- p_args: {on_blocked}.
 -- Returns: {dropped: count, finished: {task: state}, waiters}.
 create or replace function tasker.delete_backlog_rows(p_steps uuid[], p_args jsonb) returns jsonb

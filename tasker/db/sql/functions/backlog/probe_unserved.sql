@@ -2,7 +2,7 @@
 -- its handler; the others follow it (tasker.apply_probe_results). So a new worker without the handler takes only one such
 -- step, however many wait. Wakes sleeping workers of these namespaces. Returns the number of namespaces in which it
 -- found such steps.
--- Locks: backlogged steps that no other transaction has locked.
+-- Locks: backlog (skips).
 create or replace function tasker.probe_unserved(p_namespaces int[]) returns int
 language plpgsql
 set enable_seqscan to off
@@ -45,7 +45,7 @@ $$;
 
 -- After a release of backlogged steps, lets twice as many of the steps that were set aside for the same handler wait
 -- for room again: all of them follow soon, unless it turns out that no worker has the handler (`p_unserved`).
--- Locks: backlogged steps that no other transaction has locked.
+-- Locks: backlog (skips).
 create or replace function tasker.apply_probe_results(p_released uuid[], p_unserved text[]) returns void
 language plpgsql as $$
 begin

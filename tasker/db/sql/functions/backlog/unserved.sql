@@ -1,7 +1,7 @@
 -- As tasker.unserved_by_all_workers, for a caller that sets these steps aside: no worker starts to serve the namespaces before
 -- the caller commits, so no worker misses steps that were set aside while it started. Returns nothing for namespaces
 -- that a worker starts to serve right now.
--- Locks: an advisory lock (namespace, -1), without waiting; starting workers share it among themselves
+-- Locks: unserved steps of a namespace (advisory, without waiting). Starting workers share it among themselves
 --   (tasker.serve_worker).
 create or replace function tasker.unserved_keys(p_namespaces int[]) returns text[]
 language plpgsql as $$
@@ -40,7 +40,7 @@ $$;
 -- Sets aside unserved backlogged steps: they wait for a worker that may have their handler (tasker.probe_unserved), not
 -- for room, and keep their rank. Steps that were refused before keep the time of the first refusal. The caller has
 -- called tasker.unserved_keys.
--- Locks: the backlogged steps ORDER BY workflow_step_uuid; skips those that another transaction has locked.
+-- Locks: backlog (skips).
 create or replace function tasker.mark_unserved(p_steps uuid[]) returns void
 language plpgsql as $$
 begin
@@ -64,6 +64,7 @@ $$;
 -- Stores which released steps a worker could not resolve (note `unserved`: no handler), or whose template it cannot
 -- read (note `unreadable`). For the step it stores the time of the first refusal, which stays as long as only refusals
 -- move the token (each is a claim and a release). For the worker it stores the step, so that it is not offered again.
+-- Locks: unserved steps, worker.
 create or replace function tasker.record_unreadable_templates(p_judged tasker.judged_change[], p_now timestamptz) returns void
 language plpgsql as $$
 begin

@@ -25,6 +25,7 @@ $$;
 -- Adds to the counters of namespaces: enqueued steps, and steps that ever left the queue. Always the last statement of
 -- a transaction, and on a shard that no other transaction has locked (tasker.free_shard), so no writer ever waits for
 -- another.
+-- Locks: counters of a namespace (advisory, without waiting).
 create or replace function tasker.count_enqueued(p_namespaces int[], p_deltas int[]) returns void
 language plpgsql as $$
 begin

@@ -1,4 +1,4 @@
--- The inputs of the handlers of these steps, up to `max_bytes` (16 MiB; at least those of one step); the caller
+-- The inputs of the handlers of these steps, up to `max_bytes` (at least those of one step); the caller
 -- requests the rest in further calls.
 -- p_args: {steps: [uuid...], own: [uuid...]: steps whose own inputs did not fit into the answer that claimed them,
 --   describe: true if an earlier answer could not be read: only sizes are returned, max_bytes}
@@ -13,7 +13,7 @@ set jit to off
 as $$
 declare
   v_steps constant uuid[] := array(select jsonb_array_elements_text(p_args->'steps')::uuid);
-  v_max constant bigint := coalesce((p_args->>'max_bytes')::bigint, 16777216);
+  v_max constant bigint not null := (p_args->>'max_bytes')::bigint;
   v_beyond uuid[];
   v_answer jsonb;
 begin
@@ -39,7 +39,7 @@ $$;
 -- once each. Ancestors are found in the template by ordinal (tasker.results_of_ancestors); steps without a row or a result
 -- are absent. Inputs that the database cannot return at once (256 MiB) are replaced by their sizes: that is a single
 -- step that reads so much.
--- Returns: {tasks: {id: {template, namespace, context, correlation, priority, trace}}, results: {task id: {step name:
+-- Returns: {tasks: {id: {context, correlation, trace}}, results: {task id: {step name:
 --   [ordinal, result]}}}, or {tasks, results: {}, too_large: as tasker.too_large}.
 create or replace function tasker.shared_inputs(p_steps uuid[]) returns jsonb
 language plpgsql stable as $$
@@ -50,10 +50,9 @@ begin
     select distinct s.task_uuid from tasker.workflow_steps s where s.workflow_step_uuid = any (p_steps)
   )
   select jsonb_build_object(
-    'tasks', coalesce((select jsonb_object_agg(t.task_uuid, jsonb_build_object('template', t.template_id,
-        'namespace', t.namespace_id, 'context', d.context, 'correlation', d.correlation_id, 'priority', t.priority, 'trace', d.trace))
-      from tasks x join tasker.tasks t on t.task_uuid = x.task_uuid join tasker.task_details d on d.task_uuid = x.task_uuid),
-      '{}'),
+    'tasks', coalesce((select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
+        'correlation', d.correlation_id, 'trace', d.trace))
+      from tasks x join tasker.task_details d on d.task_uuid = x.task_uuid), '{}'),
     'results', coalesce((select jsonb_object_agg(r.task_uuid, r.results) from (
         select w.task_uuid, jsonb_object_agg(sr.name, jsonb_build_array(sr.ordinal, sr.result)) as results
         from tasker.results_of_ancestors(p_steps) w join tasker.step_results sr on sr.task_uuid = w.task_uuid and sr.ordinal = w.ordinal

@@ -2,6 +2,7 @@
 -- next steps are all handed off to the caller. It has the same effect with a third of the statements. Returns null and
 -- writes nothing for every other write; then advance_v1 continues, with locks that it would take itself. A test
 -- compares the outcomes of both.
+-- Locks: task, steps.
 -- Conditions: a few results with their tokens and nothing else; none publishes events; nothing is paused; the task has
 --   only steps of its template, which have no inputs of their own; each claim is the caller's; and all steps that wait
 --   for these are pending and were never claimed, so that they have no position and have lost no worker.
@@ -14,7 +15,8 @@ declare
   v_slots constant int := coalesce((p_args->>'slots')::int, 0);
   v_path constant text := tasker.step_path('in_progress', 'ok');
   v_claim constant text := tasker.placed_path(tasker.path_code('pending'), 'claim');
-  v_century constant bigint := 3155760000000;   -- as in advance_v1
+  v_timeout_ms constant bigint not null := tasker.clamped_ms((p_args->>'timeout_ms')::numeric);
+  v_grace_ms constant bigint not null := tasker.clamped_ms((p_args->>'grace_ms')::numeric);
   v_steps tasker.judged_change[];   -- with their results
   v_children tasker.ready_step[];
   v_ready int;
@@ -89,9 +91,9 @@ begin
       sort_key = c.sort_key,
       worker_uuid = case when c.claimed then v_worker else s.worker_uuid end,
       started_at = case when c.claimed then p_now else s.started_at end,
-      deadline_at = case when c.claimed then p_now + (least(coalesce((select ts.timeout_ms from tasker.template_steps ts
-          where ts.template_id = s.template_id and ts.ordinal = s.ordinal), (p_args->>'timeout_ms')::bigint, 30000), v_century)
-        + least(coalesce((p_args->>'grace_ms')::bigint, 10000), v_century)) * interval '1 millisecond'
+      deadline_at = case when c.claimed then tasker.deadline(p_now, coalesce((select ts.timeout_ms
+          from tasker.template_steps ts where ts.template_id = s.template_id and ts.ordinal = s.ordinal), v_timeout_ms),
+          v_grace_ms)
         when c.ends then null else s.deadline_at end,
       due_at = case when c.ends then null else s.due_at end,
       updated_at = p_now
@@ -125,10 +127,8 @@ begin
     select t.task_uuid, tasker.path_code(t.state) || v_way, x.sort_key, v_worker, p_args->'note', p_now
     from counted x where v_way <> ''
   )
-  select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'task', t.task_uuid, 'name', m.name,
-      'template', t.template_id, 'ordinal', m.ordinal, 'token', m.claim_token, 'attempt', m.attempts, 'priority', t.priority,
-      'inputs', null, 'checkpoint', null, 'later', null, 'apart', null)
-      order by m.workflow_step_uuid)
+  select jsonb_agg(tasker.claim_json(m.workflow_step_uuid, t.task_uuid, m.name, t.template_id, m.ordinal, m.claim_token,
+      m.attempts, null, null) order by m.workflow_step_uuid)
   into v_claims from moved m where m.claimed;
 
   return jsonb_build_object('verdicts', null, 'claims', v_claims, 'send', null)

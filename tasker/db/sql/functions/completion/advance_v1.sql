@@ -4,9 +4,9 @@
 -- cpu_tuple_cost: plans are made while tables are small and kept while they grow. Comparing each row of the batch is
 --   priced high, so that each row of it is looked up by index, whatever the statistics say.
 --
--- Locks: the tasks of the batch ORDER BY task_uuid, then the steps of the batch ORDER BY workflow_step_uuid; edges,
---   children and counters are read in later statements (a statement keeps its old snapshot while it waits for a lock).
---   Children need no lock: a pending step changes only under its task's lock. The counters of the queues come last.
+-- Locks: tasks, steps, pauses (shared), backlog, counters. Edges, children and counters are read in later
+--   statements (a statement keeps its old snapshot while it waits for a lock). Children need no lock: a pending
+--   step changes only under its task's lock.
 --
 -- p_args: worker, wait (false: an item of a task that another transaction has locked gets the verdict `busy`), lock_ms
 --   (maximum wait for one lock; with `wait` false, items whose step or child is locked are `busy`, too), slots,
@@ -32,7 +32,9 @@ as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_worker constant uuid := (p_args->>'worker')::uuid;
-  v_century constant bigint := 3155760000000;   -- milliseconds: the longest delay or timeout (tasker.ms)
+  v_window constant int not null := (p_args->>'window')::int;
+  v_timeout_ms constant bigint not null := tasker.clamped_ms((p_args->>'timeout_ms')::numeric);
+  v_grace_ms constant bigint not null := tasker.clamped_ms((p_args->>'grace_ms')::numeric);
   v_tasks constant uuid[] := array(select (i->>'t')::uuid from jsonb_array_elements(p_args->'items') i);
   v_locked uuid[];
   v_all tasker.judgement;
@@ -146,8 +148,7 @@ begin
   if v_ready is not null then
     v_placed := tasker.place_ready(v_ready, coalesce((p_args->>'slots')::int, 0),
       array(select jsonb_array_elements_text(p_args->'namespace_ids')::int),
-      array(select jsonb_array_elements_text(p_args->'unserved')), coalesce((p_args->>'window')::int, 2000),
-      coalesce((p_args->>'timeout_ms')::bigint, 30000));
+      array(select jsonb_array_elements_text(p_args->'unserved')), v_window, v_timeout_ms);
   end if;
 
   with stored as (
@@ -162,8 +163,7 @@ begin
       sort_key = s.sort_key + tasker.path_length(c.path),
       worker_uuid = case when c.claimed then v_worker when c.leaves then null else s.worker_uuid end,
       started_at = case when c.claimed then v_now when c.leaves then null else s.started_at end,
-      deadline_at = case when c.claimed then v_now + (least(c.timeout_ms, v_century)
-        + least(coalesce((p_args->>'grace_ms')::bigint, 10000), v_century)) * interval '1 millisecond'
+      deadline_at = case when c.claimed then tasker.deadline(v_now, c.timeout_ms, v_grace_ms)
         when c.ends or c.leaves then null else s.deadline_at end,
       due_at = case when c.ends then v_now + tasker.ms(c.delay_ms) when c.leaves then null else s.due_at end,
       hinted_at = case when c.enqueued then v_now else s.hinted_at end,
@@ -192,16 +192,13 @@ begin
   from moved m where tasker.path_length(m.path) > 0;
 
   if v_placed is not null then
-    v_inputs := tasker.own_inputs(array(select p.step_uuid from unnest(v_placed) p where p.place = 'claim'), 16777216);
+    v_inputs := tasker.own_inputs(array(select p.step_uuid from unnest(v_placed) p where p.place = 'claim'),
+      (p_args->>'max_claim_bytes')::bigint);
     select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', p.step_uuid, 'task', p.task_uuid)
         order by p.priority desc, p.held_rank, p.step_uuid) filter (where p.place = 'enqueue'),
-      jsonb_agg(jsonb_build_object('step', p.step_uuid, 'task', p.task_uuid, 'name', p.name,
-        'template', p.template_id, 'ordinal', p.ordinal, 'token', tasker.place_token(p.place, p.token),
-        'attempt', tasker.place_attempts(p.place, p.attempt),
-        'priority', p.priority,
-        'inputs', v_inputs->p.step_uuid::text->'inputs', 'checkpoint', v_inputs->p.step_uuid::text->'checkpoint',
-        'later', v_inputs->p.step_uuid::text->'later',
-        'apart', case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end)
+      jsonb_agg(tasker.claim_json(p.step_uuid, p.task_uuid, p.name, p.template_id, p.ordinal,
+        tasker.place_token(p.place, p.token), tasker.place_attempts(p.place, p.attempt), v_inputs->p.step_uuid::text,
+        case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end)
         order by p.priority desc, p.step_uuid) filter (where p.place = 'claim'),
       bool_or(p.place = 'hold')
     into v_send, v_claims, v_held

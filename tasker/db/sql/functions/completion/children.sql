@@ -21,6 +21,7 @@ $$;
 
 -- Counts down the unmet parents of the steps of a batch that wait for other steps of the same batch. They do not become
 -- ready by that: their own change moves them. Returns these steps. The caller has locked their rows.
+-- Locks: steps. The caller has locked them.
 create or replace function tasker.decrement_unmet_of_children(p_judged tasker.judged_change[]) returns uuid[]
 language plpgsql as $$
 declare

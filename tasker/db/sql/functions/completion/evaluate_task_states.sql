@@ -1,6 +1,7 @@
 -- The end of a write, from its changes: the backlog, the counters and states of the tasks, the counters of enqueued
 -- steps (these last: see count_enqueued). `p_backlog`: steps may have left or entered the backlog; `p_queue`: steps
 -- have left or entered the queue.
+-- Locks: backlog, tasks, counters.
 -- Returns: as evaluate_tasks.
 create or replace function tasker.evaluate_task_states(p_judged tasker.judged_change[], p_placed tasker.placed_step[], p_args jsonb,
   p_backlog boolean, p_queue boolean, p_now timestamptz) returns jsonb
@@ -11,7 +12,7 @@ declare
   v_ended jsonb;
 begin
   if p_backlog then
-    v_unheld := tasker.write_backlog_rows(p_judged, p_placed, coalesce((p_args->>'ageing_s')::float8, 600), p_now);
+    v_unheld := tasker.write_backlog_rows(p_judged, p_placed, p_now);
   end if;
 
   -- A release alone changes no counter and no task.

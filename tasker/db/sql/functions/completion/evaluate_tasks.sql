@@ -2,6 +2,7 @@
 -- caller has locked the tasks. p_done ... p_held are the changes of the counters, p_started the number of steps that
 -- became ready. Tasks that come to rest because of failures become dead letters in the same transaction, unless
 -- `p_dead_letters` is false.
+-- Locks: tasks. The caller has locked them.
 -- Returns: for the tasks that ended with this write {finished: {task: final state}, at: time, waiters: {task: waiter to
 --   notify}}; null if none did.
 create or replace function tasker.evaluate_tasks(p_changes tasker.task_change[], p_on_blocked text, p_worker uuid,

@@ -1,5 +1,6 @@
 -- Evaluates tasks again without any change of a step: the sweep's repair of a task that is not final although all its
 -- steps are. Recounts the counters from the rows under the task's lock.
+-- Locks: tasks (skips).
 -- p_args: {tasks: [uuid...], on_blocked, dead_letters, repairs (the kind of this repair; counted with it)}.
 -- Returns: {settled: count, finished, waiters}.
 create or replace function tasker.evaluate_v1(p_args jsonb) returns jsonb

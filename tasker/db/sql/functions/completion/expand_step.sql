@@ -2,6 +2,7 @@
 -- not trusted for that). Called by advance_v1 with the task locked and before the parent's children are counted down,
 -- so the parent counts as unmet here and is met there. Returns the number of new steps that wait for nothing: all their
 -- parents were done before (a convergence need not depend on the decision that makes it possible).
+-- Locks: task. The caller has locked it.
 -- p_steps: [{"name", "ordinal", "parents": [name...], "inputs"?}] in topological order.
 -- Linear in steps and edges: the named steps are fetched once and joined by hash, whatever the caller's settings; of
 -- the task only the parents are read, since a large task may contain many decisions. With less memory the joins use

@@ -4,7 +4,7 @@
 -- action, cancel), so the results of a step still running under it are refused. The worker is compared too: after a
 -- failover that lost a commit two workers may have the same token. With `lock_ms` and `wait` false, steps whose rows
 -- another transaction has locked are left out, as those of locked tasks are.
--- Locks: the steps ORDER BY workflow_step_uuid, in one pass.
+-- Locks: steps. In one pass.
 create or replace function tasker.judge_changes(p_args jsonb, p_locked uuid[]) returns tasker.judgement
 language plpgsql as $$
 declare

@@ -1,7 +1,7 @@
 -- The steps of a batch that cannot be changed without waiting: the row of the step, or that of a child that it would
 -- count down, is locked by a transaction that takes no lock of the task (an operator's SQL session). The tasks must be
 -- locked already; `p_locked` are those that are.
--- Locks: all others of these rows, without waiting.
+-- Locks: steps (skips). All others of these rows.
 create or replace function tasker.locked_steps(p_args jsonb, p_locked uuid[]) returns uuid[]
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
 -- The `queued` result path: stores results and parks the steps for an orchestrator, which ends their leases. Of two
 -- claims of one step the newer one counts.
--- Locks: no task; only rows in progress under the given token of the given worker change, ORDER BY workflow_step_uuid.
+-- Locks: steps, tasks (shared, skips). Only rows in progress under the given token of the given worker change.
 -- cpu_tuple_cost: as in advance_v1, so that each row of the batch is looked up.
 -- p_args: {worker, items: [{s, t, kind ok|retry|fail, k, w (the caller), d, ms, r, m, e, ev}]}.
 -- Returns: {verdicts, parked: [{step, task, token}]}; the caller must send a message to orchestration_step_results for

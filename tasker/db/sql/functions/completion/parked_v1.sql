@@ -1,7 +1,7 @@
 -- Parked steps with the fields needed to process their results: how they were parked, and the results of steps that may
 -- create further steps.
 -- p_args: {steps: [uuid...], events (true: say for each step whether events are stored with it; older releases do not
---   pass this key), max_bytes (16 MiB): limit for the results, exceeded only by a single one}.
+--   pass this key), max_bytes: limit for the results, exceeded only by a single one}.
 -- Returns: {items: [{step, task, token, worker, template, ordinal, name, attempt, kind, delay_ms, result (null: of a
 --   step that creates none), namespace, correlation, trace}] in the order of steps, unknown: [steps that do not exist],
 --   rest: [steps whose results did not fit into the answer, for a further call]}.
@@ -30,7 +30,7 @@ begin
     || case when p_args ? 'events' then jsonb_build_object('publishes', exists (select from tasker.parked_events p
       where p.workflow_step_uuid = s.workflow_step_uuid and p.claim_token = s.claim_token)) else '{}' end as item,
     coalesce(sum(r.bytes) over (order by s.workflow_step_uuid) <= greatest(
-      coalesce((p_args->>'max_bytes')::bigint, 16777216), r.bytes), true) as fits
+      tasker.required(p_args, 'max_bytes')::bigint, r.bytes), true) as fits
   from tasker.workflow_steps s
   cross join lateral (select l.metadata from tasker.step_moves l
     where l.workflow_step_uuid = s.workflow_step_uuid and l.sort_key = s.sort_key) l

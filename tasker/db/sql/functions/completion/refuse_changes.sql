@@ -1,6 +1,7 @@
 -- The verdicts of the changes of a batch that were not accepted: {step: verdict}. Results among them are stored as
 -- evidence. By hash join, whatever the caller's settings: all of a large batch may be refused, as that of a worker that
 -- lost its lease.
+-- Locks: tasks (shared).
 create or replace function tasker.refuse_changes(p_args jsonb, p_judged tasker.judged_change[], p_now timestamptz) returns jsonb
 language plpgsql
 set enable_hashjoin to on

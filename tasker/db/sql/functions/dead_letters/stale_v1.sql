@@ -2,7 +2,7 @@
 -- unless it would continue by itself; all in this transaction. Skips tasks that another transaction has locked, and
 -- judges again under the lock, so a task that moves meanwhile is not changed. A task with a pending entry gets no
 -- second one.
--- Locks: the tasks ORDER BY task_uuid, then as advance_v1.
+-- Locks: turn (skips), tasks (skips), then as advance_v1.
 -- p_args: {every_ms: search only if no process has searched for this time (absent in a slice that follows another),
 --   after: task uuid, limit, dry_run, to_error, to_dlq, channel (notified of each stale task; null: none), worker,
 --   settings: {column of staleness_settings: value}}
@@ -20,7 +20,7 @@ declare
   v_to_dlq constant boolean := coalesce((p_args->>'to_dlq')::boolean, true);
   v_found uuid[];
   v_locked uuid[];
-  v_limit constant int := coalesce((p_args->>'limit')::int, 100);
+  v_limit constant int not null := (p_args->>'limit')::int;
   v_stale jsonb;
   v_items jsonb;
   v_answer jsonb := '{}';
@@ -53,7 +53,7 @@ begin
     v_items := tasker.expire_items(array(select (x->>'task_uuid')::uuid from jsonb_array_elements(v_stale) x
       where (x->>'transition_success')::boolean), v_stale);
     if v_items is not null then
-      v_answer := tasker.advance_v1(jsonb_build_object('items', v_items, 'on_blocked', 'give_up', 'dead_letters', false,
+      v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'on_blocked', 'give_up', 'dead_letters', false,
         'worker', p_args->'worker', 'note', '{"reason": "staleness_timeout"}'::jsonb));
       perform pg_notify('tasker_cancelled', q.task) from (select distinct i->>'t' as task
         from jsonb_array_elements(v_items) i where (i->>'running')::boolean) q;   -- workers stop their handlers

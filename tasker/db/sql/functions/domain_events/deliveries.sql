@@ -17,6 +17,7 @@ as $$
 $$;
 
 -- Removes a quarantined event after the subscriber has processed it.
+-- Locks: delivery.
 -- p_args: {name, holder, event_id}.
 -- Returns: {kept: false if the caller does not hold the lease any more}
 create or replace function tasker.finish_delivery_v1(p_args jsonb) returns jsonb
@@ -48,6 +49,7 @@ as $$
 $$;
 
 -- Retries events that were given up, from the first attempt on, and waiting ones at once.
+-- Locks: delivery.
 -- p_args: {name, events: [ids] or null: all that were given up}.
 -- Returns: {events: count}
 create or replace function tasker.redeliver_v1(p_args jsonb) returns jsonb

@@ -19,6 +19,7 @@ $$;
 
 -- Stops a subscriber, so that its holder loses the lease and no process gets it; or (null) lets it start again. One
 -- that does not exist yet begins with the events to come.
+-- Locks: events without a position, subscriber.
 -- p_args: {name, stopped: {by, reason} or null}.
 -- Returns: {changed: false if it was in that state already}
 create or replace function tasker.stop_subscriber_v1(p_args jsonb) returns jsonb

@@ -13,6 +13,7 @@ $$;
 
 -- Those of the steps that are paused. The pauses are share-locked until the caller commits: resume_v1 waits, and then
 -- finds the steps that the caller backlogged because of them.
+-- Locks: pauses (shared).
 create or replace function tasker.paused_of(p_steps uuid[]) returns uuid[]
 language plpgsql as $$
 declare
@@ -37,7 +38,7 @@ $$;
 
 -- The ordinals of a template's roots that are paused, and among them those that are backlogged with a mark
 -- (tasker.narrowly_paused).
--- Locks: the pauses, as tasker.paused_of.
+-- Locks: pauses (shared).
 create or replace function tasker.paused_roots(p_template int, out held int[], out marked int[])
 language plpgsql as $$
 declare

@@ -13,7 +13,7 @@ as $$
     (p->>'tasks_per_hour')::bigint, (p->>'completed')::bigint, (p->>'failed')::bigint, (p->>'completion_rate')::numeric,
     (p->>'error_rate')::numeric, (p->>'task_seconds')::numeric, (p->>'step_seconds')::numeric, (p->>'steps_per_hour')::bigint,
     (p->>'analysis_period_start')::timestamptz, (p->>'calculated_at')::timestamptz
-  from tasker.performance_v1(jsonb_build_object('hours',
+  from tasker.performance_v1(jsonb_build_object('tasks', 20000, 'hours',
     case when $1 is null then 1 else greatest(extract(epoch from tasker.now() - $1), 1) / 3600 end)) p
 $$;
 

@@ -61,7 +61,7 @@ as $$
     where t.complete and t.named_task_uuid = (p_args->>'named_task_uuid')::uuid and t.troubled = (p_args->>'failed')::boolean
       and t.completed_at < (p_args->>'before')::timestamptz
       and t.completed_at > coalesce((p_args->>'after')::timestamptz, '-infinity')
-    order by t.completed_at fetch first (coalesce((p_args->>'slice')::int, 1)) rows with ties)
+    order by t.completed_at fetch first (tasker.required(p_args, 'slice')::int) rows with ties)
   select jsonb_build_object('tasks', count(*) filter (where not e.is_kept),
     'steps', coalesce(sum(e.total) filter (where not e.is_kept), 0), 'kept', count(*) filter (where e.is_kept),
     'after', case when count(*) >= (p_args->>'slice')::int then max(e.completed_at) end)

@@ -13,6 +13,14 @@ language sql immutable parallel safe as $$
     else p_milliseconds end)::bigint
 $$;
 
+-- The deadline of a claim that begins at this time: after the timeout of its step and the grace of its worker, neither
+-- of which counts for more than a century. The planner puts the expression in place of the call.
+create or replace function tasker.deadline(p_from timestamptz, p_timeout_ms bigint, p_grace_ms bigint)
+returns timestamptz
+language sql stable parallel safe as $$
+  select p_from + (least(p_timeout_ms, 3155760000000) + least(p_grace_ms, 3155760000000)) * interval '1 millisecond'
+$$;
+
 -- The lowest identifier of a task created at this moment or later. Identifiers begin with the milliseconds of their
 -- time (UUID version 7), so the primary key finds the tasks of a time span.
 create or replace function tasker.task_uuid_at(p_moment timestamptz) returns uuid

@@ -17,29 +17,29 @@ set enable_mergejoin to off
 set jit to off
 as $$
   with grace as materialized (   -- once; the grace of a message grows with its repairs, up to 64 times
-    select tasker.ms(coalesce((p_args->>'hint_grace_ms')::numeric, 5000)) as hint,
-      tasker.ms(coalesce((p_args->>'park_grace_ms')::numeric, 5000)) as park,
-      tasker.ms(coalesce((p_args->>'idle_grace_ms')::numeric, 1000)) as idle,
+    select tasker.ms(tasker.required(p_args, 'hint_grace_ms')::numeric) as hint,
+      tasker.ms(tasker.required(p_args, 'park_grace_ms')::numeric) as park,
+      tasker.ms(tasker.required(p_args, 'idle_grace_ms')::numeric) as idle,
       tasker.ms((p_args->>'unserved_ms')::numeric) as unserved,
       tasker.queue_open_since(p_args->>'results_queue') as results_since,
       tasker.queue_open_since(p_args->>'finalizations_queue') as finalizations_since
   ), under_way as materialized (
     select t.* from tasker.tasks t where p_args->>'from' is null and not t.complete and not t.waits
       and t.task_uuid > coalesce((p_args->>'after')::uuid, '00000000-0000-0000-0000-000000000000')
-    order by t.task_uuid limit coalesce((p_args->>'limit')::int, 500)
+    order by t.task_uuid limit tasker.required(p_args, 'limit')::int
   ), rest as materialized (   -- from the task of that step on
     select t.* from tasker.tasks t where p_args->>'from' is not null and not t.complete
       and t.task_uuid >= (left(p_args->>'from', 30) || '000000')::uuid
-    order by t.task_uuid limit coalesce((p_args->>'limit')::int, 500)
+    order by t.task_uuid limit tasker.required(p_args, 'limit')::int
   ), walked as materialized (
     select r.waits, s as step from rest r cross join lateral (
       select x.* from tasker.workflow_steps x where x.workflow_step_uuid > greatest((p_args->>'from')::uuid, r.task_uuid)
         and x.workflow_step_uuid <= tasker.step_uuid(r.task_uuid, 16777215)
       order by x.workflow_step_uuid) s
-    limit coalesce((p_args->>'steps')::int, 2000)
+    limit tasker.required(p_args, 'steps')::int
   ), reached as materialized (   -- null: all of these tasks
     select (w.step).workflow_step_uuid as step from walked w
-    where (select count(*) from walked) = coalesce((p_args->>'steps')::int, 2000) order by 1 desc limit 1
+    where (select count(*) from walked) = tasker.required(p_args, 'steps')::int order by 1 desc limit 1
   ), steps as materialized (
     select s.* from under_way u
     join tasker.workflow_steps s on s.workflow_step_uuid between u.task_uuid and tasker.step_uuid(u.task_uuid, 16777215)
@@ -56,7 +56,7 @@ as $$
   select jsonb_strip_nulls(jsonb_build_object(
     'last', case when p_args->>'from' is null then (select u.task_uuid from under_way u order by u.task_uuid desc limit 1)
       when exists (select from reached) then (select r.step from reached r)
-      when (select count(*) from rest) = coalesce((p_args->>'limit')::int, 500)
+      when (select count(*) from rest) = tasker.required(p_args, 'limit')::int
         then (select tasker.step_uuid(r.task_uuid, 16777215) from rest r order by r.task_uuid desc limit 1) end,
     'orphans', (select jsonb_agg(i.j || jsonb_build_object('worker', i.worker_uuid, 'overdue', i.deadline_at < tasker.now(),
         'worker_name', w.name, 'worker_host', w.host, 'worker_pid', w.pid, 'silent_ms', case

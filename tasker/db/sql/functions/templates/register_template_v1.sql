@@ -1,4 +1,5 @@
 -- Stores a compiled template and makes it the current one of its name and version. Idempotent.
+-- Locks: name and version of the template.
 -- p_args: {hash, plan, content: hash of the author's text, force, adopt}. `plan` and `hash` include the fleet's
 --   defaults.
 -- Returns: {template, hash, namespace, changed}: with `adopt`, those of the existing template with the same content,

@@ -1,7 +1,7 @@
 -- Registers a client as the waiter of tasks that it did not submit: the process that ends one of them from now on
 -- notifies it. Skips tasks that have ended, those with another waiter, and those that another transaction has locked,
 -- which are not waited for: the client asks again.
--- Locks: the tasks ORDER BY task_uuid, and nothing else.
+-- Locks: tasks (skips).
 -- p_args: {tasks: [uuid...], waiter}.
 -- Returns: {told: [uuid...]}: tasks that are open when this commits, so that their ends are notified.
 create or replace function tasker.register_waiter_v1(p_args jsonb) returns jsonb
