@@ -1,7 +1,7 @@
 -- Events in their order.
 -- p_args: {after: position (0: from the first event), limit, newest: true for the last ones, names: [patterns of LIKE],
 --   namespaces: [names], task, correlation, since, event: its id, withheld: true for unpublished events, the newest
---   first, max_bytes: limit for the payloads, exceeded only by a single event}
+--   first, max_bytes: limit for the payloads, exceeded only by a single event (null: no limit)}
 -- Returns: {events: [as event_shown], last: position up to which all matching events are known}
 -- A caller that continues from a position gets events that have no position yet in a later call; other callers see
 -- every committed event.
@@ -39,7 +39,7 @@ begin
       order by %s limit $2
     ), found as (
       select r.e as event, r.position, coalesce(sum(tasker.sent_bytes((r.e).payload)) over (order by %s)
-        <= greatest($6, tasker.sent_bytes((r.e).payload)), true) as fits
+        <= case when $6 is not null then greatest($6, tasker.sent_bytes((r.e).payload)) end, true) as fits
       from read r
     )
     select jsonb_build_object(
@@ -61,7 +61,7 @@ begin
     v_order,
     case when v_withheld then '(r.e).event_id desc' when v_newest then 'r.position desc' else 'r.position' end,
     case when v_withheld then '(f.event).event_id desc' else 'f.position' end)
-  into v_answer using v_after, v_limit, p_args, v_names, v_ids, tasker.required(p_args, 'max_bytes')::bigint, v_last;
+  into v_answer using v_after, v_limit, p_args, v_names, v_ids, (p_args->>'max_bytes')::bigint, v_last;
   return v_answer;
 end
 $$;
