@@ -8,7 +8,7 @@ Callers and tables are read from the code, locks from the line `-- Locks:` above
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import groupby, zip_longest
 from pathlib import Path
 from textwrap import wrap
@@ -27,7 +27,7 @@ FUNCTION = re.compile(
 )
 LOCKS = re.compile(r"^-- Locks: (.+?)\.(?= |\n|$)", re.MULTILINE | re.DOTALL)
 WRITES = re.compile(r"\b(?:insert into|delete from|(?<!for )(?<!key )(?<!do )update) tasker\.(\w+)")
-CALL = r"(?:\bcall|call_typed|\bread|_go_on|_call)\(\s*\"{name}\"|(?<![`\w])tasker\.{full}\b|\('{full}', "
+CALL = re.compile(r"(?:\bcall|call_typed|\bread|_go_on|_call)\(\s*\"(\w+)\"|(?<![`\w])tasker\.(\w+)|\('(\w+)', ")
 
 
 class SqlFunction(NamedTuple):
@@ -59,10 +59,9 @@ def functions() -> list[SqlFunction]:
     ]
 
 
-def callers(function: SqlFunction, sources: Sequence[tuple[str, str]]) -> list[str]:
+def callers(function: SqlFunction, sources: Sequence[tuple[str, Set[str]]]) -> list[str]:
     """Return where the function is called from outside of the functions: modules, queries, a backend."""
-    pattern = re.compile(CALL.format(name=function.name.removesuffix("_v1"), full=function.name))
-    found = list(dict.fromkeys(name for name, text in sources if pattern.search(text)))
+    found = list(dict.fromkeys(name for name, called in sources if function.name in called))
     return found or ([PUBLISHED] if function.folder == "published" else [])
 
 
@@ -73,10 +72,14 @@ def sql_callers(function: SqlFunction, others: Sequence[SqlFunction]) -> list[st
     return found if len(found) <= MOST_NAMED else [f"{len(found)} functions"]
 
 
-def sources() -> list[tuple[str, str]]:
-    """Return (name, text without comments) of everything that may call a function."""
+def sources() -> list[tuple[str, Set[str]]]:
+    """Return (name, functions that it calls) of everything that may call one."""
     folders = [*(ROOT / "tasker").rglob("*.py"), *(SQL / "queries").glob("*.sql"), *(ROOT / "backends").rglob("*.sql")]
-    return [(_name(path), _code(path.read_text("utf-8"))) for path in sorted(folders)]
+    return [(_name(path), _called(_code(path.read_text("utf-8")))) for path in sorted(folders)]
+
+
+def _called(text: str) -> Set[str]:
+    return {f"{short}_v1" if short else full or quoted for short, full, quoted in CALL.findall(text)}
 
 
 def table() -> str:
