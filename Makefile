@@ -58,6 +58,7 @@ bench-growth: $(STAMP)  ## measure what grows with the size of tasks, templates 
 
 generate: $(STAMP)  ## write the SQL and the parts of the documentation that are made from the tables of the code
 	@$(BIN)/python -m tools.lifecycle_sql
+	@$(BIN)/python -m tools.sql_readme
 	@$(BIN)/python -m tools.lifecycle_docs
 	@$(BIN)/python -m tools.openapi
 	@$(BIN)/python -m tools.monitoring

@@ -33,7 +33,7 @@ def main() -> None:
 
 def text(name: str) -> str:
     """What the file of that name holds."""
-    return HEAD + FILES[name]()
+    return HEAD + "\n".join(part() for part in FILES[name])
 
 
 def _step_path() -> str:
@@ -169,19 +169,11 @@ def _creates_steps() -> str:
     )
 
 
-FILES: Mapping[str, Callable[[], str]] = {
-    "path_succeeded.sql": _path_succeeded,
-    "creates_steps.sql": _creates_steps,
-    "edge_name.sql": _edge_name,
-    "kinds.sql": kinds,
-    "legal_transitions.sql": _legal_transitions,
-    "path_code.sql": _path_code,
-    "path_end.sql": _path_end,
-    "path_text.sql": _path_text,
-    "places.sql": places,
-    "state_groups.sql": _groups,
-    "step_path.sql": _step_path,
-    "task_path.sql": _task_path,
+FILES: Mapping[str, tuple[Callable[[], str], ...]] = {
+    "states.sql": (_groups, _legal_transitions),
+    "changes.sql": (kinds, places),
+    "paths.sql": (_step_path, _task_path, _path_code, _path_end, _path_text, _path_succeeded),
+    "step_types.sql": (_creates_steps, _edge_name),
 }
 
 if __name__ == "__main__":

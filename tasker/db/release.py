@@ -11,9 +11,9 @@ Order = tuple[tuple[int, ...], int, int]
 
 
 @lru_cache(64)  # compared for every record of a database, most of which have the same release
-def release_order(release: str | None) -> Order:
-    """Return the sort key of a release; an unknown or invalid one sorts before all others."""
-    found = _PARTS.match(release or "")
+def release_order(release: str) -> Order:
+    """Return the sort key of a release; an invalid one sorts before all others."""
+    found = _PARTS.match(release)
     if found is None:
         return ((), 0, 0)
     numbers, stage, count = found.groups(default="")

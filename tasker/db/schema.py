@@ -17,16 +17,16 @@ _VIEW = re.compile(r"(?m)^(?:--.*\n)*create or replace view tasker\.(\w+)")
 HERE = Path(__file__).parent
 """Folder of `sql/` (the files) and `migrations/` (their Alembic counterparts)."""
 
-APPLIED = "select s.name, s.sha256, to_jsonb(s)->>'release' from tasker.schema_scripts s"
-"""Single query that shows whether a database is current; works also if the table has no column `release` yet."""
+APPLIED = "select name, sha256, release from tasker.schema_scripts"
+"""Single query that shows whether a database is current."""
 
 
 class RecordedScript(NamedTuple):
     """Record of an applied script in a database."""
 
     sha256: str
-    release: str | None
-    """Release that last wrote the script; None if the record is older than release tracking."""
+    release: str
+    """Release that last wrote the script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,18 @@ class Script:
 
     @property
     def is_view(self) -> bool:
-        """True for a script that replaces a view: it waits for every transaction that has read the view."""
-        return _VIEW.search(self.sql) is not None
+        """True for a view of `sql/views`: replacing it waits for every transaction that has read it."""
+        return self.name.startswith("views/")
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
     """All scripts, in the order in which they are applied.
 
-    A migration is applied once and never changes after its release. The other scripts (functions, then those of the
-    messaging backend) create or replace objects and are re-applied when their content changes, unless a newer release
-    wrote the existing version: processes of the previous release may restart while a fleet is upgraded (rule 24).
+    A migration is applied once and never changes after its release. The other scripts (functions, then views, then
+    those of the messaging backend) create or replace objects and are re-applied when their content changes, unless a
+    newer release wrote the existing version: processes of the previous release may restart while a fleet is upgraded
+    (rule 24).
     """
 
     migrations: tuple[Script, ...]
@@ -103,9 +104,9 @@ class SchemaDifference:
     pending: tuple[Script, ...]
     outdated: tuple[Script, ...]
     edited: tuple[str, ...]
-    unknown: Mapping[str, str | None]
+    unknown: Mapping[str, str]
     """Migrations unknown to this version, each with the release that applied it."""
-    superseded: Mapping[str, str | None]
+    superseded: Mapping[str, str]
     """Other scripts replaced by a newer release, each with that release: they stay."""
     unchanged: tuple[Script, ...]
     """Scripts that already match this version; an upgrade records that this release also needs them."""
@@ -125,10 +126,8 @@ class SchemaDifference:
         if self.unknown:
             raise SchemaOutdated(
                 "the database is newer than this version of Tasker, which does not know "
-                f"{', '.join(self.unknown)}{f' (of {self.newest})' if self.newest else ''}",
-                hint=f"install {DISTRIBUTION} {self.newest} or newer"
-                if self.newest
-                else f"install the release of {DISTRIBUTION} that upgraded the database",
+                f"{', '.join(self.unknown)} (of {self.newest})",
+                hint=f"install {DISTRIBUTION} {self.newest} or newer",
             )
         if self.edited:
             raise SchemaOutdated(
@@ -139,10 +138,11 @@ class SchemaDifference:
 
 def read_schema(extra_scripts: Sequence[tuple[str, str]] = (), root: Path = HERE, release: str = __version__) -> Schema:
     """Read the schema of `release` from `root/sql`, plus the (name, SQL) scripts added by a messaging backend."""
-    migrations = _read(root / "sql" / "migrations", "up/*.sql")
-    functions = tuple(part for script in _read(root / "sql" / "functions", "*.sql") for part in _views_apart(script))
+    migrations = _read(root / "sql" / "migrations", "*.sql")
+    functions = _read(root / "sql" / "functions", "*.sql")
+    views = tuple(part for script in _read(root / "sql" / "views", "*.sql") for part in _views_apart(script))
     backend = tuple(Script(f"backend/{name}", sql) for name, sql in extra_scripts)
-    return Schema(migrations, functions + backend, release)
+    return Schema(migrations, functions + views + backend, release)
 
 
 def _read(folder: Path, pattern: str) -> tuple[Script, ...]:
@@ -156,12 +156,4 @@ def _views_apart(script: Script) -> list[Script]:
     """Split a file into one script per view, so that an unchanged view is not replaced."""
     views = [*_VIEW.finditer(script.sql)]
     ends = [view.start() for view in views[1:]] + [len(script.sql)]
-    parts = (
-        [
-            Script(f"{script.name}/{view[1]}", script.sql[view.start() : end])
-            for view, end in zip(views, ends, strict=True)
-        ]
-        if views
-        else []
-    )
-    return parts or [script]
+    return [Script(f"views/{view[1]}", script.sql[view.start() : end]) for view, end in zip(views, ends, strict=True)]

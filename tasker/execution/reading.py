@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
+from tasker.contracts.defaults import CLAIM_BYTES
 from tasker.contracts.execution import Failure
 from tasker.db.connection import DataRefused
 from tasker.services.engine.calls import Engine
@@ -39,19 +40,21 @@ class InputReader:
 
         async def shared(part: Sequence[str]) -> None:
             while part:
-                answer = await self._engine.read("inputs", {"steps": part})
+                answer = await self._engine.read("inputs", {"steps": part, "max_bytes": CLAIM_BYTES})
                 read.shared.append(inputs_of(answer))
                 read.too_large |= too_large_of(answer)
                 part = answer.get("rest") or ()
 
         async def of_its_own(part: Sequence[str]) -> None:
             while part:
-                answer = (await self._engine.read("inputs", {"steps": [], "own": part}))["own"] or {}
+                args = {"steps": [], "own": part, "max_bytes": CLAIM_BYTES}
+                answer = (await self._engine.read("inputs", args))["own"] or {}
                 read.own |= {step: row for step, row in answer.items() if not row.get("later")}
                 part = [step for step in answer if step not in read.own]
 
         async def describe(step: str, _: DataRefused) -> None:
-            read.too_large |= too_large_of(await self._engine.read("inputs", {"steps": [step], "describe": True}))
+            args = {"steps": [step], "describe": True, "max_bytes": CLAIM_BYTES}
+            read.too_large |= too_large_of(await self._engine.read("inputs", args))
 
         await halved(steps, shared, describe)
         await halved(own, of_its_own, describe)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import field
 
 from tasker.contracts.dataclasses import dataclass
+from tasker.contracts.defaults import CLAIM_BYTES
 from tasker.contracts.execution import Verdict
 from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused
@@ -83,7 +84,9 @@ class ParkedStepEvaluator:
         Steps in `worn` fail: they were taken too often and must not be tried again.
         """
         while steps:
-            found = ParkedAnswer.parse(await self._engine.read("parked", {"steps": list(steps), "events": True}))
+            found = ParkedAnswer.parse(
+                await self._engine.read("parked", {"steps": list(steps), "events": True, "max_bytes": CLAIM_BYTES})
+            )
             self._ended.unknown |= found.unknown
             await self._end_these(found.rows, worn)
             steps = found.rest

@@ -27,6 +27,8 @@ from tasker.services.engine.answers import DueAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import OnAdvanced
 
+DUE_SLICE = 100
+"""Number of due steps that one call promotes."""
 HESITATION_SECONDS = 0.02
 """First pause when due retries are locked; it doubles until there is progress."""
 RECONCILED_STEPS = 5_000
@@ -169,7 +171,9 @@ class Upkeep:
         async def ask(slots: int) -> DueAnswer:
             nonlocal asked
             asked = slots
-            return await self._engine.call_typed("due", self._executor.caller(slots).args(), DueAnswer)
+            return await self._engine.call_typed(
+                "due", {**self._executor.caller(slots).args(), "limit": DUE_SLICE}, DueAnswer
+            )
 
         try:
             answer = await self._executor.offer(ask)

@@ -16,6 +16,8 @@ from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import CompletingWorker
 from tasker.services.engine.halving import halved
 
+RELEASE_SLICE = 500
+"""Number of backlogged steps of a namespace that one call releases."""
 _log = logging.getLogger("tasker.worker")
 
 
@@ -44,7 +46,7 @@ class ClaimReleaser:
 
     async def release_held(self, namespace_ids: Sequence[int], slots: int) -> BacklogAnswer:
         """Enqueue backlogged steps of these namespaces by rank while there is room; return claims like a claim call."""
-        args = {**self._caller(slots).args(), "namespace_ids": namespace_ids}
+        args = {**self._caller(slots).args(), "namespace_ids": namespace_ids, "limit": RELEASE_SLICE}
         answer = await self._engine.call_typed("backlog", args, BacklogAnswer)
         self._follow_up.advanced(answer)
         return answer

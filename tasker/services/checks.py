@@ -67,7 +67,7 @@ class TaskChecks:
 
     async def rows(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
         """Return the rows of a query of `checks.sql`."""
-        return await self._engine.connection.execute(query("checks", name), params)
+        return await self._engine.connection.execute(query("doctor", name), params)
 
 
 class Broken:

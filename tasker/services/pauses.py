@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from tasker.contracts.dataclasses import dataclass
+from tasker.contracts.defaults import MARK_SLICE
 from tasker.db.queries import query
 from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
 from tasker.errors.remedies import remedy, see
@@ -136,7 +137,7 @@ class Pauses:
         """
         freed, more = 0, True
         while more:
-            answer = await self._engine.read("marks", {})
+            answer = await self._engine.read("marks", {"slice": MARK_SLICE})
             freed, more = freed + (answer.get("freed") or 0), bool(answer.get("more"))
         return freed
 
@@ -179,8 +180,8 @@ class Pauses:
             raise UsageError(f"the orchestration has no queue of that name: {queue}", hint=hint)
 
 
-def _args(target: PauseTarget, actor: str, reason: str) -> dict[str, str]:
-    return {**target.args(), "actor": actor, "reason": reason}
+def _args(target: PauseTarget, actor: str, reason: str) -> dict[str, Any]:
+    return {**target.args(), "actor": actor, "reason": reason, "slice": MARK_SLICE}
 
 
 def _worker_queue(queue: str) -> str | None:

@@ -72,4 +72,4 @@ class TaskSearch:
         return SearchMatch("templates" if templates else "nothing", templates=templates)
 
     async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
-        return await self._connection.execute(query("search", name), params)
+        return await self._connection.execute(query("listing", name), params)

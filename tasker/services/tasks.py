@@ -20,6 +20,8 @@ from tasker.services.reports import STORED, TaskReport, stored_report
 from tasker.services.step_logs import LogFilter, StepLogLine, read_logs
 from tasker.services.task_filter import ListFilters, TaskFilter, TaskLists, context_of
 
+EXPLAINED_GROUPS = 200
+"""Number of groups of steps that an explanation describes."""
 LISTED_SLICE = 500
 """Tasks of one query of a list."""
 SLICE = 1_000
@@ -113,6 +115,7 @@ class Tasks:
         """
         results_queue = self._engine.messaging.names.step_results
         args = {"task": checked(task_uuid), "step": step, "names": names, "results_queue": results_queue}
+        args["groups"] = EXPLAINED_GROUPS
         row = await self._engine.read("explain", args)
         if not row:
             raise not_found(task_uuid)

@@ -22,8 +22,7 @@ from tests.support.waiting import until
 VERSION_FILE = """
 from tasker.db.migrations.run_sql import run_sql
 revision, down_revision = "{number}", {before!r}
-def upgrade(): run_sql("up/{name}.sql")
-def downgrade(): run_sql("down/{name}.sql")
+def upgrade(): run_sql("{name}.sql")
 """
 SCRIPTS = [("queue", "create or replace function tasker.queue() returns int language sql as 'select tasker.twice(3)'")]
 
@@ -34,13 +33,12 @@ class Source:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.before: str | None = None
-        for folder in ("sql/migrations/up", "sql/migrations/down", "sql/functions", "migrations/versions"):
+        for folder in ("sql/migrations", "sql/functions", "sql/views", "migrations/versions"):
             (root / folder).mkdir(parents=True)
 
-    def migration(self, name: str, up: str, down: str = "") -> None:
+    def migration(self, name: str, sql: str) -> None:
         number = name.partition("_")[0]
-        (self.root / f"sql/migrations/up/{name}.sql").write_text(up)
-        (self.root / f"sql/migrations/down/{name}.sql").write_text(down)
+        (self.root / f"sql/migrations/{name}.sql").write_text(sql)
         text = VERSION_FILE.format(number=number, before=self.before, name=name)
         (self.root / f"migrations/versions/{name}.py").write_text(text)
         self.before = number
@@ -55,7 +53,7 @@ def source(tmp_path: Path) -> Source:
     source = Source(tmp_path)
     up = """create table tasker.sample (id int, data jsonb default '{"a": ":b %s"}'::jsonb);
             insert into tasker.sample values (1);"""
-    source.migration("0001_initial", up, "drop table tasker.sample;")
+    source.migration("0001_initial", up)
     source.function("twice", "select n * 2")
     source.function("again", "select tasker.twice(n) + tasker.zero(n)")  # calls one that is made later
     source.function("zero", "select 0")
@@ -155,7 +153,7 @@ def test_a_server_that_goes_away_in_the_middle_of_an_upgrade_is_waited_for(
 def test_a_newer_database_is_refused(empty_database_url: str, source: Source, tmp_path: Path) -> None:
     source.migration("0002_more", "select 1;")
     migrate.upgrade(empty_database_url, root=source.root)
-    (source.root / "sql/migrations/up/0002_more.sql").unlink()
+    (source.root / "sql/migrations/0002_more.sql").unlink()
 
     with pytest.raises(SchemaOutdated, match=r"newer than this version .* migrations/0002_more") as caught:
         migrate.upgrade(empty_database_url, root=source.root)
@@ -165,7 +163,7 @@ def test_a_newer_database_is_refused(empty_database_url: str, source: Source, tm
 
 def test_an_edited_migration_is_refused(empty_database_url: str, source: Source) -> None:
     migrate.upgrade(empty_database_url, root=source.root)
-    (source.root / "sql/migrations/up/0001_initial.sql").write_text("select 1;")
+    (source.root / "sql/migrations/0001_initial.sql").write_text("select 1;")
 
     with pytest.raises(SchemaOutdated, match="migrations/0001_initial changed after it was applied"):
         migrate.upgrade(empty_database_url, root=source.root)
@@ -234,13 +232,12 @@ def test_the_real_migrations_go_up_and_down_and_up(empty_database_url: str) -> N
     assert migrate.upgrade(empty_database_url) == everything
 
 
-def test_every_migration_has_both_directions_and_a_version() -> None:
+def test_every_migration_has_a_version_that_runs_it() -> None:
     names = [script.name.partition("/")[2] for script in read_schema().migrations]
 
     assert names
     for name in names:
-        assert (migrate.HERE / f"sql/migrations/down/{name}.sql").exists()
-        assert name in (migrate.HERE / f"migrations/versions/{name}.py").read_text()
+        assert f'run_sql("{name}.sql")' in (migrate.HERE / f"migrations/versions/{name}.py").read_text()
     assert len(list((migrate.HERE / "migrations/versions").glob("[0-9]*.py"))) == len(names)
 
 
@@ -264,7 +261,7 @@ create or replace view tasker.second_view as select {second} as value, (select v
 
 
 def test_upgrade_replaces_only_the_views_that_changed(empty_database_url: str, source: Source) -> None:
-    file = source.root / "sql/functions/zz_views.sql"
+    file = source.root / "sql/views/both.sql"
     file.write_text(VIEWS.format(first=1, second=1))
     migrate.upgrade(empty_database_url, root=source.root)
     file.write_text(VIEWS.format(first=1, second=2))
@@ -272,14 +269,14 @@ def test_upgrade_replaces_only_the_views_that_changed(empty_database_url: str, s
         reader.execute("select * from tasker.first_view")
         applied = migrate.upgrade(empty_database_url, root=source.root)
 
-    assert applied == ["functions/zz_views/second_view"]
+    assert applied == ["views/second_view"]
     assert rows(empty_database_url, "select * from tasker.second_view") == [(2, 1)]
 
 
 def test_upgrade_gives_way_to_a_reader_of_a_view_and_blocks_no_other(
     empty_database_url: str, source: Source, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file = source.root / "sql/functions/zz_views.sql"
+    file = source.root / "sql/views/both.sql"
     file.write_text(VIEWS.format(first=1, second=1))
     migrate.upgrade(empty_database_url, root=source.root)
     file.write_text(VIEWS.format(first=2, second=2))
@@ -294,13 +291,13 @@ def test_upgrade_gives_way_to_a_reader_of_a_view_and_blocks_no_other(
         assert not applied
     thread.join()
 
-    assert applied == ["functions/zz_views/first_view", "functions/zz_views/second_view"]
+    assert applied == ["views/first_view", "views/second_view"]
     assert caplog.text.count("views_in_use") == 1
     assert rows(empty_database_url, "select * from tasker.second_view") == [(2, 2)]
 
 
 def test_upgrade_that_cannot_have_its_views_names_who_reads_them(empty_database_url: str, source: Source) -> None:
-    file = source.root / "sql/functions/zz_views.sql"
+    file = source.root / "sql/views/both.sql"
     file.write_text(VIEWS.format(first=1, second=1))
     migrate.upgrade(empty_database_url, root=source.root)
     file.write_text(VIEWS.format(first=2, second=2))
@@ -310,3 +307,27 @@ def test_upgrade_that_cannot_have_its_views_names_who_reads_them(empty_database_
             migrate.upgrade(empty_database_url, root=source.root, lock_timeout_seconds=0.1)
 
     assert rows(empty_database_url, "select * from tasker.second_view") == [(1, 1)]
+
+
+def test_the_files_of_views_contain_nothing_but_views() -> None:
+    files = sorted((migrate.HERE / "sql" / "views").glob("*.sql"))
+    views = [script for script in read_schema().replaceable if script.is_view]
+
+    assert "".join(script.sql for script in views) == "".join(file.read_text("utf-8") for file in files)
+    assert all(script.sql.count("create or replace") == 1 for script in views)
+
+
+def test_no_two_scripts_are_recorded_under_one_name() -> None:
+    schema = read_schema()
+    names = [script.name for script in (*schema.migrations, *schema.replaceable)]
+
+    assert len(names) == len({*names})
+
+
+def test_views_follow_the_functions_that_they_use(empty_database_url: str, source: Source) -> None:
+    (source.root / "sql/views/a_first.sql").write_text(
+        "create or replace view tasker.four as select tasker.twice(2) as four;"
+    )
+
+    assert migrate.upgrade(empty_database_url, root=source.root)[-1] == "views/four"
+    assert rows(empty_database_url, "select four from tasker.four") == [(4,)]

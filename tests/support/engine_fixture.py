@@ -18,18 +18,52 @@ from uuid import uuid4
 import psycopg
 from psycopg.rows import namedtuple_row
 
+from tasker.contracts.defaults import CLAIM_BYTES
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Statements
 from tasker.db.session import Rows
 from tasker.lifecycle.machines.step import STEP, StepState
 from tasker.lifecycle.machines.task import TASK, TaskState
 from tasker.process.system import new_task_uuid
+from tasker.services.engine.rules import DEFAULT_RULES, shared_arguments
 from tests.support.laboratory import NAMESPACE, Sessions
 from tests.support.random_plans import Spec, build_plan
 
 Answer = dict[str, Any]
 Item = dict[str, Any]
 T = TypeVar("T")
+
+SHARED = shared_arguments(DEFAULT_RULES)
+SWEEP = {"limit": 500, "steps": 2000, "hint_grace_ms": 5000, "park_grace_ms": 5000, "idle_grace_ms": 1000}
+ALONE = ("record_repairs", "graph")
+"""Functions whose arguments are what they store, or their data."""
+COMPLETE: dict[str, dict[str, Any]] = {
+    "stale": {"limit": 100},
+    "replay": {"steps": 1000},
+    "backlog": {"limit": 500},
+    "due": {"limit": 100},
+    "inputs": {"max_bytes": CLAIM_BYTES},
+    "parked": {"max_bytes": CLAIM_BYTES},
+    "events": {"max_bytes": CLAIM_BYTES},
+    "marks": {"slice": 2000},
+    "pause": {"slice": 2000},
+    "resume": {"slice": 2000},
+    "failure_bursts": {"slice": 2000},
+    "repair": {"every_ms": 60_000, "slice": 1000},
+    "paused": {"limit": 20},
+    "depth": {"limit": 100_000},
+    "explain": {"names": 5, "groups": 200},
+    "sweep": SWEEP,
+    "find_waiting": SWEEP,
+    "performance": {"hours": 1, "tasks": 20_000},
+    "step_pace": {"tasks": 200},
+    "overview": {"window_seconds": 3600, "tasks": 2000},
+    "scaling": {"window_seconds": 300},
+    "versions": {"tasks": 1000},
+    "activity": {"seconds": 3600, "slices": 30, "tasks": 20_000, "steps": 1000},
+    "bottlenecks": {"hours": 24, "tasks": 20_000, "min_executions": 1, "limit": 10},
+}
+"""What the functions need beside that of which a test speaks."""
 
 FAILURE = {"message": "it broke", "error_type": "TestError", "retryable": True}
 _numbers = itertools.count(1)
@@ -59,16 +93,19 @@ class Session:
         """Call `tasker.FUNCTION_v1`; nothing is sent."""
         if function in ("begin", "checkpoint"):
             args = {"worker": self.worker, **args}
+        args = complete(function, args)
         return _signed(self.value(f"select tasker.{function}_v1(%s::jsonb)", json.dumps(args)) or {}, args)
 
     def call(self, function: str, args: Mapping[str, Any]) -> Answer:
         """Call it and send the hints that it answers, in one transaction."""
+        args = complete(function, args)
         answer = self.value("select tasker_pgmq.call_v1(%s, %s::jsonb)", f"{function}_v1", json.dumps(args))
         return _signed(answer, args)
 
     def args(self, **more: Any) -> dict[str, Any]:
         """The caller's part of the arguments: serves the lab's namespace, has no free slot."""
         return {
+            **SHARED,
             "worker": self.worker,
             "slots": 0,
             "namespace_ids": [self.lab.namespace_id],
@@ -95,7 +132,7 @@ class Session:
 
     def claim_answer(self, slots: int = 100, **more: Any) -> Answer:
         """Take hints from the queue and claim their steps."""
-        args = self.args(slots=slots, **more)
+        args = complete("claim", self.args(slots=slots, **more))
         return _signed(self.value("select tasker_pgmq.claim_v1(%s::jsonb)", json.dumps(args)), args)
 
     def advance(self, *items: Item, **more: Any) -> Answer:
@@ -325,6 +362,11 @@ def new_step(plan: Plan, name: str, *parents: str) -> Item:
 def _of(claim: Item) -> Item:
     signed = {"w": claim["worker"]} if claim.get("worker") else {}
     return {"s": claim["step"], "t": claim["task"], "k": claim["token"], **signed}
+
+
+def complete(function: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with those that callers of the engine always give."""
+    return dict(args) if function in ALONE else {**SHARED, **COMPLETE.get(function, {}), **args}
 
 
 def _signed(answer: Mapping[str, Any], args: Mapping[str, Any]) -> Answer:

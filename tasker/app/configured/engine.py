@@ -70,6 +70,7 @@ def rules(settings: Settings) -> FleetRules:
     """Return the settings on which all processes that advance tasks must agree."""
     return FleetRules(
         on_blocked=settings.common.execution.on_blocked,
+        window=settings.common.execution.enqueue_window,
         limits=growth_limits(settings),
         hidden_seconds=float(settings.common.queues.default_visibility_timeout_seconds),
         dead_letters=settings.orchestration.dlq.enabled,

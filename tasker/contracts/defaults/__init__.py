@@ -41,6 +41,15 @@ WARN_STEPS_PER_DECISION = 50
 KEPT_LOG_LINES = 1_000
 """Log lines of one attempt that are stored with its step."""
 
+MARK_SLICE = 2000
+"""Number of backlogged steps whose pause marks one transaction changes."""
+
+REPLAY_STEPS = 1000
+"""Number of steps that one transaction of a replay resets, or all of one task."""
+
+CLAIM_BYTES = 16 * 1024 * 1024
+"""Maximum size of the inputs, results or events in one answer of the database, unless a single one is larger."""
+
 VALUE_LIMIT_BYTES = 4 * 1024 * 1024
 """Maximum size of a task's context and of a step's result, as JSON."""
 HTTP_BODY_BYTES = 16 * 1024 * 1024

@@ -8,7 +8,7 @@ from alembic import op
 
 
 def run_sql(name: str) -> None:
-    """Execute the file `name` below the folder of SQL migrations (`up/0001_initial.sql`), or print it if offline."""
+    """Execute the file `name` below the folder of SQL migrations (`0001_initial.sql`), or print it if offline."""
     context = op.get_context()
     folder: Path = context.config.attributes["sql_folder"]  # type: ignore[union-attr]
     sql = (folder / name).read_text(encoding="utf-8")

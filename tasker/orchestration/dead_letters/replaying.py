@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 
+from tasker.contracts.defaults import REPLAY_STEPS
 from tasker.errors import LockTimeout, StatementTimeout
 from tasker.services.engine.answers import ReplayAnswer
 from tasker.services.engine.calls import Engine
 from tasker.services.engine.exchange import CompletingWorker, OnAdvanced
 
-TURNS, STEPS = 50, 1000
+TURNS = 50
 """Largest number of transactions per sweep, and steps per transaction: other repairs must not wait long."""
 _log = logging.getLogger("tasker.orchestration")
 
@@ -24,7 +25,7 @@ class ReplaySweep:
     async def look(self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None) -> None:
         """Replay what the rates allow, for a while; the next sweep continues. Call `between` after each transaction."""
         last: ReplayAnswer | None = None
-        args = {"window": caller.window, "steps": STEPS}
+        args = {"window": caller.window, "steps": REPLAY_STEPS}
         try:
             for _ in range(TURNS):
                 answer = await self._engine.call_typed("replay", args, ReplayAnswer)

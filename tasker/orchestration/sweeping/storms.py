@@ -9,6 +9,7 @@ import logging
 from collections import Counter
 
 from tasker.contracts.dataclasses import dataclass
+from tasker.contracts.defaults import MARK_SLICE
 from tasker.contracts.defaults.sweeping import STORM_PAUSES, STORM_WINDOW_SECONDS
 from tasker.services.engine.calls import Args, Engine
 
@@ -47,6 +48,7 @@ class FailureBurstMonitor:
             "window_seconds": settings.window_seconds,
             "pauses": settings.pauses,
             "resume_seconds": settings.resume_seconds,
+            "slice": MARK_SLICE,
         }
         while await self._act(args):
             pass

@@ -49,6 +49,12 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.engine.process_registry import ProcessRegistry
 from tasker.services.task_lines import read_task_ids
 
+PASS_STEPS = 10_000
+"""Steps of tasks under way that one slice of a sweep reads."""
+WAITING_STEPS = 2000
+"""Steps of open tasks that one slice of the pass over all open tasks reads."""
+BACKLOG_SLICE = 1000
+"""Backlogged steps that one repair checks."""
 EVENT_SLICES = 20
 """Largest number of transactions per sweep that assign positions to events."""
 _log = logging.getLogger("tasker.orchestration")
@@ -144,7 +150,7 @@ class Sweeper:
         self._silent.tell(await self._registry.forget(self._settings.forget_ms))
         repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
-            found = SweepFindings.parse(await self._engine.read("sweep", self._args(last)))
+            found = SweepFindings.parse(await self._engine.read("sweep", {**self._args(last), "steps": PASS_STEPS}))
             await self._repair(found, caller, repairs, taken)
             if between is not None:
                 await between()
@@ -164,7 +170,7 @@ class Sweeper:
         """Read the next slice of all open tasks; with `whole`, all slices."""
         begin: dict[str, bool] = {"begin": True} if self._settings.whole else {}
         while True:
-            found = SweepFindings.parse(await self._engine.read("find_waiting", {**self._args(None), **begin}))
+            found = SweepFindings.parse(await self._engine.read("find_waiting", {**self._args(None), "steps": WAITING_STEPS, **begin}))
             await self._repair(found, caller, repairs, taken)
             if between is not None:
                 await between()
@@ -188,7 +194,7 @@ class Sweeper:
         """Repair one slice; the database has counted the repairs in the answer."""
         try:
             answer = await self._engine.call_typed(
-                "repair", {"every_ms": self._settings.mend_ms, **begin}, RepairAnswer
+                "repair", {"every_ms": self._settings.mend_ms, "slice": BACKLOG_SLICE, **begin}, RepairAnswer
             )
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("repair_skipped reason=%s", error)
@@ -204,7 +210,7 @@ class Sweeper:
 
     async def _end_frozen(self) -> int:
         """End sessions whose process is frozen in the middle of an answer: they keep their locks."""
-        rows = await self._engine.connection.execute(query("sessions", "end_frozen"), {})
+        rows = await self._engine.connection.execute(query("database", "end_frozen"), {})
         return int(rows[0][0])
 
     def _args(self, last: str | None) -> dict[str, Any]:

@@ -63,7 +63,7 @@ async def log_capacity(url: str, purposes: Sequence[str], processes: int, *, is_
     """
     connection = Connection(url, name="tasker start")
     try:
-        ((allowed, reserved, in_use, live),) = await connection.execute(query("sessions", "capacity"))
+        ((allowed, reserved, in_use, live),) = await connection.execute(query("database", "capacity"))
     except DatabaseError as error:
         _log.log(level_of(error), "connections unknown: %s", error)
         return

@@ -83,17 +83,17 @@ class DatabaseSizes:
 
     async def read(self) -> Sizes:
         """Return the current sizes. Raises `DatabaseError`."""
-        return Sizes([TableSize(*row) for row in await self._connection.execute(query("care", "sizes"))])
+        return Sizes([TableSize(*row) for row in await self._connection.execute(query("database", "sizes"))])
 
     async def costly(self, *, limit: int = 10) -> CostlyStatements:
         """Return the statements with the largest total time, if the server has pg_stat_statements.
 
         Raises `DatabaseUnavailable`.
         """
-        found = await self._connection.execute(query("care", "statistics_schema"))
+        found = await self._connection.execute(query("database", "statistics_schema"))
         if not found:
             return CostlyStatements((), NOT_INSTALLED)
-        statement = query("care", "costly").replace("{schema}", found[0][0])
+        statement = query("database", "costly").replace("{schema}", found[0][0])
         try:
             rows = await self._connection.execute(statement, {"limit": limit})
         except DatabaseUnavailable:

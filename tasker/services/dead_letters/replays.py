@@ -8,6 +8,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from tasker.contracts.dataclasses import dataclass
+from tasker.contracts.defaults import REPLAY_STEPS
 from tasker.db.queries import query
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
 from tasker.errors.remedies import see
@@ -96,7 +97,7 @@ class Replays:
     async def advance(self, replay_uuid: str | None = None) -> int:
         """Replay the due tasks of this replay, or of any, wake sleeping workers, and return the number of tasks
         handled."""
-        answer = await self._engine.call_typed("replay", {"replay": replay_uuid}, ReplayAnswer)
+        answer = await self._engine.call_typed("replay", {"replay": replay_uuid, "steps": REPLAY_STEPS}, ReplayAnswer)
         if answer.sent:
             await self._engine.wake(answer.sent)
         return answer.done

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
+from tasker.contracts.defaults import CLAIM_BYTES
 from tasker.db.connection import Statements
 from tasker.errors import UsageError
 from tasker.errors.remedies import see
@@ -134,7 +135,7 @@ class DomainEventLog:
         return RewindResult(name, answer["from"], answer["to"], answer["events"])
 
     async def _read(self, args: Mapping[str, Any]) -> EventPage:
-        answer = await self._call("events", args)
+        answer = await self._call("events", {**args, "max_bytes": CLAIM_BYTES})
         return EventPage([PublishedEvent(**row) for row in answer["events"]], answer["last"])
 
     async def _call(self, function: str, args: Mapping[str, Any]) -> dict[str, Any]:

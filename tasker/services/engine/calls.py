@@ -30,7 +30,7 @@ from tasker.services.engine.answers import ClaimAnswer, SubmitAnswer
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.end_notices import WaiterNotifications
 from tasker.services.engine.listeners import WriteListeners
-from tasker.services.engine.rules import DEFAULT_RULES, non_default_rules
+from tasker.services.engine.rules import DEFAULT_RULES, non_default_rules, shared_arguments
 from tasker.services.engine.rules import FleetRules as FleetRules  # re-exported: callers of the engine need it
 from tasker.services.task_lines import enqueued, log_enqueued, log_unknown, logs_enqueue, read_task_ids
 
@@ -80,6 +80,7 @@ class Engine:
         self._lending = connection if isinstance(connection, SharedTransactions) else None
         self._notices, self._tells = notices or WaiterNotifications(connection), notices is None
         self.messaging, self.rules, self._rules = messaging, rules, non_default_rules(rules)
+        self._shared = shared_arguments(rules)
         self.listeners = listeners or WriteListeners()
         self._turn, backend = 0, messaging.backend
         self._joined = backend.transactional_sql() if isinstance(backend, TransactionalBackend) else None
@@ -101,7 +102,7 @@ class Engine:
         the caller itself logs the ends of the tasks.
         """
         began = perf_counter()
-        text = self._text_of({**args, **self._rules})
+        text = self._text_of({**self._shared, **args, **self._rules})
         if self._joined:
             answer = await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", text)
         else:
@@ -168,7 +169,7 @@ class Engine:
     async def submit_and_wake(self, joined: str, args: Args) -> Answer:
         """Submit and wake in one statement; `joined` is the backend's SQL function that sends in the transaction."""
         statement, began = "call tasker.submit_and_wake_v1(%s, %s::jsonb, null)", perf_counter()
-        ((answer,),) = await self.connection.execute(statement, (joined, self._text_of(args)))
+        ((answer,),) = await self.connection.execute(statement, (joined, self._text_of({**self._shared, **args})))
         self._answered("submit", args, answer, began)
         return dict(answer)
 
@@ -223,7 +224,7 @@ class Engine:
         """Take wake-up messages and claim their steps in one transaction; `joined` is the backend's SQL function for
         that."""
         began = perf_counter()
-        answer = await self.connection.call(f"{joined}(%s::jsonb)", self._text_of(args))
+        answer = await self.connection.call(f"{joined}(%s::jsonb)", self._text_of({**self._shared, **args}))
         self._answered("claim", args, answer, began)
         return answer
 
@@ -237,7 +238,7 @@ class Engine:
             short = await self._hints_short_of([*waiting])
             return {name: list(steps)[: short[name]] for name, steps in waiting.items() if short[name]}
         steps_of = {name: list(steps) for name, steps in waiting.items()}
-        statement = query("messages", "missing").format(missing=self._joined.missing)
+        statement = query("brokers", "missing").format(missing=self._joined.missing)
         missing: dict[str, list[str]] = {}
         for name, step in await self.connection.execute(statement, {"waiting": json.dumps(steps_of)}):
             missing.setdefault(name, []).append(step)
@@ -268,7 +269,7 @@ class Engine:
         return shortage
 
     async def _enqueued(self, namespaces: Sequence[str]) -> dict[str, int]:
-        rows = await self.connection.execute(query("messages", "enqueued"), {"namespaces": list(namespaces)})
+        rows = await self.connection.execute(query("brokers", "enqueued"), {"namespaces": list(namespaces)})
         return dict.fromkeys(namespaces, 0) | dict(rows)
 
     async def receive(self, namespaces: Sequence[str], limit: int) -> list[QueuedMessage]:
@@ -338,7 +339,7 @@ class Engine:
     async def quarantine_message(self, queue: str, message_id: int, payload: bytes, reason: str) -> None:
         """Store an unusable message with the reason, for inspection with `tasker task refused`."""
         await self.connection.execute(
-            query("messages", "set_aside"),
+            query("brokers", "set_aside"),
             {
                 "queue": queue,
                 "message_id": message_id,

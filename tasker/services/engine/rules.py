@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.defaults import ON_BLOCKED
+from tasker.contracts.defaults import CLAIM_BYTES, ENQUEUE_WINDOW, ON_BLOCKED, STEP_GRACE_MS, STEP_TIMEOUT_MS
 from tasker.contracts.defaults.pressure import VISIBILITY_TIMEOUT_SECONDS
 from tasker.lifecycle.choices import DEFAULT_LIMITS, ExpansionLimits
 
@@ -16,6 +16,8 @@ class FleetRules:
 
     on_blocked: str = ON_BLOCKED
     """`give_up` or `wait`: fate of a task when failed steps block all remaining ones (rule 10)."""
+    window: int = ENQUEUE_WINDOW
+    """Enqueued steps per namespace above which further ready steps stay in the backlog."""
     limits: ExpansionLimits = DEFAULT_LIMITS
     """Limits of the steps that decisions and batches may create."""
     hidden_seconds: float = float(VISIBILITY_TIMEOUT_SECONDS)
@@ -27,6 +29,16 @@ class FleetRules:
 
 
 DEFAULT_RULES = FleetRules()
+
+
+def shared_arguments(rules: FleetRules) -> dict[str, Any]:
+    """Return the arguments that every function needs that moves steps; a worker overrides them with its own."""
+    return {
+        "window": rules.window,
+        "timeout_ms": STEP_TIMEOUT_MS,
+        "grace_ms": STEP_GRACE_MS,
+        "max_claim_bytes": CLAIM_BYTES,
+    }
 
 
 def non_default_rules(rules: FleetRules) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from tasker.services.engine.guarded_connection import GuardedConnection
 from tasker.services.engine.plans import not_registered
 from tasker.services.fleet.scaling import ScalingAdvice, scaling
 
+TASKS_READ, TASKS_PER_VERSION = 20_000, 1000
+"""Number of the newest tasks that statistics read: of a time span, and of each version."""
 OFTEN_FAILED = 0.2
 """Share of errors from which the result recommends an investigation."""
 SLOW_SECONDS = 60.0
@@ -147,13 +149,13 @@ class Analytics:
 
     async def performance(self, *, hours: float = 1.0) -> Performance:
         """Return rates and averages of the newest tasks, at most 20,000, submitted in the last `hours`."""
-        row = await self._connection.call("tasker.performance_v1(%s::jsonb)", {"hours": hours})
+        row = await self._connection.call("tasker.performance_v1(%s::jsonb)", {"hours": hours, "tasks": TASKS_READ})
         times = {name: datetime.fromisoformat(row[name]) for name in ("calculated_at", "analysis_period_start")}
         return Performance(**{**row, **times})
 
     async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks:
         """Return the slowest steps and templates with at least `min_executions`."""
-        args = {"hours": hours, "limit": limit, "min_executions": min_executions}
+        args = {"hours": hours, "limit": limit, "min_executions": min_executions, "tasks": TASKS_READ}
         row = await self._connection.call("tasker.bottlenecks_v1(%s::jsonb)", args)
         sizes = self._connection.pool.sizes()
         steps, tasks = ([_slow(each) for each in row[kind]] for kind in ("steps", "tasks"))
@@ -161,7 +163,7 @@ class Analytics:
 
     async def versions(self, namespace: str, template: str) -> list[VersionHistory]:
         """Return the history of each version of a template, in order of registration. Raises `TemplateNotFound`."""
-        args = {"namespace": namespace, "template": template}
+        args = {"namespace": namespace, "template": template, "tasks": TASKS_PER_VERSION}
         found = (await self._connection.call("tasker.versions_v1(%s::jsonb)", args))["versions"]
         if found is None:
             raise not_registered(namespace, template, None)

@@ -74,7 +74,7 @@ class Doctor:
         return sorted(found, key=lambda each: CHECKS.index(each.check))
 
     async def _connections(self) -> list[DoctorFinding]:
-        statement = query("sessions", "capacity")
+        statement = query("database", "capacity")
         ((allowed, reserved, in_use, live),) = await self._engine.connection.execute(statement)
         room, needed = allowed - reserved, live * CONNECTIONS
         if needed <= room and in_use < 0.9 * room:
@@ -84,7 +84,7 @@ class Doctor:
         return [DoctorFinding("connections", what, fix)]
 
     async def _unexpected(self) -> list[DoctorFinding]:
-        ((ours,),) = await self._engine.connection.execute(query("sessions", "ours"))
+        ((ours,),) = await self._engine.connection.execute(query("database", "ours"))
         if ours <= self._expected:
             return []
         what = f"{ours} connections to this database are Tasker's, and {self._expected} are expected"
@@ -93,7 +93,7 @@ class Doctor:
         return [DoctorFinding("connections", what, fix, wrong=False)]
 
     async def _upkeep(self) -> list[DoctorFinding]:
-        ((kept,),) = await self._engine.connection.execute(query("sessions", "upkeep"))
+        ((kept,),) = await self._engine.connection.execute(query("database", "upkeep"))
         if kept:
             return []
         what = "autovacuum is disabled on this server: outdated statistics make queries slow"

@@ -16,6 +16,11 @@ from tasker.errors.remedies import see
 from tasker.services.fleet.activity import Activity, activity
 from tasker.services.progress import ReportedProgress
 
+TASKS_READ = 2000
+"""Number of the newest tasks of the window that durations of templates are computed from."""
+WAITS_READ = 1000
+"""Number of steps whose time in the queue is read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Queue:
@@ -165,7 +170,12 @@ class FleetOverview:
         `queues` is how many queues are wanted behind the `offset` fullest, None all of them; with `namespaces` only the
         queues of these. `templates` is how many of the slowest templates are wanted.
         """
-        args: dict[str, Any] = {"window_seconds": window_seconds, "queues": queues, "offset": offset}
+        args: dict[str, Any] = {
+            "window_seconds": window_seconds,
+            "tasks": TASKS_READ,
+            "queues": queues,
+            "offset": offset,
+        }
         args["templates"] = templates
         args |= {} if namespaces is None else {"namespaces": list(namespaces)}
         return overview(await self._connection.call("tasker.overview_v1(%s::jsonb)", args))
@@ -198,6 +208,7 @@ class FleetOverview:
         `namespaces` is how many are wanted, or all: those in which something happens first, behind the first `offset`.
         """
         args = {"seconds": seconds, "slices": slices, "tasks": tasks, "namespaces": namespaces, "offset": offset}
+        args["steps"] = WAITS_READ
         return activity(await self._connection.call("tasker.activity_v1(%s::jsonb)", args))
 
 

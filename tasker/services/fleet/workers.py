@@ -17,7 +17,7 @@ class Workers:
 
     async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]:
         """Return the `live`, `draining` and `lost` (lease expired) processes; with `stopped`, ended ones too."""
-        rows = await self._connection.execute(query("workers", "list"), {"stopped": stopped})
+        rows = await self._connection.execute(query("fleet", "list"), {"stopped": stopped})
         return [ProcessRow(*row) for row in rows]
 
     async def serving(self, template_id: int) -> Mapping[str, int]:
@@ -25,5 +25,5 @@ class Workers:
 
         A worker that received the step and could not resolve its handler is not counted, as in `tasker task explain`.
         """
-        rows = await self._connection.execute(query("workers", "serving"), {"template": template_id})
+        rows = await self._connection.execute(query("fleet", "serving"), {"template": template_id})
         return dict(rows)

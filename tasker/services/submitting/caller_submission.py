@@ -15,6 +15,7 @@ from tasker.messaging.registry import load_backend
 from tasker.services.engine.answers import SubmitAnswer
 from tasker.services.engine.encoding import to_json
 from tasker.services.engine.plans import FIND, not_registered, registration, stored_plan
+from tasker.services.engine.rules import DEFAULT_RULES, shared_arguments
 from tasker.services.submitting.reused_keys import key_reused
 from tasker.services.submitting.submission import DraftFactory, Submission, SubmissionResult, submitted
 
@@ -69,7 +70,10 @@ class CallerSubmission:
         """
         draft = self._drafts.draft(plan, request)
         with guarded(transaction, lock_timeout):
-            args = self._drafts.args(self._template_id(transaction, plan), [draft], announce=True)
+            args = {
+                **shared_arguments(DEFAULT_RULES),
+                **self._drafts.args(self._template_id(transaction, plan), [draft], announce=True),
+            }
             found = call_in(transaction, self._expression(), to_json(args))
             answer = SubmitAnswer.parse(found)
             self._arrange_sending(transaction, found.get("send") or ())

@@ -31,15 +31,10 @@ down_revision = "{former}"
 
 
 def upgrade() -> None:
-    run_sql("up/9999_season.sql")
-
-
-def downgrade() -> None:
-    run_sql("down/9999_season.sql")
+    run_sql("9999_season.sql")
 """
 ADDS = "alter table tasker.tasks add column season text;\ncreate table tasker.seasons (season text primary key);\n"
-TAKES_AWAY = "drop table tasker.seasons;\nalter table tasker.tasks drop column season;\n"
-REPLACED = ("claims/claim_v1.sql", "results/advance_v1.sql", "submission/submit_v1.sql")
+REPLACED = ("claims/claim_v1.sql", "completion/advance_v1.sql", "submission/submit_v1.sql")
 AT_WORK = "select version, count(*) from tasker.workers where stopped_at is null and kind <> 'client' group by 1"
 STEPS_BY_RELEASE = """select w.version, count(*) from tasker.workflow_step_result_audit a
   join tasker.workers w on w.worker_uuid = a.worker_uuid where a.success group by 1"""
@@ -55,8 +50,7 @@ def newer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     version.write_text(version.read_text("utf-8").replace(f'"{tasker.__version__}"', f'"{NEXT}"'))
     former = max(path.name[:4] for path in (database / "migrations" / "versions").glob("[0-9]*.py"))
     (database / "migrations" / "versions" / "9999_season.py").write_text(MIGRATION.format(former=former))
-    (database / "sql" / "migrations" / "up" / "9999_season.sql").write_text(ADDS)
-    (database / "sql" / "migrations" / "down" / "9999_season.sql").write_text(TAKES_AWAY)
+    (database / "sql" / "migrations" / "9999_season.sql").write_text(ADDS)
     for name in REPLACED:
         file = database / "sql" / "functions" / name
         file.write_text(file.read_text("utf-8").replace("as $$", f"as $$ -- {NEXT}", 1))

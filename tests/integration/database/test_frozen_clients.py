@@ -68,9 +68,9 @@ async def test_a_sweep_ends_the_session_of_a_worker_frozen_in_its_claim(lab: Lab
         until(lambda: waits_for_client(lab), "the server waits for the client")
         assert lab.two.claim() == [], "its transaction is open, so nobody else gets the steps"
         hasty = Connection(lab.url, settings="-c statement_timeout=1s")
-        ended = [await hasty.execute(query("sessions", "end_frozen"), {})]
+        ended = [await hasty.execute(query("database", "end_frozen"), {})]
         while ended[-1] == [(0,)]:
-            ended.append(await hasty.execute(query("sessions", "end_frozen"), {}))
+            ended.append(await hasty.execute(query("database", "end_frozen"), {}))
         await hasty.close()
         assert ended[-1] == [(1,)]
         until(lambda: not claiming(lab), "the session has ended")

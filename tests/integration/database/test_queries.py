@@ -25,7 +25,7 @@ ASSEMBLED = {
     "{task}": query("client", "tasks"),
     "{steps}": query("client", "steps"),
 }
-NOT_ALONE = {("listing", "tasks"), ("listing", "details"), ("care", "costly"), ("tasks", "static_names")}
+NOT_ALONE = {("listing", "tasks"), ("listing", "details"), ("database", "costly"), ("tasks", "static_names")}
 """What begins the lists below or is a part of another, and what is asked of an extension that need not be there."""
 CONDITION = f"select {ASSEMBLED['{matching}']} and "
 

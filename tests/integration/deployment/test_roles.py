@@ -29,6 +29,7 @@ from tasker.services.pauses import PauseTarget
 from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.integration.deployment.programs import plan, registry, settings
 from tests.support.command_line import invoke
+from tests.support.engine_fixture import COMPLETE, SHARED
 
 SQL = Path(tasker.__file__).parent / "db" / "sql"
 REFUSED = {
@@ -61,14 +62,14 @@ REFUSED = {
         "select * from tasker.poison_messages",
         "update tasker.tasks set priority = 1",
         "select tasker_pgmq.ensure_queue('mine')",
-        "select tasker.submit_v1('{}')",
+        f"select tasker.submit_v1('{json.dumps(SHARED)}')",
     ],
 }
 SEEN = (
-    "select tasker.overview_v1('{}')",
-    "select tasker.scaling_v1('{}')",
-    "select tasker.performance_v1('{}')",
-    "select tasker.bottlenecks_v1('{}')",
+    *(
+        f"select tasker.{name}_v1('{json.dumps(COMPLETE[name])}')"
+        for name in ("overview", "scaling", "performance", "bottlenecks")
+    ),
     "select * from tasker.v_dlq_dashboard",
     "select * from tasker.get_system_health_counts()",
     "select * from tasker.get_next_ready_tasks(10)",

@@ -120,7 +120,7 @@ def test_the_audit_takes_no_room_beside_the_history(lab: Lab) -> None:
 
 
 def test_every_index_names_the_query_that_needs_it() -> None:
-    lines = (SQL / "migrations" / "up" / "0001_initial.sql").read_text().splitlines()
+    lines = (SQL / "migrations" / "0001_initial.sql").read_text().splitlines()
 
     silent = [
         line

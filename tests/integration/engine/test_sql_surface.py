@@ -284,7 +284,7 @@ def test_priority_grows_with_waiting(lab: Lab, tasks: dict[str, str]) -> None:
 def test_counts_and_rates_are_those_of_the_rows(lab: Lab, tasks: dict[str, str]) -> None:
     (counts,) = rows(lab, "select * from tasker.get_system_health_counts()")
     (metrics,) = rows(lab, "select * from tasker.get_analytics_metrics()")
-    told = lab.observer.value("select tasker.performance_v1('{}')")
+    told = lab.observer.core("performance", {})
     states = dict(lab.observer.rows("select state, count(*) from tasker.tasks group by 1"))
 
     assert {state: counts[f"{state}_tasks"] for state in states} == states

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tasker.services.engine.rules import DEFAULT_RULES, shared_arguments
 from tests.support.world.parts import Attempt, Worker
 from tests.support.world.world import World
 
 
 def lose_claim(world: World, worker: Worker, hints: Sequence[dict[str, Any]]) -> None:
     """The worker is answered claims for these hints, whose commit is lost; whoever claims next gets the same tokens."""
-    args = {**world.caller_fields(worker), "steps": [hint["step"] for hint in hints][: worker.slots]}
+    args = {
+        **shared_arguments(DEFAULT_RULES),
+        **world.caller_fields(worker),
+        "steps": [hint["step"] for hint in hints][: worker.slots],
+    }
     answer = world.run(_rolled_back(world, args))
     world.check()
     rows = [row for row in answer.get("claims") or () if row["step"] in world.names]

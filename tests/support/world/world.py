@@ -38,7 +38,7 @@ from tests.support.world.parts import NOBODY, Attempt, Half, Handed, WatchedEngi
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LEASE_MS = 15_000
-ACTOR = {"actor": "operator", "reason": "by the test"}
+ACTOR, ALL = {"actor": "operator", "reason": "by the test"}, 10**9
 
 
 class World:
@@ -353,7 +353,7 @@ class World:
             new_ones = {(a.key, a.row["token"], a.identity) for a in new}  # none twice, after a failover
             worker.running = [a for a in worker.running if (a.key, a.row["token"], a.identity) not in new_ones] + new
             self.spent = [s for s in self.spent if (s[1].key, s[1].row["token"], s[1].identity) not in new_ones]
-            found = self.run(self.engine.read("inputs", {"steps": [row["step"] for row in rows]}))
+            found = self.run(self.engine.read("inputs", {"steps": [row["step"] for row in rows], "max_bytes": ALL}))
             claims = [ClaimRow.parse(row) for row in rows]
             check_inputs(self.model, self.names, claims, inputs_of(found))
 
@@ -368,7 +368,7 @@ class World:
 
     def caller_fields(self, worker: Worker, slots: int | None = None) -> dict[str, Any]:
         """The caller's part of the arguments: by default with all its free slots."""
-        return self._caller(worker, slots).args()
+        return {**self._caller(worker, slots).args(), "limit": ALL}
 
     def _register(self, worker: Worker) -> None:
         self._numbers += 1
@@ -396,5 +396,5 @@ class World:
 
 def pause_args(pause: Pause) -> dict[str, Any]:
     """The pause as the engine's functions take it."""
-    parts = {"namespace": pause.namespace, "template": pause.template, "step": pause.step}
-    return {"task": pause.task} if pause.task else {name: part for name, part in parts.items() if part}
+    parts = {"namespace": pause.namespace, "template": pause.template, "step": pause.step, "slice": ALL}
+    return {"task": pause.task, "slice": ALL} if pause.task else {name: part for name, part in parts.items() if part}

@@ -1,4 +1,4 @@
-"""The SQL functions fall back to the same numbers as the code that calls them."""
+"""The SQL functions have no numbers of their own for what a caller leaves out: Python gives all arguments."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from pathlib import Path
 
 import tasker.db
-from tasker.contracts.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
 
 FUNCTIONS = Path(tasker.db.__file__).parent / "sql" / "functions"
-FALLBACK = re.compile(r"p_args->>'(window|timeout_ms|grace_ms)'\)::\w+, (\d+)\)")
+FALLBACK = re.compile(r"coalesce\(\(p_args->>'(\w+)'\)::\w+, (\d\d+)")
 
 
-def test_what_a_caller_leaves_out_is_the_same_in_sql_as_in_python() -> None:
+def test_sql_functions_have_no_numbers_for_arguments_left_out() -> None:
     found = {
-        match.groups() for file in FUNCTIONS.rglob("*.sql") for match in FALLBACK.finditer(file.read_text("utf-8"))
+        (file.stem, *match.groups())
+        for file in FUNCTIONS.rglob("*.sql")
+        for match in FALLBACK.finditer(file.read_text("utf-8"))
     }
 
-    expected = {"window": ENQUEUE_WINDOW, "timeout_ms": STEP_TIMEOUT_MS, "grace_ms": STEP_GRACE_MS}
-    assert found == {(name, str(number)) for name, number in expected.items()}
+    assert found == set()

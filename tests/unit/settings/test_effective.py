@@ -156,6 +156,7 @@ LEAVES: dict[str, Leaf] = {
     "worker.kept_log_lines": same("worker.execution.kept_log_lines"),
     "worker.loop_lag_ms": same("worker.execution.loop_lag_warning_ms"),
     "worker.rules.on_blocked": same("common.execution.on_blocked"),
+    "worker.rules.window": same("common.execution.enqueue_window"),
     "worker.rules.hidden_seconds": same("common.queues.default_visibility_timeout_seconds"),
     "worker.rules.log_expansions": same(f"{DECISIONS}.enable_detailed_logging"),
     "worker.rules.limits.max_decision_depth": same(f"{DECISIONS}.max_decision_depth"),

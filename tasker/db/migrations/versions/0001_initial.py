@@ -1,4 +1,4 @@
-"""Tables of the engine."""
+"""All tables."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ down_revision = None
 
 def upgrade() -> None:
     """Create the tables."""
-    run_sql("up/0001_initial.sql")
+    run_sql("0001_initial.sql")
 
 
 def downgrade() -> None:
     """Drop the whole schema; Alembic's own table is moved away meanwhile, because Alembic writes to it afterwards."""
     op.execute("create schema tasker_aside")
     op.execute("alter table tasker.alembic_version set schema tasker_aside")
-    run_sql("down/0001_initial.sql")
+    op.execute("drop schema tasker cascade")
     op.execute("create schema tasker")
     op.execute("alter table tasker_aside.alembic_version set schema tasker")
     op.execute("drop schema tasker_aside")

@@ -1,4 +1,5 @@
--- The expected content of the queues of a messaging provider, by the steps' rows, and the processes that take messages.
+-- Queues and messages beside the functions of the engine: what a messaging provider should contain by the rows of
+-- steps, the processes that take messages, and steps whose messages are missing.
 
 -- name: namespaces
 -- Every namespace with the number of its enqueued steps, by name.
@@ -41,3 +42,20 @@ select jsonb_build_object(
     select s.namespace, jsonb_agg(s.step order by s.step) as steps from steps s where s.state = 'enqueued' group by 1) n),
   'parked', (select coalesce(jsonb_agg(jsonb_build_object('step', s.step, 'task', s.task, 'token', s.token)
     order by s.step), '[]') from steps s where s.state <> 'enqueued'))
+
+-- name: enqueued
+-- How many steps of each of these namespaces are enqueued; none has no row.
+select ns.name, sum(c.enqueued)::bigint
+from tasker.enqueue_counters c join tasker.task_namespaces ns using (namespace_id)
+where ns.name = any (%(namespaces)s::text[]) group by ns.name
+
+-- name: missing
+-- Of steps by namespace those that have no message, with their namespace; {missing} is the backend's function.
+select w.key, m::text
+from jsonb_each(%(waiting)s::jsonb) w
+cross join lateral {missing}(w.key, array(select jsonb_array_elements_text(w.value)::uuid)) m
+
+-- name: set_aside
+-- Quarantines a message that cannot be used.
+insert into tasker.poison_messages (queue_name, msg_id, message, reason)
+values (%(queue)s, %(message_id)s, %(message)s::jsonb, %(reason)s)

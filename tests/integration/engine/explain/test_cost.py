@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from tests.integration.engine.explain.conftest import RESULTS_QUEUE, Told, at_work
@@ -32,8 +31,7 @@ def cut(lab: Lab, count: int) -> str:
 
 
 def explained(lab: Lab, task: str) -> Work:
-    args = json.dumps({"task": task, "results_queue": RESULTS_QUEUE})
-    return work_of(lab.one, lambda: lab.one.value("select tasker.explain_v1(%s::jsonb)", args))
+    return work_of(lab.one, lambda: lab.one.core("explain", {"task": task, "results_queue": RESULTS_QUEUE}))
 
 
 def test_the_work_grows_with_the_steps_and_no_faster(told: Told) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,7 +23,7 @@ class Watched:
         self.lab = lab
 
     def overview(self, **args: object) -> Overview:
-        return overview(self.lab.observer.value("select tasker.overview_v1(%s::jsonb)", json.dumps(args)))
+        return overview(self.lab.observer.core("overview", args))
 
     def at_work(self, session: Session, name: str, **more: object) -> Session:
         """The session is a worker that is called so, for thirty seconds, with ten slots."""
@@ -63,7 +62,7 @@ def assert_reads_no_finished_tasks(lab: Lab, function: str, table: str) -> None:
         lab.observer.execute(f"vacuum tasker.tasks, tasker.workflow_steps, {table}")
         session = lab.session()
         session.set_time(7200)
-        return work_of(session, lambda: session.value(f"select tasker.{function}('{{}}')"))
+        return work_of(session, lambda: session.core(function.removesuffix("_v1"), {}))
 
     finish(40)
     few = look()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 from tasker.services.fleet.activity import Activity, activity
@@ -11,7 +10,7 @@ from tests.support.engine_fixture import Lab, change, fail, retry
 
 
 def lately(lab: Lab, **args: float) -> Activity:
-    return activity(lab.observer.value("select tasker.activity_v1(%s::jsonb)", json.dumps(args)))
+    return activity(lab.observer.core("activity", args))
 
 
 def test_tasks_are_counted_in_the_slice_in_which_they_were_submitted_and_ended(watched: Watched) -> None:

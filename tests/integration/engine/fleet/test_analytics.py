@@ -122,7 +122,7 @@ def test_each_version_of_a_template_is_told_with_how_its_tasks_ended(worked: Lab
     assert text.splitlines()[1].split()[3:5] == ["2", "50%"]
 
 
-@pytest.mark.parametrize("function", ["performance_v1", "bottlenecks_v1", "versions_v1"])
+@pytest.mark.parametrize("function", ["performance", "bottlenecks", "versions"])
 def test_what_is_older_than_the_window_costs_nothing(watched: Watched, function: str) -> None:
     lab = watched.lab
 
@@ -130,7 +130,7 @@ def test_what_is_older_than_the_window_costs_nothing(watched: Watched, function:
         lab.observer.execute("vacuum tasker.tasks, tasker.workflow_steps")
         session = lab.session()
         session.set_time(7200)
-        return work_of(session, lambda: session.value(f"select tasker.{function}('{{\"hours\": 1}}')"))
+        return work_of(session, lambda: session.core(function, {"hours": 1}))
 
     few = later()
     lab.submit(lab.chain(2), *({} for _ in range(300)))

@@ -49,7 +49,7 @@ def test_rates_are_those_of_the_tasks_that_ended_lately(watched: Watched) -> Non
     assert found.clears_in_seconds == 0.2
     assert found.reason == "a worker has started or stopped lately; no fewer than min_workers"
     lab.observer.set_time(301)
-    (later,) = lab.observer.value("select tasker.scaling_v1('{}')")["namespaces"]
+    (later,) = lab.observer.core("scaling", {})["namespaces"]
     assert (later["drain_per_second"], later["step_seconds"], later["workers"]) == (None, None, 0)
 
 

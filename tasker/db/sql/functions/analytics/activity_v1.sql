@@ -1,7 +1,7 @@
 -- What has happened lately, for charts: by namespace the tasks that were submitted and ended in each slice of a span of time, how
 -- its open tasks stand, how long its steps waited in the queue. Reads the newest tasks of the span and what is open, both bounded:
 -- whatever is older costs nothing.
--- p_args: {seconds (3600), slices (30), tasks (20000): at most so many of the span, and of the open ones; steps (1000): so many
+-- p_args: {seconds, slices, tasks: at most so many of the span, and of the open ones; steps: so many
 --   of them, of tasks all over the span, are asked how long they waited, namespaces (all), offset (0): so many namespaces, those in
 --   which something happens first, each by name}
 -- Answer: {at, seconds: of the span, less where there are more tasks, slices, namespaces: [{namespace, submitted, ended, failed:
@@ -17,8 +17,8 @@ set enable_seqscan to off
 set jit to off
 as $$
   with asked as materialized (
-    select tasker.now() as at, coalesce((p_args->>'seconds')::numeric, 3600) as seconds, coalesce((p_args->>'slices')::int, 30) as slices,
-      coalesce((p_args->>'tasks')::int, 20000) as tasks, coalesce((p_args->>'steps')::int, 1000) as steps,
+    select tasker.now() as at, tasker.required(p_args, 'seconds')::numeric as seconds, tasker.required(p_args, 'slices')::int as slices,
+      tasker.required(p_args, 'tasks')::int as tasks, tasker.required(p_args, 'steps')::int as steps,
       (p_args->>'namespaces')::int as namespaces, coalesce((p_args->>'offset')::int, 0) as first
   ), recent as materialized (
     select t.task_uuid, t.namespace_id, t.complete, t.troubled, t.state, t.created_at, t.completed_at, t.done from tasker.tasks t

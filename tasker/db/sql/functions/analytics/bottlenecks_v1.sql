@@ -1,6 +1,6 @@
 -- The slowest steps and templates of late. Reads the newest tasks submitted within a time span, with their steps and
 -- history, by ranges of their identifiers; older data costs nothing.
--- p_args: {hours (24), tasks (20000): maximum number, limit (10), min_executions (1)}
+-- p_args: {hours, tasks: maximum number, limit, min_executions}
 -- Returns: {steps, tasks: [{namespace, template, version, (step), executions, errors, mean_seconds, max_seconds,
 --   (mean_steps), last_at}] by mean duration, task_states, step_states: {state: count} of these tasks}
 create or replace function tasker.bottlenecks_v1(p_args jsonb) returns jsonb
@@ -11,8 +11,8 @@ set jit to off
 as $$
   with recent as materialized (
     select t.* from tasker.tasks t
-    where t.task_uuid >= (select tasker.task_uuid_at(tasker.now() - tasker.ms(coalesce((p_args->>'hours')::numeric, 24) * 3600000)))
-    order by t.task_uuid desc limit coalesce((p_args->>'tasks')::int, 20000)
+    where t.task_uuid >= (select tasker.task_uuid_at(tasker.now() - tasker.ms(tasker.required(p_args, 'hours')::numeric * 3600000)))
+    order by t.task_uuid desc limit tasker.required(p_args, 'tasks')::int
   ), step as materialized (
     select s.workflow_step_uuid, s.template_id, s.ordinal, s.state from tasker.workflow_steps s
     where s.workflow_step_uuid >= (select r.task_uuid from recent r order by r.task_uuid limit 1)
@@ -21,15 +21,15 @@ as $$
       avg(m.execution_time_ms) / 1000.0 as mean, max(m.execution_time_ms) / 1000.0 as max, max(m.created_at) as last_at
     from step s join tasker.step_moves m on m.workflow_step_uuid = s.workflow_step_uuid
     where m.workflow_step_uuid >= (select r.task_uuid from recent r order by r.task_uuid limit 1) and m.execution_time_ms is not null
-    group by s.template_id, s.ordinal having count(*) >= coalesce((p_args->>'min_executions')::int, 1)
-    order by mean desc limit coalesce((p_args->>'limit')::int, 10)
+    group by s.template_id, s.ordinal having count(*) >= tasker.required(p_args, 'min_executions')::int
+    order by mean desc limit tasker.required(p_args, 'limit')::int
   ), ended as (
     select r.named_task_uuid, count(*) as executions, count(*) filter (where r.state = 'error') as errors, avg(r.total) as steps,
       avg(extract(epoch from r.completed_at - r.created_at)) as mean, max(extract(epoch from r.completed_at - r.created_at)) as max,
       max(r.completed_at) as last_at
     from recent r where r.complete
-    group by r.named_task_uuid having count(*) >= coalesce((p_args->>'min_executions')::int, 1)
-    order by mean desc limit coalesce((p_args->>'limit')::int, 10)
+    group by r.named_task_uuid having count(*) >= tasker.required(p_args, 'min_executions')::int
+    order by mean desc limit tasker.required(p_args, 'limit')::int
   )
   select jsonb_build_object(
     'steps', (select coalesce(jsonb_agg(jsonb_build_object('namespace', ns.name, 'template', nt.name, 'version', nt.version, 'step', ts.name,

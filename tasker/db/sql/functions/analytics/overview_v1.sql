@@ -1,7 +1,7 @@
 -- How a fleet does, at one moment: queues, processes, breakers, templates. Reads only. What it reads is bounded: counters and
 -- the registry whole, of held and due steps 100,000 and 10,000, of the tasks the newest ones within a span of time.
 -- A breaker is known by the steps that it puts off: it stands in the memory of its worker.
--- p_args: {window_seconds (3600), tasks (2000): so much of the past, so many tasks, queues (all), offset (0): so many queues, those
+-- p_args: {window_seconds, tasks: so much of the past, so many tasks, queues (all), offset (0): so many queues, those
 --   with most in them first, namespaces: the queues of these alone, templates (all): so many}
 -- Answer: {at, queues: [{namespace, enqueued, held, paused, taken: steps that ever left the queue, processes}],
 --   processes: [{worker, name, kind, host, pid, state, namespaces, slots, in_hand, asleep, beat_age_ms}],
@@ -19,7 +19,7 @@ set enable_seqscan to off
 set jit to off
 as $$
   with moment as materialized (
-    select tasker.now() as at, coalesce((p_args->>'window_seconds')::numeric, 3600) as seconds, coalesce((p_args->>'tasks')::int, 2000) as tasks
+    select tasker.now() as at, tasker.required(p_args, 'window_seconds')::numeric as seconds, tasker.required(p_args, 'tasks')::int as tasks
   ), process as materialized (
     select w.*, case when w.lease_until <= tasker.now() then 'lost' when w.draining_at is not null then 'draining' else 'live' end as state
     from tasker.workers w where w.stopped_at is null

@@ -1,6 +1,6 @@
 -- Performance of tasks and steps of late. Reads the newest tasks submitted within a time span, and the history of their
 -- steps, by ranges of their identifiers; older data costs nothing.
--- p_args: {hours (1), tasks (20000): maximum number}
+-- p_args: {hours, tasks: maximum number}
 -- Returns: {calculated_at, analysis_period_start: later than `hours` ago if there are more tasks, total, active,
 --   completed, failed, tasks_per_hour, steps_per_hour, completion_rate, error_rate (0 to 1), task_seconds,
 --   step_seconds: averages, health: 0 to 1}
@@ -12,14 +12,14 @@ set jit to off
 as $$
   with recent as materialized (
     select t.task_uuid, t.state, t.complete, t.created_at, t.completed_at from tasker.tasks t
-    where t.task_uuid >= (select tasker.task_uuid_at(tasker.now() - tasker.ms(coalesce((p_args->>'hours')::numeric, 1) * 3600000)))
-    order by t.task_uuid desc limit coalesce((p_args->>'tasks')::int, 20000)
+    where t.task_uuid >= (select tasker.task_uuid_at(tasker.now() - tasker.ms(tasker.required(p_args, 'hours')::numeric * 3600000)))
+    order by t.task_uuid desc limit tasker.required(p_args, 'tasks')::int
   ), counted as (
     select count(*) as total, count(*) filter (where not r.complete) as active, count(*) filter (where tasker.task_is_done(r.state)) as completed,
       count(*) filter (where r.state = 'error') as failed,
       avg(extract(epoch from r.completed_at - r.created_at)) filter (where r.complete) as seconds,
-      case when count(*) < coalesce((p_args->>'tasks')::int, 20000)
-        then tasker.now() - tasker.ms(coalesce((p_args->>'hours')::numeric, 1) * 3600000) else min(r.created_at) end as since
+      case when count(*) < tasker.required(p_args, 'tasks')::int
+        then tasker.now() - tasker.ms(tasker.required(p_args, 'hours')::numeric * 3600000) else min(r.created_at) end as since
     from recent r
   ), ran as (
     select count(*) as steps, avg(m.execution_time_ms) / 1000.0 as seconds from tasker.step_moves m

@@ -1,6 +1,6 @@
 -- What the workers of each namespace have to do, and how fast they do it. Reads counters, the registry, and of each template with
 -- ended tasks the newest that ended within a span of time, by an index: of at most 2,000 how many steps they had, of 20 how long those ran.
--- p_args: {window_seconds (300), namespaces (all): of these alone}
+-- p_args: {window_seconds, namespaces (all): of these alone}
 -- Answer: {namespaces: [{namespace, depth: ready steps that nobody holds up, workers, slots, in_hand: of live workers that serve it,
 --   drain_per_second, step_seconds: null where nothing ended, steady_seconds: since a worker of it started or stopped}]}, by name
 create or replace function tasker.scaling_v1(p_args jsonb) returns jsonb
@@ -12,7 +12,7 @@ set enable_mergejoin to off
 set jit to off
 as $$
   with recursive moment as materialized (
-    select tasker.now() as at, coalesce((p_args->>'window_seconds')::numeric, 300) as seconds
+    select tasker.now() as at, tasker.required(p_args, 'window_seconds')::numeric as seconds
   ), meant as materialized (
     select ns.namespace_id, ns.name from tasker.task_namespaces ns
     where p_args->'namespaces' is null or p_args->'namespaces' ? ns.name

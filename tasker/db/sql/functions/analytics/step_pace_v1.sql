@@ -1,6 +1,6 @@
 -- Recent durations of the steps of one version of a template: of its newest tasks, by an index; older data costs
 -- nothing.
--- p_args: {namespace, template, version, tasks (200): maximum number}
+-- p_args: {namespace, template, version, tasks: maximum number}
 -- Returns: {tasks: number of tasks read, ended, failed: of these, p50_ms, p95_ms: of ended tasks, from submission to
 --   end, steps: [{step: name in the template, executions, errors, p50_ms, p95_ms}]}
 create or replace function tasker.step_pace_v1(p_args jsonb) returns jsonb
@@ -13,7 +13,7 @@ as $$
     select t.task_uuid, t.complete, t.troubled, extract(epoch from t.completed_at - t.created_at) * 1000 as ms from tasker.tasks t
     where t.named_task_uuid = (select nt.named_task_uuid from tasker.named_tasks nt join tasker.task_namespaces ns using (namespace_id)
       where ns.name = p_args->>'namespace' and nt.name = p_args->>'template' and nt.version = p_args->>'version')
-    order by t.task_uuid desc limit coalesce((p_args->>'tasks')::int, 200)
+    order by t.task_uuid desc limit tasker.required(p_args, 'tasks')::int
   ), ran as (
     select ts.name, m.path, m.execution_time_ms from recent r
     cross join lateral (   -- limits: an index probe for each row, never a scan of a table

@@ -1,6 +1,6 @@
 -- Statistics of each version of a template. Of each version the newest ended tasks are read by an index: complete ones
 -- and others, each up to a limit.
--- p_args: {namespace, template, tasks (1000)}
+-- p_args: {namespace, template, tasks}
 -- Returns: {versions: null if no such template is registered, else [{version, registered_at, changed_at: when other
 --   content was registered under it, steps: number with which its tasks begin, executions, errors, mean_seconds,
 --   max_seconds, first_at, last_at: of those tasks, by their ends}]} in the order of registration
@@ -25,7 +25,7 @@ as $$
       cross join lateral (
         select k.troubled, k.completed_at, k.created_at from tasker.tasks k
         where k.named_task_uuid = nt.named_task_uuid and k.troubled = ended.badly and k.complete
-        order by k.completed_at desc limit coalesce((p_args->>'tasks')::int, 1000)) x
+        order by k.completed_at desc limit tasker.required(p_args, 'tasks')::int) x
     ) r
   ) e
   where ns.name = p_args->>'namespace' and nt.name = p_args->>'template'

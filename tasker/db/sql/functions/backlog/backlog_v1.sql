@@ -13,8 +13,8 @@ as $$
 declare
   v_namespaces constant int[] := array(select n::int from jsonb_array_elements_text(p_args->'namespace_ids') n
     where not tasker.namespace_is_paused(n::int) order by 1);
-  v_limit constant int := coalesce((p_args->>'limit')::int, 500);
-  v_window constant int := coalesce((p_args->>'window')::int, 2000);
+  v_limit constant int not null := (p_args->>'limit')::int;
+  v_window constant int not null := (p_args->>'window')::int;
   v_unserved constant text[] := tasker.unserved_keys(v_namespaces);
   v_items jsonb;
   v_answer jsonb := '{}';

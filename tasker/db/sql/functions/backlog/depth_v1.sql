@@ -11,9 +11,9 @@ as $$
     select coalesce(sum(c.enqueued), 0) as enqueued, coalesce(sum(c.taken), 0) as taken,
       tasker.namespace_is_paused(ns.id) as stopped,
       (select count(*) from (select from tasker.ready_backlog b where b.namespace_id = ns.id and not b.paused
-        limit coalesce((p_args->>'limit')::int, 100000)) h) as free,
+        limit tasker.required(p_args, 'limit')::int) h) as free,
       (select count(*) from (select from tasker.ready_backlog b where b.namespace_id = ns.id and b.paused
-        limit coalesce((p_args->>'limit')::int, 100000)) h) as marked
+        limit tasker.required(p_args, 'limit')::int) h) as marked
     from (select (select n.namespace_id from tasker.task_namespaces n where n.name = p_args->>'namespace') as id) ns
     left join tasker.enqueue_counters c on c.namespace_id = ns.id group by ns.id) d
 $$;

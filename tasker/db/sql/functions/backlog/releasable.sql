@@ -4,7 +4,7 @@
 create or replace function tasker.releasable(p_args jsonb) returns jsonb
 language plpgsql stable as $$
 declare
-  v_window constant int := coalesce((p_args->>'window')::int, 2000);
+  v_window constant int not null := (p_args->>'window')::int;
   v_namespaces int[] := array(select n::int from jsonb_array_elements_text(p_args->'namespace_ids') n);
   v_ids jsonb;
 begin

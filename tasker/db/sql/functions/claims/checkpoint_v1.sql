@@ -2,6 +2,7 @@
 -- is appended here, so a repeated save never loses it. Only the last twenty positions are kept, enough to show the
 -- position and the speed, because each save rewrites the row and each claim sends it. Only the worker with the current
 -- token may save.
+-- Locks: step, checkpoint.
 -- p_args: {worker, step, token, cursor, items_processed, accumulated_results, timeout_ms, grace_ms, events (published
 --   by the handler so far, stored with the position; absent if there are none)}.
 -- Returns: {checkpoint} or {lost: true}.
@@ -12,12 +13,13 @@ as $$
 declare
   v_kept constant int := 20;
   v_now constant timestamptz := tasker.now();
+  v_timeout_ms constant bigint not null := tasker.clamped_ms((p_args->>'timeout_ms')::numeric);
+  v_grace_ms constant bigint not null := tasker.clamped_ms((p_args->>'grace_ms')::numeric);
   v_step constant uuid := (p_args->>'step')::uuid;
   v_stamp constant text := to_char(v_now at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
   v_checkpoint jsonb;
 begin
-  update tasker.workflow_steps set updated_at = v_now, deadline_at = v_now
-    + tasker.ms(coalesce((p_args->>'timeout_ms')::numeric, 30000)) + tasker.ms(coalesce((p_args->>'grace_ms')::numeric, 10000))
+  update tasker.workflow_steps set updated_at = v_now, deadline_at = tasker.deadline(v_now, v_timeout_ms, v_grace_ms)
   where workflow_step_uuid = v_step and state = 'in_progress' and claim_token = (p_args->>'token')::bigint
     and worker_uuid = (p_args->>'worker')::uuid;
   if not found then

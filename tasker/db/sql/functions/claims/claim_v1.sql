@@ -1,10 +1,10 @@
 -- Claims steps: steps that are `enqueued` become `in_progress` for the worker, with a new token. Any other step named
 -- by a message is dead: its row has moved on. Paused steps return to the backlog (tasker.hold_paused_steps), and so do unserved
 -- ones (tasker.return_unclaimable).
--- Locks: no task; only the enqueued rows, ORDER BY workflow_step_uuid, waiting for each (a step whose message was taken
---   must not be skipped).
+-- Locks: pauses (shared), steps, counters. No task. It waits for each step, because a step whose message was taken
+--   must not be skipped.
 -- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids, window,
---   max_claim_bytes (16 MiB): limit for the inputs of handlers, exceeded for a first step alone, whose inputs may still
+--   max_claim_bytes: limit for the inputs of handlers, exceeded for a first step alone, whose inputs may still
 --   be too large to return (tasker.too_large), and separately for the steps' own inputs (tasker.own_inputs), known:
 --   [task...]: tasks whose inputs are not returned, each: true after a claim that was refused for a value of one of its
 --   steps (tasker.claim_each)}
@@ -24,14 +24,14 @@ declare
   v_worker constant uuid := (p_args->>'worker')::uuid;
   v_steps constant uuid[] := array(select jsonb_array_elements_text(p_args->'steps')::uuid);
   v_unserved constant text[] := array(select jsonb_array_elements_text(p_args->'unserved'));
-  -- milliseconds: the longest timeout, so that no sum exceeds the range of timestamps
-  v_century constant bigint := 3155760000000;
+  v_timeout_ms constant bigint not null := tasker.clamped_ms((p_args->>'timeout_ms')::numeric);
+  v_grace_ms constant bigint not null := tasker.clamped_ms((p_args->>'grace_ms')::numeric);
   v_paused uuid[] := '{}';
   v_found uuid[];
   v_lacking uuid[] := '{}';
   v_refused jsonb;
   v_heavy uuid[];
-  v_max constant bigint := coalesce((p_args->>'max_claim_bytes')::bigint, 16777216);
+  v_max constant bigint not null := (p_args->>'max_claim_bytes')::bigint;
   v_own jsonb;
   v_claims jsonb;
   v_verdicts jsonb;
@@ -81,9 +81,8 @@ begin
       attempts = tasker.place_attempts('claim', s.attempts),
       sort_key = s.sort_key + tasker.path_length(tasker.placed_path(tasker.path_code('enqueued'), 'claim')),
       worker_uuid = v_worker, started_at = v_now, updated_at = v_now,
-      deadline_at = v_now + (least(coalesce((select ts.timeout_ms from tasker.template_steps ts
-          where ts.template_id = s.template_id and ts.ordinal = s.ordinal), (p_args->>'timeout_ms')::bigint, 30000), v_century)
-        + least(coalesce((p_args->>'grace_ms')::bigint, 10000), v_century)) * interval '1 millisecond'
+      deadline_at = tasker.deadline(v_now, coalesce((select ts.timeout_ms from tasker.template_steps ts
+        where ts.template_id = s.template_id and ts.ordinal = s.ordinal), v_timeout_ms), v_grace_ms)
     where s.workflow_step_uuid = any (v_found)
     returning s.*
   ), logged as (
@@ -95,11 +94,9 @@ begin
     select tasker.count_enqueued(array_agg(c.namespace_id), array_agg(-1)) from claimed c having count(*) > 0
   )
   select jsonb_build_object(
-    'claims', (select jsonb_agg(jsonb_build_object('step', c.workflow_step_uuid, 'task', c.task_uuid, 'name', c.name,
-        'template', c.template_id, 'ordinal', c.ordinal, 'token', c.claim_token, 'attempt', c.attempts,
-        'inputs', v_own->c.workflow_step_uuid::text->'inputs', 'checkpoint', v_own->c.workflow_step_uuid::text->'checkpoint',
-        'later', v_own->c.workflow_step_uuid::text->'later',
-        'apart', case when c.attempts > 2 then tasker.needs_isolation(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end)
+    'claims', (select jsonb_agg(tasker.claim_json(c.workflow_step_uuid, c.task_uuid, c.name, c.template_id, c.ordinal,
+        c.claim_token, c.attempts, v_own->c.workflow_step_uuid::text, case when c.attempts > 2
+          then tasker.needs_isolation(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end)
         order by c.workflow_step_uuid) from claimed c),
     'counted', (select count(*) from counted))
   into v_claims;

@@ -1,3 +1,4 @@
+-- Locks: tasks (skips), steps (skips), then as advance_v1.
 -- Returns enqueued steps that a claim may not take to the backlog, because they are paused or unserved (p_args.reason).
 -- Waits for no task and no step, because the claim has locks of steps: steps that another transaction has locked are
 -- sent again after a moment.

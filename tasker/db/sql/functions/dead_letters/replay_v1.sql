@@ -3,7 +3,7 @@
 -- command that follows the replay, or a sweep. If several replays run, the one that was continued longest ago is next.
 -- A replay that another transaction has locked is skipped; a locked task is replayed when it is free; unused time is
 -- made up for by at most five seconds. A call resets about `steps` steps, and at least those of one task.
--- Locks: the replay, then tasks that no other transaction has locked, then as advance_v1.
+-- Locks: replay (skips), tasks (skips), then as advance_v1, then its items, dead letters.
 -- p_args: {replay (null: any), steps, window, ...}.
 -- Returns: as advance_v1, with {replay, done, left} ({} if there is no replay to continue).
 create or replace function tasker.replay_v1(p_args jsonb) returns jsonb
@@ -17,7 +17,7 @@ as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_most constant int := 100;
-  v_steps constant int := coalesce((p_args->>'steps')::int, 1000);
+  v_steps constant int not null := (p_args->>'steps')::int;
   v_replay tasker.dlq_replays;
   v_from timestamptz;
   v_due int;

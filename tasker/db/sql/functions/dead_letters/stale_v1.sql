@@ -2,7 +2,7 @@
 -- unless it would continue by itself; all in this transaction. Skips tasks that another transaction has locked, and
 -- judges again under the lock, so a task that moves meanwhile is not changed. A task with a pending entry gets no
 -- second one.
--- Locks: the tasks ORDER BY task_uuid, then as advance_v1.
+-- Locks: turn (skips), tasks (skips), then as advance_v1.
 -- p_args: {every_ms: search only if no process has searched for this time (absent in a slice that follows another),
 --   after: task uuid, limit, dry_run, to_error, to_dlq, channel (notified of each stale task; null: none), worker,
 --   settings: {column of staleness_settings: value}}
@@ -20,7 +20,7 @@ declare
   v_to_dlq constant boolean := coalesce((p_args->>'to_dlq')::boolean, true);
   v_found uuid[];
   v_locked uuid[];
-  v_limit constant int := coalesce((p_args->>'limit')::int, 100);
+  v_limit constant int not null := (p_args->>'limit')::int;
   v_stale jsonb;
   v_items jsonb;
   v_answer jsonb := '{}';
@@ -50,10 +50,10 @@ begin
     from jsonb_array_elements(v_stale) x where (x->>'moved_to_dlq')::boolean
     order by 1 on conflict (task_uuid) where resolution_status = 'pending' do nothing;
 
-    v_items := tasker.staleness_limits(array(select (x->>'task_uuid')::uuid from jsonb_array_elements(v_stale) x
+    v_items := tasker.expire_items(array(select (x->>'task_uuid')::uuid from jsonb_array_elements(v_stale) x
       where (x->>'transition_success')::boolean), v_stale);
     if v_items is not null then
-      v_answer := tasker.advance_v1(jsonb_build_object('items', v_items, 'on_blocked', 'give_up', 'dead_letters', false,
+      v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'on_blocked', 'give_up', 'dead_letters', false,
         'worker', p_args->'worker', 'note', '{"reason": "staleness_timeout"}'::jsonb));
       perform pg_notify('tasker_cancelled', q.task) from (select distinct i->>'t' as task
         from jsonb_array_elements(v_items) i where (i->>'running')::boolean) q;   -- workers stop their handlers
@@ -67,4 +67,20 @@ begin
   return v_answer - 'verdicts' || jsonb_build_object('searched', true, 'stale', v_stale,
     'last', case when cardinality(v_found) = v_limit then v_found[v_limit] end);
 end
+$$;
+
+-- Items for advance_v1 that end stale tasks: every step that has not ended, so that none is left to run, with the
+-- reason as its failure; `running` marks the steps that a worker has.
+create or replace function tasker.expire_items(p_tasks uuid[], p_stale jsonb) returns jsonb
+language sql stable
+as $$
+  select jsonb_agg(jsonb_build_object('s', s.workflow_step_uuid, 't', s.task_uuid, 'kind', 'expire',
+    'running', s.state = 'in_progress', 'e', jsonb_build_object('error_type', 'staleness_timeout', 'retryable', false,
+      'message', format('nothing moved the task for %s minutes (%s), and %s is the limit',
+        x->>'time_in_state_minutes', x->>'signal', x->>'threshold_minutes'),
+      'attempt', s.attempts, 'fingerprint', left(md5('staleness_timeout ' || (x->>'signal')), 16))))
+  from jsonb_array_elements(p_stale) x
+  join tasker.workflow_steps s on s.task_uuid = (x->>'task_uuid')::uuid
+  where s.task_uuid = any (p_tasks) and tasker.step_path(s.state, 'expire') is not null
+    and (s.state <> 'pending' or s.unmet = 0)
 $$;

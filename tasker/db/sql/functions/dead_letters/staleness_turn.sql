@@ -1,5 +1,6 @@
 -- True for the one process that searches in this interval, as in take_turn_v1; it stores its limits for the views, which
 -- would not know them without a search, or with one that only reads.
+-- Locks: turn (skips), staleness settings.
 create or replace function tasker.staleness_turn(p_every interval, p_settings jsonb, p_now timestamptz) returns boolean
 language plpgsql as $$
 declare

@@ -1,5 +1,6 @@
 -- Stores that a subscriber has processed all events up to `position`, and renews its lease. Only the holder of the
 -- lease may call it. With `leave` the lease ends. The position is stored for a stopped subscriber too.
+-- Locks: subscriber.
 -- p_args: {name, holder, position, lease_ms, leave}.
 -- Returns: {kept: false if another holder has the lease by now, or the subscriber was stopped}
 create or replace function tasker.acknowledge_v1(p_args jsonb) returns jsonb

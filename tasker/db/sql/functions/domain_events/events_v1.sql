@@ -1,7 +1,7 @@
 -- Events in their order.
 -- p_args: {after: position (0: from the first event), limit, newest: true for the last ones, names: [patterns of LIKE],
 --   namespaces: [names], task, correlation, since, event: its id, withheld: true for unpublished events, the newest
---   first, max_bytes (16 MiB): limit for the payloads, exceeded only by a single event}
+--   first, max_bytes: limit for the payloads, exceeded only by a single event (null: no limit)}
 -- Returns: {events: [as event_shown], last: position up to which all matching events are known}
 -- A caller that continues from a position gets events that have no position yet in a later call; other callers see
 -- every committed event.
@@ -39,7 +39,7 @@ begin
       order by %s limit $2
     ), found as (
       select r.e as event, r.position, coalesce(sum(tasker.sent_bytes((r.e).payload)) over (order by %s)
-        <= greatest($6, tasker.sent_bytes((r.e).payload)), true) as fits
+        <= case when $6 is not null then greatest($6, tasker.sent_bytes((r.e).payload)) end, true) as fits
       from read r
     )
     select jsonb_build_object(
@@ -61,7 +61,29 @@ begin
     v_order,
     case when v_withheld then '(r.e).event_id desc' when v_newest then 'r.position desc' else 'r.position' end,
     case when v_withheld then '(f.event).event_id desc' else 'f.position' end)
-  into v_answer using v_after, v_limit, p_args, v_names, v_ids, coalesce((p_args->>'max_bytes')::bigint, 16777216), v_last;
+  into v_answer using v_after, v_limit, p_args, v_names, v_ids, (p_args->>'max_bytes')::bigint, v_last;
   return v_answer;
 end
+$$;
+
+-- An event as published: its position, the fields of domain events, and those required by CloudEvents 1.0, from the
+-- same columns.
+create or replace function tasker.event_shown(p_event tasker.domain_events, p_position bigint) returns jsonb language sql stable as $$
+  select jsonb_build_object('position', p_position, 'specversion', '1.0', 'id', p_event.event_uuid,
+    'source', '/tasker/' || n.name, 'type', p_event.name, 'subject', p_event.task_uuid || '/' || p_event.step_name,
+    'time', m.fired_at, 'datacontenttype', 'application/json', 'event_id', p_event.event_uuid,
+    'event_name', p_event.name, 'event_version', '1.0', 'payload', p_event.payload,
+    'metadata', coalesce(p_event.metadata, '{}') || jsonb_build_object('task_uuid', p_event.task_uuid,
+      'step_uuid', p_event.workflow_step_uuid, 'step_name', p_event.step_name, 'namespace', n.name,
+      'correlation_id', p_event.correlation_id, 'fired_at', m.fired_at, 'fired_by', p_event.fired_by,
+      'outcome', p_event.outcome, 'attempt', p_event.attempt),
+    'delivery_mode', p_event.delivery_mode, 'withheld', p_event.withheld)
+  from tasker.task_namespaces n, lateral (select coalesce(p_event.metadata->'fired_at', to_jsonb(p_event.created_at)) as fired_at) m
+  where n.namespace_id = p_event.namespace_id
+$$;
+
+-- The size of a value as it is sent. Compressed storage may take a hundredth of it.
+create or replace function tasker.sent_bytes(p_value jsonb) returns bigint
+language sql stable as $$
+  select case when pg_column_compression(p_value) is null then pg_column_size(p_value) else octet_length(p_value::text) end
 $$;

@@ -2,6 +2,7 @@
 -- task are written under its lock, so the visible ones are always the first ones of the task, in order. Positions
 -- become visible together with all smaller ones: a reader up to a position has missed none before it. Returns the
 -- number of events placed: with p_all all of them, else a bounded number.
+-- Locks: events without a position (advisory, without waiting).
 create or replace function tasker.place_events(p_all boolean default false) returns int
 language plpgsql as $$
 declare
@@ -30,4 +31,14 @@ begin
   end loop;
   return v_sum;
 end
+$$;
+
+-- Assigns positions to some of the committed events, so that readers find them assigned; called by the sweep.
+-- p_args: {}.
+-- Returns: {over: true if none is left}
+create or replace function tasker.place_events_v1(p_args jsonb) returns jsonb
+language sql
+set search_path to pg_catalog, pg_temp
+as $$
+  select jsonb_build_object('over', tasker.place_events() = 0)
 $$;

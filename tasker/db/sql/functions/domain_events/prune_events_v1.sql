@@ -1,6 +1,7 @@
 -- Deletes the oldest events older than `older_ms`, even those that a subscriber has not read: subscribers_v1 reports
 -- `missed` for it, and a subscriber that is gone retains nothing forever. Also deletes deliveries last tried before
 -- that time.
+-- Locks: events (skips), deliveries (skips).
 -- p_args: {older_ms, limit}.
 -- Returns: {events: count, over: true if there are no more}
 create or replace function tasker.prune_events_v1(p_args jsonb) returns jsonb

@@ -1,5 +1,6 @@
 -- Moves a subscriber back to `position`, or to the first event since `since`, so that it reads again events that it has
 -- processed. The current holder loses the lease, and the next one begins there. Never moves forward.
+-- Locks: events without a position, subscriber.
 -- p_args: {name, position or since}.
 -- Returns: {from: previous position, to, events: number to be read again}, or {}
 create or replace function tasker.rewind_v1(p_args jsonb) returns jsonb

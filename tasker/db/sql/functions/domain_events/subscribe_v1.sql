@@ -1,5 +1,6 @@
 -- Takes or renews the lease of a subscriber, so that one holder at a time reads in its name. With `from_now` a new
 -- subscriber begins behind the events written before the last `ago_ms`, else at the first retained event.
+-- Locks: events without a position, subscriber.
 -- p_args: {name, holder, lease_ms, from_now, ago_ms}.
 -- Returns: {position}, or {held: milliseconds for which another holder has the lease}; for a stopped subscriber one
 --   second.

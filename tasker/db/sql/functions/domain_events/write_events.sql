@@ -52,3 +52,24 @@ begin
   delete from tasker.parked_events p where p.workflow_step_uuid in (select j.step_uuid from unnest(p_judged) j);
 end
 $$;
+
+-- True if an event with this condition is published for this outcome; a null outcome publishes none.
+create or replace function tasker.event_fires(p_condition text, p_outcome text) returns boolean
+language sql immutable parallel safe as $$
+  select p_outcome is not null and (p_condition in (p_outcome, 'always') or p_condition = 'failure' and p_outcome <> 'success')
+$$;
+
+-- The outcome that events of the step are published for, by the kind of change; null for changes that end no attempt.
+-- An operator who completes a step gives it a result, so the outcome is success; resolving a step without a result is
+-- no outcome.
+create or replace function tasker.event_outcome(p_kind text) returns text language sql immutable parallel safe as $$
+  select case when tasker.kind_stores_result(p_kind) then 'success' when p_kind = 'retry' then 'retryable_failure'
+    when tasker.kind_stores_failure(p_kind) then 'permanent_failure' end
+$$;
+
+-- The outcome of an attempt by the row of the history that ended it (event_outcome gives the same for the change); null
+-- for rows that ended none.
+create or replace function tasker.outcome_of_path(p_code text) returns text language sql immutable parallel safe as $$
+  select case when right(p_code, 1) = 'C' then 'success' when right(p_code, 1) = 'F' then 'permanent_failure'
+    when right(p_code, 2) = 'XW' then 'retryable_failure' end
+$$;

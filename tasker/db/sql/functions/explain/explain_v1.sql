@@ -4,8 +4,8 @@
 -- unfinished steps and the edges of the task, independent of the rest of the database: one row for each step, and its
 -- last failure for each failed one; data of a template step, a worker or a group is read once. A `limit 1` keeps an
 -- index probe from becoming a join with a whole table, whatever the planner estimates.
--- p_args: {task, step: only this one, or the instances of this batch worker, ended or not; results_queue, groups (200)
---   and names of steps in each (5): maximum numbers}
+-- p_args: {task, step: only this one, or the instances of this batch worker, ended or not; results_queue, groups
+--   and names of steps in each: maximum numbers}
 -- Returns: {} if there is no such task; else {task_uuid, namespace, template, status, finished, at, alive: number of
 --   live processes anywhere, groups: [{reason, count, steps: [names], of: [their names in the template], values}],
 --   known: with `step`, the first names of the template's steps, more: number of groups left out}
@@ -19,7 +19,7 @@ set jit to off
 as $$
   with task as materialized (
     select t.*, ns.name as namespace, nt.name as template, p_args->>'step' as step, w.ordinal as wanted,
-      w.is_static is false as of_many, coalesce((p_args->>'names')::int, 5) as names,
+      w.is_static is false as of_many, tasker.required(p_args, 'names')::int as names,
       case when p_args->>'step' is null then 0 else coalesce(w.ordinal, -1) end as lowest,   -- the ordinals to explain
       case when p_args->>'step' is null then 2147483647 else coalesce(w.ordinal, -1) end as highest
     from tasker.tasks t
@@ -191,9 +191,9 @@ as $$
         'of', (select jsonb_agg(ts.name order by o.nth) from unnest(n.ordinals) with ordinality as o (ordinal, nth)
           join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal),
         'values', jsonb_strip_nulls(coalesce(tasker.explained_values(n.first, n.reason), '{}') || n.extra)) order by n.nth), '[]')
-      from numbered n where n.nth <= coalesce((p_args->>'groups')::int, 200)),
+      from numbered n where n.nth <= tasker.required(p_args, 'groups')::int),
     'known', case when t.step is not null then (select jsonb_agg(ts.name order by ts.ordinal) from (
       select ts.name, ts.ordinal from tasker.template_steps ts where ts.template_id = t.template_id order by ts.ordinal limit 50) ts) end,
-    'more', greatest(0, (select count(*) from numbered) - coalesce((p_args->>'groups')::int, 200)))
+    'more', greatest(0, (select count(*) from numbered) - tasker.required(p_args, 'groups')::int))
   from task t), '{}')
 $$;

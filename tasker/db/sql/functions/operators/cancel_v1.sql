@@ -1,6 +1,6 @@
 -- Cancels a task and all its steps that are not final, in one transaction; tokens grow, so the results of steps still
 -- running are refused.
--- Locks: the task, then the steps, then those of them that are backlogged, both ORDER BY workflow_step_uuid.
+-- Locks: task, steps, backlog, counters.
 -- p_args: {task, worker, reason, actor}.
 -- Returns: {cancelled, state, running: [{step, token, worker}], finished: {task: its state}, waiters: {task: waiter to
 --   notify of its end}}.

@@ -1,7 +1,7 @@
 -- Creates a task that reuses another one: its steps with their results, except those that run `again` and those that
 -- are `dropped`, because a step that runs again decides about them anew. The caller planned this on version `gv` of the
 -- graph (lifecycle/rerun.py). The other task does not change.
--- Locks: the other task, so that none of its steps moves meanwhile.
+-- Locks: task, then as advance_v1. None of the steps of the other task moves meanwhile.
 -- p_args: {task, gv, draft: {id, identity, context, correlation, initiator, reason ...: as an item of submit_v1},
 --   again: [name...], dropped: [name...], n: the note of the first transition} and the fields by which a caller of
 --   advance_v1 describes itself.

@@ -4,6 +4,7 @@
 -- resumption locks its namespace, the pause and backlogged steps until the commit, and other transactions lock those of
 -- several namespaces in an order of their own. Reads only the failures of the window (index on their time). Of two
 -- concurrent callers one does the work.
+-- Locks: failure bursts (advisory, without waiting), then as pause_v1 or resume_v1.
 -- p_args: {failures, window_seconds, pauses: namespace|template|step, resume_seconds (0: never)}
 -- Returns: {paused: [{target, reason}], resumed: [target], more: true if there may be more}
 create or replace function tasker.failure_bursts_v1(p_args jsonb) returns jsonb
@@ -29,7 +30,8 @@ begin
   order by p.pause_id limit 1;
   if found then
     v_target := jsonb_strip_nulls(to_jsonb(v_pause));
-    if (tasker.resume_v1(v_target || '{"actor": "tasker", "reason": "failure_storm: its time is over"}')->>'resumed')::boolean then
+    if (tasker.resume_v1(v_target || jsonb_build_object('actor', 'tasker',
+        'reason', 'failure_storm: its time is over', 'slice', p_args->'slice'))->>'resumed')::boolean then
       return v_answer || jsonb_build_object('more', true,
         'resumed', jsonb_build_array(concat_ws('/', v_pause.namespace, v_pause.template, v_pause.step)));
     end if;
@@ -57,7 +59,7 @@ begin
   if not found then
     return v_answer;
   end if;
-  v_target := jsonb_build_object('namespace', v_storm.namespace, 'actor', 'tasker', 'reason', format(
+  v_target := jsonb_build_object('namespace', v_storm.namespace, 'slice', p_args->'slice', 'actor', 'tasker', 'reason', format(
     'failure_storm: %s failures of %s/%s/%s within %s s, the last one: %s: %s', v_storm.failures, v_storm.namespace,
     v_storm.template, v_storm.step, p_args->>'window_seconds', v_storm.error->>'error_type',
     left(split_part(v_storm.error->>'message', E'\n', 1), 200)));

@@ -2,9 +2,8 @@
 -- of the target starts until resume_v1. Enqueued steps return to the backlog when they are claimed (tasker.hold_paused_steps).
 -- The pause of a namespace is one row, however many steps wait; backlogged steps of a smaller target are marked in
 -- slices.
--- Locks: the namespace (its pauses begin and end one after the other), then the backlogged steps ORDER BY
---   workflow_step_uuid.
--- p_args: {namespace, template, step, task, actor, reason, slice (2000): of marks}; with `task` the namespace is the
+-- Locks: namespace, backlog. The pauses of a namespace begin and end one after the other.
+-- p_args: {namespace, template, step, task, actor, reason, slice: number of marks}; with `task` the namespace is the
 --   task's.
 -- Returns: {paused: true, more: true while there are steps to mark (tasker.marks_v1)}, {paused: false} if it is paused
 --   already, or {missing: namespace|template|step|task}, {final: state}.

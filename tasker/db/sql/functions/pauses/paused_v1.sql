@@ -21,5 +21,5 @@ as $$
               where f.pause_id = p.pause_id)) end as held) h on p.queue is null
       where not exists (select from tasker.tasks t where t.task_uuid = p.task_uuid and tasker.task_is_final(t.state))),
     'log', (select coalesce(jsonb_agg(to_jsonb(l) - 'id' order by l.id desc), '[]')
-      from (select * from tasker.pause_log l order by l.id desc limit coalesce((p_args->>'limit')::int, 20)) l))
+      from (select * from tasker.pause_log l order by l.id desc limit tasker.required(p_args, 'limit')::int) l))
 $$;

@@ -1,6 +1,6 @@
 -- Ends a pause. Steps that no other pause covers wait for room in the queue from now on, and are released with the next
 -- claim (tasker.releasable).
--- Locks: the namespace first, so that of two pauses that end at the same moment the later sees the earlier one gone.
+-- Locks: namespace, pause, backlog. Of two pauses that end at the same moment the later sees the earlier one gone.
 --   Deleting the pause waits for every transaction that is backlogging steps because of it (tasker.paused_of).
 -- p_args: as pause_v1.
 -- Returns: {resumed: true, held: number of steps that may continue (at most 10,000 are counted for a namespace), more:

@@ -41,3 +41,38 @@ as $$
     where t.complete and t.named_task_uuid = l.named_task_uuid and t.troubled = l.failed and t.completed_at < l.before
     limit 1) f
 $$;
+
+-- How much prune_v1 would delete of a slice of the finished tasks of a template, the oldest first. What ended at one moment is
+-- in one slice.
+-- p_args: {named_task_uuid, failed, before, pending_before (as of prune_v1), slice (tasks), after (when the last of the slice
+-- before ended)}
+-- Answer: {tasks, steps: how many would be deleted, kept: how many tasks of the slice would not, after: where the next slice
+-- begins, null: there is none}
+create or replace function tasker.count_prunable_v1(p_args jsonb) returns jsonb
+language sql stable
+set search_path to pg_catalog, pg_temp
+set enable_seqscan to off
+set enable_bitmapscan to off
+set jit to off
+as $$
+  with ended as (
+    select t.completed_at, t.total, tasker.is_kept(t.task_uuid, (p_args->>'pending_before')::timestamptz) as is_kept
+    from tasker.tasks t
+    where t.complete and t.named_task_uuid = (p_args->>'named_task_uuid')::uuid and t.troubled = (p_args->>'failed')::boolean
+      and t.completed_at < (p_args->>'before')::timestamptz
+      and t.completed_at > coalesce((p_args->>'after')::timestamptz, '-infinity')
+    order by t.completed_at fetch first (tasker.required(p_args, 'slice')::int) rows with ties)
+  select jsonb_build_object('tasks', count(*) filter (where not e.is_kept),
+    'steps', coalesce(sum(e.total) filter (where not e.is_kept), 0), 'kept', count(*) filter (where e.is_kept),
+    'after', case when count(*) >= (p_args->>'slice')::int then max(e.completed_at) end)
+  from ended e
+$$;
+
+-- True if a finished task is kept whatever its age: it has a pending dead letter that is not from before
+-- `p_pending_before` (null: of any age), or an open replay includes it.
+create or replace function tasker.is_kept(p_task uuid, p_pending_before timestamptz) returns boolean language sql stable as $$
+  select exists (select from tasker.tasks_dlq e where e.task_uuid = p_task and e.resolution_status = 'pending'
+      and (p_pending_before is null or e.dlq_timestamp >= p_pending_before))
+    or exists (select from tasker.dlq_replay_items i join tasker.dlq_replays r on r.replay_uuid = i.replay_uuid
+      where i.task_uuid = p_task and i.outcome is null and r.finished_at is null)
+$$;

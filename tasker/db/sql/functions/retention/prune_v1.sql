@@ -2,7 +2,7 @@
 -- many tasks as have `steps` steps, and at least one. Skips tasks that another transaction has locked, and judges again
 -- under the locks: a task that runs again is kept, and so is one with a pending dead letter or in a replay
 -- (tasker.is_kept). Templates are kept; an ended replay is deleted with the last of its tasks.
--- Locks: the tasks ORDER BY task_uuid, their dead letters, then their steps ORDER BY workflow_step_uuid.
+-- Locks: tasks (skips), dead letters, steps.
 -- p_args: {named_task_uuid, failed, before, pending_before (older dead letters retain no task; null: all do), steps,
 --   after: {at, task} (end of the slice before)}
 -- Returns: {tasks, steps: numbers deleted, kept: number of tasks of the slice that were not, after: start of the next

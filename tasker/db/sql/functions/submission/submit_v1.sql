@@ -6,6 +6,8 @@
 -- A template that is not the expected one creates nothing and the answer is `forgotten`: a client may remember the
 -- identifier of a template that means another one, after the database was restored to an earlier moment or created
 -- anew.
+-- Locks: identities, pauses (shared), counters. Identities are inserted in their order, so that two submissions
+--   never wait for each other in a circle.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter (notified of the
 --   ends of the tasks), tasks: [{id, identity, context, priority, correlation, parent_correlation, initiator,
 --   source_system, reason, tags, trace}], and, if there is a worker, the fields by which a caller of advance_v1
@@ -39,8 +41,9 @@ declare
   v_claimed boolean := false;
   v_place text;
   v_path text;
-  -- milliseconds: the longest timeout, so that no sum exceeds the range of timestamps
-  v_century constant bigint := 3155760000000;
+  v_window constant int not null := (p_args->>'window')::int;
+  v_timeout_ms constant bigint not null := tasker.clamped_ms((p_args->>'timeout_ms')::numeric);
+  v_grace_ms constant bigint not null := tasker.clamped_ms((p_args->>'grace_ms')::numeric);
   v_send jsonb;
   v_started jsonb;
 begin
@@ -76,7 +79,7 @@ begin
     return jsonb_build_object('created', '[]'::jsonb);
   end if;
 
-  v_room := tasker.window_room(v_namespace, coalesce((p_args->>'window')::int, 2000));
+  v_room := tasker.window_room(v_namespace, v_window);
   if exists (select from tasker.pauses) then
     select p.held, p.marked into v_paused, v_marked from tasker.paused_roots(v_template) p;
     if cardinality(v_paused) > 0 then
@@ -85,7 +88,7 @@ begin
   end if;
 
   if p_args ? 'worker' then
-    v_claimed := v_room = coalesce((p_args->>'window')::int, 2000)   -- nothing is enqueued or backlogged
+    v_claimed := v_room = v_window   -- nothing is enqueued or backlogged
       and cardinality(v_created) * cardinality(v_roots) <= least(v_room, coalesce((p_args->>'slots')::int, 0))
       and v_namespace = any (array(select jsonb_array_elements_text(p_args->'namespace_ids')::int))
       and not exists (select from jsonb_array_elements_text(p_args->'unserved') u
@@ -119,9 +122,8 @@ begin
     case when e.now then tasker.place_token(v_place, 0) else 0 end,
     case when e.now then tasker.place_attempts(v_place, 0) else 0 end,
     case when e.now and v_claimed then (p_args->>'worker')::uuid end, case when e.now and v_claimed then v_now end,
-    case when e.now and v_claimed then v_now
-      + (least(coalesce(ts.timeout_ms, (p_args->>'timeout_ms')::bigint, 30000), v_century)
-      + least(coalesce((p_args->>'grace_ms')::bigint, 10000), v_century)) * interval '1 millisecond' end,
+    case when e.now and v_claimed
+      then tasker.deadline(v_now, coalesce(ts.timeout_ms, v_timeout_ms), v_grace_ms) end,
     case when e.now and not v_claimed then v_now end, case when e.now and not v_claimed then 1 else 0 end, v_now, v_now
   from unnest(v_created) with ordinality as c (id, n)
   join tasker.template_steps ts on ts.template_id = v_template and ts.is_static
@@ -138,7 +140,7 @@ begin
   ), held as (
     insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused)
     select r.step, r.id, v_namespace,
-      tasker.backlog_rank(v_now, r.priority, r.k::int, coalesce((p_args->>'ageing_s')::float8, 600)), r.ordinal = any (v_marked)
+      tasker.backlog_rank(v_now, r.priority, r.k::int), r.ordinal = any (v_marked)
     from roots r where r.nth > v_room
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, created_at)
@@ -148,13 +150,13 @@ begin
   )
   select case when not v_claimed then
       jsonb_agg(jsonb_build_object('namespace', v_namespace_name, 'step', r.step, 'task', r.id) order by r.nth) end,
-    case when v_claimed then jsonb_build_object('claims', jsonb_agg(jsonb_build_object('step', r.step, 'task', r.id,
-        'name', (select ts.name from tasker.template_steps ts where ts.template_id = v_template and ts.ordinal = r.ordinal),
-        'template', v_template, 'ordinal', r.ordinal, 'token', tasker.place_token(v_place, 0),
-        'attempt', tasker.place_attempts(v_place, 0)) order by r.nth),
+    case when v_claimed then jsonb_build_object('claims', jsonb_agg(tasker.claim_json(r.step, r.id,
+        (select ts.name from tasker.template_steps ts where ts.template_id = v_template and ts.ordinal = r.ordinal),
+        v_template, r.ordinal, tasker.place_token(v_place, 0), tasker.place_attempts(v_place, 0), null, null)
+        order by r.nth),
       'tasks', (select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
-          'correlation', d.correlation_id, 'priority', c.priority, 'trace', d.trace))
-        from unnest(v_created, v_priorities) as c (id, priority) join tasker.task_details d on d.task_uuid = c.id)) end
+          'correlation', d.correlation_id, 'trace', d.trace))
+        from unnest(v_created) as c (id) join tasker.task_details d on d.task_uuid = c.id)) end
   into v_send, v_started from roots r where r.nth <= v_room;
 
   perform tasker.count_enqueued(array[v_namespace], array[jsonb_array_length(v_send)]) where v_send is not null;

@@ -1,6 +1,7 @@
 -- Promotes steps whose retry is due: waiting_for_retry -> pending -> enqueued, or handed off to the caller. Takes the
 -- longest due steps of the tasks that it can lock (SKIP LOCKED), so any number of processes may run it, and a locked
 -- task delays only its own retries.
+-- Locks: tasks (skips), then as advance_v1.
 -- p_args: as advance_v1 without items, and limit.
 -- Returns: as advance_v1, with promoted, next_due_ms (null: nothing waits; 0: more may be due) and passed_over (true:
 --   steps of tasks locked by other transactions are due).
@@ -15,7 +16,7 @@ set jit to off
 as $$
 declare
   v_now constant timestamptz := tasker.now();
-  v_limit constant int := coalesce((p_args->>'limit')::int, 100);
+  v_limit constant int not null := (p_args->>'limit')::int;
   v_items jsonb;
   v_answer jsonb := '{}';
   v_next timestamptz;

@@ -1,6 +1,7 @@
 -- The part of tasker.repair_v1 that checks the backlog in slices: marks without a pause, and rows of steps that are not
 -- ready. Rows of namespaces that another transaction has locked, or whose marks are still changing, are checked in the
 -- next pass.
+-- Locks: turn (skips), namespaces (skips), backlog, tasks (skips).
 -- Returns: {repaired: {kind: n}, finished, waiters, slices: true if the pass has more}, with the kinds that occurred.
 create or replace function tasker.mend_held(p_args jsonb) returns jsonb
 language plpgsql
@@ -11,7 +12,7 @@ set jit to off
 as $$
 declare
   v_kind constant text := 'mend';
-  v_slice constant int := coalesce((p_args->>'slice')::int, 1000);
+  v_slice constant int not null := (p_args->>'slice')::int;
   v_from uuid;
   v_steps uuid[];
   v_namespaces int[];

@@ -4,9 +4,8 @@
 -- steps that differ from the rows, deletes pauses of ended tasks, and retries one unserved step of each kind where a
 -- worker may have its handler by now: an expired lease may have been renewed, or the step tried before was cancelled.
 -- Continues to change marks for a pause (tasker.marks_v1). Counts its repairs.
--- Locks: namespaces and tasks in order, skipping those that other transactions have locked; then backlogged steps ORDER
---   BY workflow_step_uuid; then a free shard of the counters.
--- p_args: {every_ms (60000), slice (1000), begin (true: a new pass over the backlog begins), on_blocked}.
+-- Locks: as marks_v1, as mend_held, namespaces (skips), pauses, backlog (skips), counters.
+-- p_args: {every_ms, slice, begin (true: a new pass over the backlog begins), on_blocked}.
 -- Returns: {repaired: {kind: n}, finished: {task: state}, waiters, more: true if marks are left to change, slices: true
 --   if there are backlogged steps behind this slice}.
 create or replace function tasker.repair_v1(p_args jsonb) returns jsonb
@@ -16,14 +15,14 @@ as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_namespaces int[];
-  v_more constant boolean := (tasker.marks_v1('{}')->>'more')::boolean;
+  v_more constant boolean := (tasker.marks_v1(p_args)->>'more')::boolean;
   v_answer jsonb;
 begin
   perform tasker.require_read_committed();
   v_answer := tasker.mend_held(p_args);
   select array_agg(q.namespace_id) into v_namespaces from (
     select ns.namespace_id from tasker.task_namespaces ns
-    where ns.mended_at <= v_now - tasker.ms(coalesce((p_args->>'every_ms')::numeric, 60000))
+    where ns.mended_at <= v_now - tasker.ms(tasker.required(p_args, 'every_ms')::numeric)
     order by ns.namespace_id for no key update skip locked) q;
   if v_namespaces is not null then
     update tasker.task_namespaces ns set mended_at = v_now where ns.namespace_id = any (v_namespaces);
@@ -40,4 +39,16 @@ begin
   end if;
   return v_answer || jsonb_strip_nulls(jsonb_build_object('more', nullif(v_more, false)));
 end
+$$;
+
+-- Adds to the counters of repairs.
+-- p_args: {kind: n, ...}.
+create or replace function tasker.record_repairs_v1(p_args jsonb) returns jsonb
+language sql volatile
+set search_path to pg_catalog, pg_temp
+as $$
+  insert into tasker.repairs as r (kind, repaired, last_at)
+  select k, n::bigint, tasker.now() from jsonb_each_text(p_args) as x (k, n) where n::bigint > 0 order by k
+  on conflict (kind) do update set repaired = r.repaired + excluded.repaired, last_at = excluded.last_at
+  returning '{}'::jsonb
 $$;

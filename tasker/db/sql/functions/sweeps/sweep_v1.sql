@@ -3,7 +3,7 @@
 -- paused queue are not lost, and their grace starts again at the end of the pause. A slice of tasks under way continues
 -- behind `after`, so a pass over these costs the same however many others wait. With `from`, everything open is read
 -- (tasker.find_waiting_v1). Both read steps in their order: a slice ends in the middle of a wide task.
--- p_args: {after: step uuid, limit: of tasks, from: step uuid, steps: maximum number (10,000, with `from` 2,000),
+-- p_args: {after: step uuid, limit: of tasks, from: step uuid, steps: maximum number,
 --   hint_grace_ms, park_grace_ms, idle_grace_ms, unserved_ms (null: never), results_queue, finalizations_queue: names of
 --   the queues whose pauses count}
 -- Returns: {last: step uuid, null at the end (of those under way: when none are left), orphans, unhinted, parked, forgotten, unserved, unpromoted, unfinished}
@@ -16,15 +16,15 @@ set enable_mergejoin to off
 set jit to off
 as $$
   with grace as materialized (   -- once; the grace of a message grows with its repairs, up to 64 times
-    select tasker.ms(coalesce((p_args->>'hint_grace_ms')::numeric, 5000)) as hint,
-      tasker.ms(coalesce((p_args->>'park_grace_ms')::numeric, 5000)) as park,
-      tasker.ms(coalesce((p_args->>'idle_grace_ms')::numeric, 1000)) as idle,
+    select tasker.ms(tasker.required(p_args, 'hint_grace_ms')::numeric) as hint,
+      tasker.ms(tasker.required(p_args, 'park_grace_ms')::numeric) as park,
+      tasker.ms(tasker.required(p_args, 'idle_grace_ms')::numeric) as idle,
       tasker.ms((p_args->>'unserved_ms')::numeric) as unserved,
       tasker.queue_open_since(p_args->>'results_queue') as results_since,
       tasker.queue_open_since(p_args->>'finalizations_queue') as finalizations_since
   ), slice as materialized (
-    select p.*, tasker.step_uuid(p.behind, 0) as task_uuid, coalesce((p_args->>'limit')::int, 500) as tasks,
-      coalesce((p_args->>'steps')::int, case when p.everything then 2000 else 10000 end) as steps
+    select p.*, tasker.step_uuid(p.behind, 0) as task_uuid, tasker.required(p_args, 'limit')::int as tasks,
+      tasker.required(p_args, 'steps')::int as steps
     from (select p_args->>'from' is not null as everything,
       coalesce(p_args->>'from', p_args->>'after', '00000000-0000-0000-0000-000000000000')::uuid as behind) p
   ), open as materialized (   -- from the task of that step on

@@ -1,6 +1,6 @@
 -- Stores that messages for steps were sent again; the next sweep waits twice as long. Counts the repair. With tokens, a
 -- step that was claimed since it was found is skipped, even if it is enqueued again: then it has a message of its own.
--- Locks: the steps ORDER BY workflow_step_uuid.
+-- Locks: steps.
 -- p_args: {steps: [uuid...], tokens: {step: token}}.
 create or replace function tasker.wakeups_sent_v1(p_args jsonb) returns jsonb
 language sql volatile

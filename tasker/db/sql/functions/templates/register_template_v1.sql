@@ -1,4 +1,5 @@
 -- Stores a compiled template and makes it the current one of its name and version. Idempotent.
+-- Locks: name and version of the template.
 -- p_args: {hash, plan, content: hash of the author's text, force, adopt}. `plan` and `hash` include the fleet's
 --   defaults.
 -- Returns: {template, hash, namespace, changed}: with `adopt`, those of the existing template with the same content,
@@ -46,5 +47,22 @@ begin
   return jsonb_build_object('template', v_template, 'namespace', v_namespace,
     'hash', (select t.hash from tasker.templates t where t.template_id = v_template),
     'changed', v_named_task.template_id is distinct from v_template);
+end
+$$;
+
+-- Finds or creates a namespace; exactly one row under any concurrency.
+create or replace function tasker.namespace_id(p_name text) returns int
+language plpgsql as $$
+declare
+  v_id int;
+begin
+  select namespace_id into v_id from tasker.task_namespaces where name = p_name;
+  if v_id is null then
+    insert into tasker.task_namespaces (name) values (p_name) on conflict (name) do nothing returning namespace_id into v_id;
+    if v_id is null then
+      select namespace_id into v_id from tasker.task_namespaces where name = p_name;
+    end if;
+  end if;
+  return v_id;
 end
 $$;

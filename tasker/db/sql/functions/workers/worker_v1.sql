@@ -2,6 +2,7 @@
 -- lease and says which of the held tokens are no longer valid, `sleep`/`wake` set the mark that senders read, `drain`
 -- says that it takes nothing more, `stop` ends it, `forget` removes those that were last seen long ago, a few at a time,
 -- and sessions of the web page that have expired, and answers who has not been heard of for two thirds of its lease.
+-- Locks: worker, then as serve_worker; to forget: workers (skips).
 -- p_args: {action, worker, kind, name, lease_ms, host, pid, version, namespaces: [name...], callables: [name...],
 --   concurrency, backend, held: [[step, token]...], older_ms}
 -- Returns: {namespaces: {name: id}} for start and serve, {lost: [step...], known} for beat, {silent: [...]} for forget.

@@ -29,7 +29,8 @@ def submit(session: Session, plan: Plan, **entry: Any) -> Any:
     """One task in a transaction of its own, as programs submit."""
     template = session.core("register_template", {"hash": plan.hash, "plan": json.loads(plan.to_json())})["template"]
     tasks = [{"id": new_task_uuid(), "identity": str(uuid4()), **entry}]
-    args = {"template": template, "window": session.lab.window, "tasks": tasks, "announce": False}
+    args = {**session.args(), "template": template, "tasks": tasks, "announce": False}
+    del args["worker"]
     return session.value("call tasker.submit_and_wake_v1('tasker_pgmq.call_v1', %s, null)", json.dumps(args))
 
 

@@ -13,7 +13,7 @@ async def test_a_sweep_replays_for_a_while_and_the_next_one_goes_on(
     orchestra: Orchestra, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replaying, "TURNS", 2)
-    monkeypatch.setattr(replaying, "STEPS", 1)
+    monkeypatch.setattr(replaying, "REPLAY_STEPS", 1)
     lab = orchestra.lab
     lab.submit(lab.chain(1), *({} for _ in range(5)))
     lab.one.advance(*(fail(claim) for claim in lab.one.claim()))

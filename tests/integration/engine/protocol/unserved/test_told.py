@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from typing import Any
@@ -65,7 +64,7 @@ def test_explanations_name_who_refused_it_and_since_when(lab: Lab, lost: list[st
 
 
 def test_what_happens_lately_counts_all_of_them(lab: Lab, lost: list[str]) -> None:
-    found = lab.observer.value("select tasker.activity_v1(%s::jsonb)", json.dumps({}))["unserved"]
+    found = lab.observer.core("activity", {})["unserved"]
 
     assert sum(each["steps"] for each in found if each["namespace"] == lab.namespace) == len(lost)
 

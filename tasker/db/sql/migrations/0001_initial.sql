@@ -1,0 +1,791 @@
+-- The tables of Tasker, in sections: templates; tasks and steps; history; queues; processes; domain events;
+-- dead letters; operators; and the row types that functions pass to each other.
+--
+-- Two tables are updated with every step: `tasks` and `workflow_steps`. They contain only columns that change
+-- or guard a change, have a low fillfactor, and no index on a column that most writes change, so that their
+-- updates stay HOT. What is written once is in tables beside them. Tables that grow with the number of tasks
+-- have no foreign keys.
+
+
+-- ==== Functions that the tables need ====
+
+-- The current time: a test sets `tasker.now`; otherwise it is the transaction's time.
+create function tasker.now() returns timestamptz language sql stable parallel safe as $$
+  select coalesce(nullif(current_setting('tasker.now', true), '')::timestamptz, pg_catalog.now())
+$$;
+
+-- Time-ordered identifiers (UUID version 7) on every supported server.
+do $do$
+begin
+  if current_setting('server_version_num')::int >= 180000 then
+    create function tasker.uuid_v7() returns uuid language sql volatile parallel safe as
+      'select pg_catalog.uuidv7()';
+  else
+    create function tasker.uuid_v7() returns uuid language sql volatile parallel safe as $fn$
+      select encode(
+        set_byte(set_byte(
+          overlay(uuid_send(gen_random_uuid())
+                  placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+                  from 1 for 6),
+          6, (b'0111' || get_byte(uuid_send(gen_random_uuid()), 6)::bit(4))::bit(8)::int),
+          8, (b'10' || get_byte(uuid_send(gen_random_uuid()), 8)::bit(6))::bit(8)::int), 'hex')::uuid
+    $fn$;
+  end if;
+end
+$do$;
+
+-- A step's identifier is its task's with the last 24 bits set to the step's number, so the steps of a task
+-- are adjacent in every index, in the order of their creation, and edges need no look-up. Task identifiers
+-- end in 24 zero bits.
+create function tasker.step_uuid(p_task uuid, p_seq int) returns uuid language sql immutable parallel safe as $$
+  select (left(p_task::text, 30) || lpad(to_hex(p_seq), 6, '0'))::uuid
+$$;
+
+
+-- ==== Templates ====
+
+-- Namespaces: each has its own queue of steps.
+create table tasker.task_namespaces (
+  namespace_id        int generated always as identity primary key,
+  task_namespace_uuid uuid not null default tasker.uuid_v7(),
+  name                text not null unique,
+  created_at          timestamptz not null default tasker.now(),
+  mended_at           timestamptz not null default '-infinity',  -- last check by repair_v1
+  marks_after         uuid   -- last backlogged step whose `paused` agrees with the pauses; null: all agree
+);
+
+-- Names and versions of templates, each with its current plan.
+create table tasker.named_tasks (
+  named_task_uuid   uuid primary key default tasker.uuid_v7(),
+  namespace_id      int not null references tasker.task_namespaces,
+  name              text not null,
+  version           text not null,
+  description       text,
+  identity_strategy varchar(20) not null default 'strict',  -- when two submissions are the same task
+  metadata          jsonb not null default '{}',
+  template_id       int,   -- the current plan; null only during its registration
+  content           text,  -- hash of the author's text, without the fleet's defaults
+  created_at        timestamptz not null default tasker.now(),
+  updated_at        timestamptz not null default tasker.now(),
+  unique (namespace_id, name, version)
+);
+
+-- Compiled templates by content. A task refers to one for its whole life, whatever is registered later.
+create table tasker.templates (
+  template_id     int generated always as identity primary key,
+  hash            text not null unique,   -- of the plan, with the fleet's defaults
+  namespace_id    int not null references tasker.task_namespaces,
+  named_task_uuid uuid not null references tasker.named_tasks,
+  step_count      int not null,
+  static_count    int not null,           -- steps that every task has; the others are created while it runs
+  roots           int[] not null,         -- ordinals of the steps that are ready at once
+  plan            jsonb not null,
+  -- staleness limits, beside the plan, which is large
+  lifecycle       jsonb generated always as (plan->'lifecycle') stored,
+  created_at      timestamptz not null default tasker.now()
+);
+
+-- Names of steps, for readers of the schema; the engine uses template and ordinal.
+create table tasker.named_steps (
+  named_step_uuid uuid primary key default tasker.uuid_v7(),
+  name            text not null,
+  system_name     text not null unique,   -- namespace.template.step
+  created_at      timestamptz not null default tasker.now()
+);
+
+-- The steps of a compiled template.
+create table tasker.template_steps (
+  template_id     int not null references tasker.templates,
+  ordinal         int not null,
+  name            text not null,
+  named_step_uuid uuid not null references tasker.named_steps,
+  step_type       text not null,
+  handler         text not null,
+  is_static       boolean not null,
+  unmet           int not null,           -- number of parents
+  max_attempts    int not null,
+  retryable       boolean not null,
+  timeout_ms      bigint,                 -- null: the default of the process that claims it
+  max_in_process_minutes double precision,   -- staleness limit; null: that of the fleet
+  on_worker_lost  text not null,
+  parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
+  primary key (template_id, ordinal)
+);
+
+-- The edges of a compiled template. Derived from `parents` of template_steps, so a foreign key would only
+-- cost time.
+create table tasker.template_edges (
+  template_id  int not null,
+  from_ordinal int not null,
+  to_ordinal   int not null,
+  primary key (template_id, from_ordinal, to_ordinal)
+);
+
+-- The events that the steps of a template declare, so that the write that ends a step knows the events to
+-- write without reading the plan. Events delivered only within a process (`fast`) are not here.
+create table tasker.template_events (
+  template_id   int not null references tasker.templates,
+  ordinal       int not null,
+  number        int not null,             -- position in the step's list
+  name          text not null,
+  condition     text not null
+    check (condition in ('success', 'failure', 'retryable_failure', 'permanent_failure', 'always')),
+  delivery_mode text not null check (delivery_mode in ('durable', 'broadcast')),
+  checked       boolean not null,         -- it has a schema: only a validated payload is published
+  primary key (template_id, ordinal, number)
+);
+
+
+-- ==== Tasks and steps ====
+
+-- Tasks. Hot. `total` = done + failed + cancelled + active + retrying + pending; pending is the remainder,
+-- and `held` of the pending are ready but wait for room in the queue. Terminal states set `complete`.
+create table tasker.tasks (
+  task_uuid       uuid primary key,
+  named_task_uuid uuid not null,
+  namespace_id    int not null,
+  template_id     int not null,
+  state           text not null check (state in ('pending', 'initializing', 'enqueuing_steps', 'steps_in_process',
+    'evaluating_results', 'waiting_for_dependencies', 'waiting_for_retry', 'blocked_by_failures', 'complete', 'error',
+    'cancelled', 'resolved_manually')),
+  complete        boolean not null default false,
+  priority        int not null default 0,
+  sort_key        int not null default 1,   -- number of transitions so far; creation is 1
+  graph_version   int not null default 0,   -- grows with each expansion
+  next_seq        int not null,             -- number of the next step that is created (tasker.step_uuid)
+  total           int not null,
+  done            int not null default 0,
+  failed          int not null default 0,
+  cancelled       int not null default 0,
+  active          int not null default 0,
+  retrying        int not null default 0,
+  held            int not null default 0,
+  created_at      timestamptz not null,
+  updated_at      timestamptz not null,
+  completed_at    timestamptz,
+  waiter          uuid,                     -- the client notified of its end, on its own channel
+  troubled        boolean not null generated always as (complete and state <> 'complete') stored,
+  waits           boolean not null generated always as   -- open or not: for room, a retry, an operator
+    (active = 0 and (held > 0 or retrying > 0 or state = 'blocked_by_failures')) stored,
+  trouble         text generated always as (case when complete and state <> 'complete' then state end) stored
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
+        autovacuum_analyze_scale_factor = 0.05);
+-- for lists, and for the sweeps over all open tasks. `complete` changes once, so other updates stay HOT.
+create index tasks_open on tasker.tasks (task_uuid) where not complete;
+-- for the sweeps (sweep_v1): open tasks under way, however many others wait. `waits` changes when a task
+-- comes to rest or continues, never with a step that is handed off.
+create index tasks_under_way on tasker.tasks (task_uuid) where not complete and not waits;
+-- for lists by state: tasks that ended in another state than complete. Not `state` itself, which changes with
+-- every write.
+create index tasks_by_trouble on tasker.tasks (trouble, task_uuid) where trouble is not null;
+-- for prunable_v1 and prune_v1: ended tasks, by template and time. Its columns change only when the task
+-- ends.
+create index tasks_ended on tasker.tasks (named_task_uuid, troubled, completed_at) where complete;
+-- for lists of a template's tasks, in their order
+create index tasks_of_template on tasker.tasks (named_task_uuid, task_uuid);
+
+-- What a submission says of its task: written once.
+create table tasker.task_details (
+  task_uuid             uuid primary key,
+  identity_hash         text not null,
+  correlation_id        uuid not null,
+  parent_correlation_id uuid,
+  context               jsonb not null,     -- the input
+  context_bytes         int not null,       -- of the value itself: storage may be compressed
+  initiator             text not null default 'unknown',
+  source_system         text not null default 'unknown',
+  reason                text not null default '',
+  tags                  text[] not null default '{}',
+  trace                 jsonb,              -- W3C Trace Context of the submission: `traceparent`, `tracestate`
+  requested_at          timestamptz not null,
+  cancel_reason         text
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+-- duplicate submissions
+create unique index idx_tasks_identity_hash on tasker.task_details (identity_hash);
+-- look-up by correlation
+create index idx_tasks_correlation_id on tasker.task_details (correlation_id);
+-- lists by initiator, in their order; a task without one costs nothing here, as below
+create index tasks_by_initiator on tasker.task_details (initiator, task_uuid) where initiator <> 'unknown';
+-- lists by source system
+create index tasks_by_source on tasker.task_details (source_system, task_uuid) where source_system <> 'unknown';
+-- lists by tag
+create index tasks_by_tag on tasker.task_details using gin (tags) where cardinality(tags) > 0;
+
+-- Steps of tasks. Hot.
+create table tasker.workflow_steps (
+  workflow_step_uuid uuid primary key,
+  task_uuid          uuid not null,
+  namespace_id       int not null,
+  template_id        int not null,
+  ordinal            int not null,
+  name               text not null,
+  state              text not null check (state in ('pending', 'enqueued', 'in_progress', 'enqueued_for_orchestration',
+    'enqueued_as_error_for_orchestration', 'waiting_for_retry', 'complete', 'error', 'cancelled', 'resolved_manually')),
+  unmet              int not null,                -- parents that are not satisfied yet
+  attempts           int not null default 0,
+  max_attempts       int not null,
+  retryable          boolean not null,
+  claim_token        bigint not null default 0,   -- only grows: fences results, renewals and checkpoints
+  worker_uuid        uuid,                        -- the worker with the claim
+  started_at         timestamptz,                 -- of the claim
+  deadline_at        timestamptz,                 -- of the claim: a sweep ends it then
+  due_at             timestamptz,                 -- of the retry that it waits for
+  hinted_at          timestamptz,                 -- when a sweep last sent a wake-up for it
+  hint_count         int not null default 0,
+  sort_key           int not null default 1,      -- number of transitions so far; creation is 1
+  created_at         timestamptz not null,
+  updated_at         timestamptz not null
+) with (fillfactor = 55, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
+        autovacuum_analyze_scale_factor = 0.05);
+-- for expansion (parents by name), reading a task, the sweeps' join from open tasks
+create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, name);
+-- for promotion (due_v1): only steps that wait for a retry have a due time, so other updates stay HOT
+create index workflow_steps_due on tasker.workflow_steps (due_at) where due_at is not null;
+
+-- Edges to steps that were created while the task ran. Those between static steps belong to the template; the
+-- view tasker.workflow_step_edges shows both.
+create table tasker.dynamic_edges (
+  task_uuid      uuid not null,
+  from_step_uuid uuid not null,
+  to_step_uuid   uuid not null,
+  name           text not null default 'dependency',
+  primary key (task_uuid, from_step_uuid, to_step_uuid),
+  check (from_step_uuid <> to_step_uuid)
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+
+-- Inputs of steps that were created while the task ran (of batch workers): written once.
+create table tasker.step_inputs (
+  workflow_step_uuid uuid primary key,
+  inputs             jsonb not null,
+  bytes              int not null           -- of the value itself: storage may be compressed
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+
+-- Results of steps. A claim reads the results of its ancestors by ordinal, hence the primary key.
+create table tasker.step_results (
+  task_uuid          uuid not null,
+  ordinal            int not null,
+  workflow_step_uuid uuid not null,
+  name               text not null,
+  result             jsonb not null,
+  metadata           jsonb,
+  bytes              int not null,          -- of the result itself: storage may be compressed
+  created_at         timestamptz not null,
+  primary key (task_uuid, ordinal, workflow_step_uuid)
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+
+-- Failed attempts.
+create table tasker.step_failures (
+  failure_id         bigint generated always as identity primary key,
+  task_uuid          uuid not null,
+  workflow_step_uuid uuid not null,
+  attempt            int not null,
+  claim_token        bigint not null,
+  worker_uuid        uuid,
+  error              jsonb not null,
+  created_at         timestamptz not null
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+-- attempt history
+create index step_failures_of_step on tasker.step_failures (task_uuid, workflow_step_uuid);
+-- failure bursts
+create index step_failures_by_time on tasker.step_failures (created_at);
+
+-- The last checkpoint of a step: read by its next attempt.
+create table tasker.step_checkpoints (
+  workflow_step_uuid uuid primary key,
+  checkpoint         jsonb not null,
+  bytes              int not null,
+  updated_at         timestamptz not null
+) with (fillfactor = 50);
+
+-- Log lines of handlers. Written outside of the engine's transactions (tasker.report_v1), and never read by
+-- them.
+create table tasker.step_logs (
+  workflow_step_uuid uuid not null,
+  claim_token        bigint not null,
+  line               int not null,          -- of the claim, from 1
+  task_uuid          uuid not null,
+  logged_at          timestamptz not null,
+  attempt            int not null,
+  level              smallint not null,     -- as in Python's logging: 10 debug, 20 info, 30 warning, 40 error
+  logger             text not null,
+  message            text not null,
+  fields             jsonb,
+  primary key (workflow_step_uuid, claim_token, line)
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+-- lists of a task
+create index step_logs_of_task on tasker.step_logs (task_uuid, logged_at);
+
+-- The progress of the claim that reported last: valid for a step that runs under this token, and for no
+-- other.
+create table tasker.step_progress (
+  workflow_step_uuid uuid primary key,
+  task_uuid          uuid not null,
+  claim_token        bigint not null,
+  fraction           double precision check (fraction between 0 and 1),
+  done               double precision,
+  total              double precision,
+  message            text,
+  first_at           timestamptz not null,  -- of the claim's first report of progress: the start of estimates
+  first_fraction     double precision,
+  reported_at        timestamptz not null
+) with (fillfactor = 50);
+-- overview_v1: what was reported lately
+create index step_progress_by_time on tasker.step_progress (reported_at);
+
+
+-- ==== History ====
+-- One row for each write. `path` is the states passed through, one letter each (tasker.path_code), the first
+-- being the previous state; `sort_key` is that of the last, which no other row of the same subject has. The
+-- order of columns avoids padding. Readers use the views: tasker.task_transition_log and
+-- tasker.step_transition_log show these rows with the names of the states, tasker.task_transitions and
+-- tasker.workflow_step_transitions a row for each transition, tasker.workflow_step_result_audit the author of
+-- each stored result.
+
+create table tasker.task_moves (
+  created_at     timestamptz not null,
+  task_uuid      uuid not null,
+  processor_uuid uuid,
+  sort_key       int not null,
+  path           text not null,
+  metadata       jsonb
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+-- history of a task
+create index task_moves_of_task on tasker.task_moves (task_uuid);
+
+create table tasker.step_moves (
+  created_at         timestamptz not null,
+  claim_token        bigint not null,
+  execution_time_ms  bigint,
+  workflow_step_uuid uuid not null,
+  worker_uuid        uuid,
+  sort_key           int not null,
+  attempt            int not null,
+  path               text not null,
+  metadata           jsonb
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+-- history of a step
+create index step_moves_of_step on tasker.step_moves (workflow_step_uuid);
+
+-- Refused results, stored as evidence (verdict other than accepted).
+create table tasker.refused_results (
+  id                 bigint generated always as identity primary key,
+  task_uuid          uuid,
+  workflow_step_uuid uuid not null,
+  claim_token        bigint,
+  worker_uuid        uuid,
+  verdict            text not null,
+  detail             jsonb,
+  created_at         timestamptz not null
+);
+-- history of a task
+create index refused_results_of_task on tasker.refused_results (task_uuid);
+
+
+-- ==== Queues ====
+
+-- Ready steps beyond the enqueue window, released by rank (priority with ageing, rotated over tasks).
+-- Unserved steps wait apart from the others, so that served steps are not blocked.
+create table tasker.ready_backlog (
+  workflow_step_uuid uuid primary key,
+  task_uuid          uuid not null,
+  namespace_id       int not null,
+  rank               double precision not null,
+  paused             boolean not null default false,   -- by a pause of less than its namespace (tasker.mark_held)
+  unserved           text   -- "template:ordinal" of a step that waits for a worker with its handler, not for room
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+-- backlog_v1: the steps that wait for room, by rank, and the first of each unserved kind
+create index ready_backlog_next on tasker.ready_backlog (namespace_id, unserved, rank) where not paused;
+-- paused_v1, depth_v1
+create index ready_backlog_paused on tasker.ready_backlog (namespace_id) where paused;
+
+-- The number of enqueued steps of a namespace, and of steps that ever left the queue (for its drain rate), in
+-- shards so that writers do not wait for each other.
+create table tasker.enqueue_counters (
+  namespace_id int not null,
+  shard        int not null,
+  enqueued     bigint not null default 0,
+  taken        bigint not null default 0,
+  primary key (namespace_id, shard)
+) with (fillfactor = 20, autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 1000);
+
+-- Pauses: of a namespace, or in it of one template (every version), one step of a template, or one task; or
+-- of an orchestration queue, from which no process takes messages then. Empty in most systems, and then only
+-- checked to be empty (tasker.paused_of).
+create table tasker.pauses (
+  pause_id     int generated always as identity primary key,
+  namespace_id int,
+  template     text,
+  step         text check (step is null or template is not null),
+  task_uuid    uuid,
+  queue        text,
+  actor        text not null,
+  reason       text not null,
+  paused_at    timestamptz not null,
+  check (num_nonnulls(namespace_id, queue) = 1 and (queue is null or num_nonnulls(template, task_uuid) = 0)),
+  unique nulls not distinct (namespace_id, template, step, task_uuid, queue)
+);
+
+-- The log of pauses: actor, action, target, reason.
+create table tasker.pause_log (
+  id           bigint generated always as identity primary key,
+  action       text not null check (action in ('pause', 'resume')),
+  target       text not null,
+  actor        text not null,
+  reason       text not null,
+  created_at   timestamptz not null
+);
+-- failure_bursts_v1, queue_open_since
+create index on tasker.pause_log (target, created_at);
+
+-- Messages taken from a queue because they cannot be processed.
+create table tasker.poison_messages (
+  id         bigint generated always as identity primary key,
+  queue_name text not null,
+  msg_id     bigint,
+  message    jsonb,
+  reason     text not null,
+  moved_at   timestamptz not null default tasker.now()
+);
+
+
+-- ==== Processes ====
+
+-- The registry of processes, present and past. The lease is this row; the names of handlers, written once,
+-- are in worker_callables.
+create table tasker.workers (
+  worker_uuid  uuid primary key,
+  kind         text not null check (kind in ('worker', 'orchestrator')),
+  name         text,
+  host         text not null,
+  pid          int not null,
+  version      text not null,
+  namespaces   text[] not null,
+  unserved     text[] not null default '{}',    -- "template:ordinal" of steps that it claimed and could not resolve
+  unreadable   int[] not null default '{}',     -- templates of a newer release, which it cannot read
+  concurrency  int not null,
+  backend      text,                            -- the messaging provider that it uses
+  in_hand      int not null default 0,          -- in-flight claims, as of the last heartbeat
+  beat_at      timestamptz not null,            -- last heartbeat
+  lease_until  timestamptz not null,
+  asleep       boolean not null default false,  -- it waits for a notification (wake_v1)
+  started_at   timestamptz not null,
+  draining_at  timestamptz,
+  stopped_at   timestamptz
+) with (fillfactor = 50);
+-- wake_v1: without a day's stopped ones
+create index workers_present on tasker.workers (worker_uuid) where stopped_at is null;
+
+-- The names of the handlers that a worker has loaded. A custom resolver may find more.
+create table tasker.worker_callables (
+  worker_uuid  uuid primary key references tasker.workers on delete cascade,
+  callables    text[] not null
+);
+
+-- Steps that a worker could not resolve and released (rule 16). Valid while the step still has this token.
+create table tasker.unserved_steps (
+  workflow_step_uuid uuid primary key,
+  claim_token        bigint not null,
+  callable           text not null,
+  since              timestamptz not null
+);
+
+-- Faults found and repaired by sweeps, by kind; stays 0 in a healthy system.
+create table tasker.repairs (
+  kind     text primary key,
+  repaired bigint not null default 0,
+  last_at  timestamptz not null
+);
+
+-- The last turn of each kind of work that one process at a time does for all (tasker.take_turn_v1), and the
+-- position at which the next one continues (find_waiting_v1, repair_v1).
+create table tasker.turns (
+  kind     text primary key,
+  taken_at timestamptz not null,
+  position uuid                             -- the last row of the slice before; null: begin
+) with (fillfactor = 50);
+
+
+-- ==== Domain events ====
+
+-- The outbox: written by the transaction that accepts a result (write_events), one row for each event
+-- declared for its outcome, also for events that are not published (`withheld` gives the reason). `event_id`
+-- follows the order in which the events of a task were written; readers use the position, which an event gets
+-- after its commit (place_events), so that an event written early and committed late is not missed. Kept
+-- until prune_events_v1, independent of the task.
+create table tasker.domain_events (
+  event_id           bigint generated always as identity primary key,
+  created_at         timestamptz not null,
+  event_uuid         uuid not null,
+  task_uuid          uuid not null,
+  workflow_step_uuid uuid not null,
+  correlation_id     uuid not null,
+  namespace_id       int not null,
+  sort_key           int not null,          -- of the step's transition that caused it
+  number             int not null,          -- among the events of this transition
+  attempt            int not null,
+  -- number of events that a handler itself published with the result; null: the event is declared by a template
+  published_with     int,
+  name               text not null,
+  step_name          text not null,
+  outcome            text not null check (outcome in ('success', 'retryable_failure', 'permanent_failure')),
+  delivery_mode      text not null,
+  fired_by           text not null,
+  payload            jsonb,
+  metadata           jsonb,                 -- added by a publisher
+  withheld           text,
+  check ((payload is null) = (withheld is not null))
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+-- never twice
+create unique index domain_events_of_move on tasker.domain_events (workflow_step_uuid, sort_key, number);
+-- one event
+create unique index domain_events_by_id on tasker.domain_events (event_uuid);
+-- events_v1
+create index domain_events_withheld on tasker.domain_events (event_id) where withheld is not null;
+-- lists of a task
+create index domain_events_of_task on tasker.domain_events (task_uuid);
+-- lists by correlation
+create index domain_events_of_correlation on tasker.domain_events (correlation_id);
+-- prune_events_v1
+create index domain_events_by_time on tasker.domain_events (created_at);
+
+-- The order in which events are read. A separate table, so that assigning a position writes two small rows
+-- instead of rewriting a large one.
+create table tasker.event_positions (
+  position     bigint primary key,
+  event_id     bigint not null,
+  namespace_id int not null,
+  name         text not null
+);
+-- events_v1
+create unique index event_positions_of_event on tasker.event_positions (event_id);
+-- events_v1
+create index event_positions_by_name on tasker.event_positions (namespace_id, name, position);
+create sequence tasker.domain_event_positions;
+
+-- Events without a position: written with the event, removed by place_events.
+create table tasker.unplaced_events (
+  event_id bigint primary key
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+
+-- The worker's part of the events of a result that waits for an orchestrator.
+create table tasker.parked_events (
+  workflow_step_uuid uuid primary key,
+  task_uuid          uuid not null,
+  claim_token        bigint not null,
+  events             jsonb not null
+);
+
+-- The position of each subscriber, and the holder of its lease.
+create table tasker.event_subscribers (
+  name        text primary key,
+  position    bigint not null,
+  holder      uuid,
+  lease_until timestamptz not null default '-infinity',
+  stopped     jsonb,   -- actor, time and reason of its stop: no process reads for it meanwhile
+  updated_at  timestamptz not null
+) with (fillfactor = 50);
+
+-- Events that a subscriber failed to process: retried when they are due, or left to an operator. The event is
+-- stored here as it was read, so that it may be pruned meanwhile.
+create table tasker.event_deliveries (
+  subscriber text not null,
+  event_uuid uuid not null,
+  event      jsonb not null,
+  attempts   int not null,
+  due_at     timestamptz,                   -- null: given up
+  error      text not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  primary key (subscriber, event_uuid)
+);
+-- due_deliveries_v1
+create index event_deliveries_due on tasker.event_deliveries (subscriber, due_at) where due_at is not null;
+-- prune_events_v1
+create index event_deliveries_by_time on tasker.event_deliveries (updated_at);
+
+-- The time before which events were pruned: events of earlier results may be missing.
+create table tasker.domain_events_pruned (
+  before timestamptz not null
+);
+
+
+-- ==== Dead letters ====
+
+create type tasker.dlq_reason as enum ('staleness_timeout', 'max_retries_exceeded', 'permanent_failure',
+  'dependency_cycle_detected', 'worker_unavailable', 'manual_dlq');
+create type tasker.dlq_resolution_status as enum ('pending', 'manually_resolved', 'permanently_failed', 'cancelled');
+
+-- Dead letters, tasks that need an operator: the state, time and reason, the investigator, and the findings.
+-- An entry is a record: it never moves a task or a step. A task has at most one pending entry, and any number
+-- of closed ones.
+create table tasker.tasks_dlq (
+  dlq_entry_uuid    uuid primary key default tasker.uuid_v7(),
+  task_uuid         uuid not null,
+  original_state    varchar(50) not null,      -- of the task, before the dead letter
+  dlq_reason        tasker.dlq_reason not null,
+  dlq_timestamp     timestamptz not null default tasker.now(),
+  task_snapshot     jsonb,
+  -- of the snapshot, which is large: lists and groups read only these
+  namespace         text generated always as (task_snapshot->>'namespace') stored,
+  template          text generated always as (task_snapshot->>'task_name') stored,
+  fingerprints      text[] not null default '{}',   -- of the final failures of its steps
+  resolution_status tasker.dlq_resolution_status not null default 'pending',
+  resolution_notes  text,
+  resolved_at       timestamptz,
+  resolved_by       varchar(255),
+  metadata          jsonb,
+  created_at        timestamptz not null default tasker.now(),
+  updated_at        timestamptz not null default tasker.now()
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05,
+        autovacuum_analyze_threshold = 10);
+-- at most one pending entry of a task
+create unique index idx_dlq_unique_pending_task on tasker.tasks_dlq (task_uuid) where resolution_status = 'pending';
+-- the newest entry of a task
+create index tasks_dlq_of_task on tasker.tasks_dlq (task_uuid, dlq_timestamp desc);
+-- lists
+create index tasks_dlq_by_time on tasker.tasks_dlq (dlq_timestamp desc);
+-- lists of a namespace
+create index tasks_dlq_by_namespace on tasker.tasks_dlq (namespace, dlq_timestamp desc, dlq_entry_uuid desc);
+-- the investigation queue
+create index tasks_dlq_pending on tasker.tasks_dlq (dlq_reason, dlq_timestamp, dlq_entry_uuid) include (namespace)
+  where resolution_status = 'pending';
+-- entries with the same failures
+create index tasks_dlq_by_fingerprint on tasker.tasks_dlq using gin (fingerprints);
+-- v_dlq_dashboard: all columns that it counts, without reading the entries, each of which has a snapshot
+create index tasks_dlq_counted on tasker.tasks_dlq (dlq_reason, resolution_status, dlq_timestamp, resolved_at);
+
+-- The number of dead letters ever created, and the time until they were resolved: entries are deleted with
+-- their tasks, counters stay. Each transaction has a shard to itself.
+create table tasker.dlq_counters (
+  what   text not null,                     -- 'created', or an upper limit in hours of the time until resolution
+  shard  int not null,
+  number bigint not null default 0,
+  hours  double precision not null default 0,
+  primary key (what, shard)
+) with (fillfactor = 50);
+
+-- The staleness limits of the last process that searched: the views use the same limits as the search. One
+-- row.
+create table tasker.staleness_settings (
+  one boolean primary key default true check (one),
+  waiting_for_dependencies_minutes double precision not null default 60,
+  waiting_for_retry_minutes        double precision not null default 30,
+  steps_in_process_minutes         double precision not null default 30,
+  task_max_lifetime_minutes        double precision not null default 1440,
+  checkpoint_stall_minutes         double precision not null default 15
+);
+insert into tasker.staleness_settings default values;
+
+-- Replays of dead letters with the same failure: the entries to reset, the rate, and the progress. The
+-- progress is in these rows, so any process can continue a replay.
+create table tasker.dlq_replays (
+  replay_uuid     uuid primary key default tasker.uuid_v7(),
+  state           text not null check (state in ('running', 'paused', 'complete', 'cancelled')),
+  filter          jsonb not null,           -- the requested filter
+  fingerprint     text,                     -- only steps with this failure are reset; null: every failed step
+  rate_per_second double precision not null,
+  actor           text not null,
+  reason          text not null,
+  total           int not null,
+  replayed        int not null default 0,
+  skipped         int not null default 0,
+  created_at      timestamptz not null,
+  paced_at        timestamptz not null,     -- time up to which the rate is used
+  -- last turn: a locked or fast replay does not delay others
+  looked_at       timestamptz not null default '-infinity',
+  finished_at     timestamptz
+);
+-- replay_v1
+create index dlq_replays_running on tasker.dlq_replays (created_at) where state = 'running';
+
+-- The tasks of a replay, in its order; `outcome` is null until it is their turn.
+create table tasker.dlq_replay_items (
+  replay_uuid    uuid not null references tasker.dlq_replays,
+  position       int not null,
+  dlq_entry_uuid uuid not null,
+  task_uuid      uuid not null,
+  outcome        text check (outcome in ('replayed', 'skipped')),
+  detail         text,
+  primary key (replay_uuid, position)
+);
+-- replay_v1
+create index dlq_replay_items_open on tasker.dlq_replay_items (replay_uuid, position) where outcome is null;
+-- prune_v1
+create index dlq_replay_items_of_task on tasker.dlq_replay_items (task_uuid);
+
+
+-- ==== Operators ====
+
+-- The audit log of operator actions, over HTTP or by a command. An action in one transaction has its row in
+-- it, and the row of a refused or failed one is written after the rollback; an action of several transactions
+-- has its row before the first.
+create table tasker.operator_actions (
+  action_uuid  uuid primary key default tasker.uuid_v7(),
+  requested_at timestamptz not null,
+  actor        text not null,
+  -- how the actor was authenticated
+  proof        text not null check (proof in ('disabled', 'jwt', 'api_key', 'os_user')),
+  endpoint     text not null,               -- method and path, with names in place of identifiers; or the command
+  path         text not null,               -- the requested path
+  request_id   text not null,
+  address      text,   -- of the client, or of the proxy before it; the host of a command
+  status       int,    -- of the answer, or a command's exit code; null: ended before it was known
+  -- why it was not carried out: a message, or the type of an error whose message may be secret
+  refusal      text
+);
+
+-- Lists of tasks saved by users for all users. A few rows.
+create table tasker.saved_views (
+  name     text primary key check (length(name) between 1 and 60),
+  address  text not null check (length(address) <= 2000),   -- the query string of the list
+  saved_by text not null,
+  saved_at timestamptz not null
+);
+
+-- Sessions of the web page. Whoever reads this table learns neither the identifiers nor the keys.
+create table tasker.page_sessions (
+  -- SHA-256 of the identifier in the browser's cookie
+  session_hash bytea primary key check (length(session_hash) = 32),
+  -- the API key or token, encrypted with a key that is derived from the identifier
+  sealed       bytea not null,
+  created_at   timestamptz not null,
+  expires_at   timestamptz not null
+);
+-- removal of expired sessions
+create index page_sessions_expiry on tasker.page_sessions (expires_at);
+
+
+-- ==== Rows of one write, passed in arrays between the functions ====
+
+-- A requested change of a step.
+create type tasker.given_change as (
+  step_uuid uuid, task_uuid uuid, kind text, token bigint, delay_ms bigint, duration_ms bigint, result jsonb,
+  metadata jsonb, error jsonb, note jsonb, expand jsonb, graph_version int,
+  worker_uuid uuid                            -- the worker with the claim of this token; null: none, or any
+);
+-- The verdict on a change, from the step's row under its lock.
+create type tasker.judged_change as (
+  step_uuid uuid, task_uuid uuid, kind text, verdict text, from_state text, path text, to_state text, token bigint,
+  attempt int, sort_key int, unmet int, template_id int, ordinal int, namespace_id int, name text, worker_uuid uuid,
+  priority int, delay_ms bigint, duration_ms bigint, result jsonb, metadata jsonb, error jsonb, note jsonb
+);
+-- The whole of a write; a flag is true if it applies to one of the changes.
+create type tasker.judgement as (
+  changes tasker.judged_change[], refused boolean, grows boolean, unserved boolean, fails boolean, drops boolean,
+  waits boolean, runs boolean, unheld boolean, dequeued boolean
+);
+-- Increments of a task's counters, and the number of steps that became ready.
+create type tasker.task_change as (
+  task_uuid uuid, done int, failed int, cancelled int, active int, retrying int, held int, started int
+);
+-- A step that lost parents or is to run (again).
+create type tasker.ready_step as (
+  step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,
+  ready boolean, path text, from_state text, token bigint, attempt int, sort_key int, moved boolean
+);
+-- A ready step with its place: claim, enqueue, hold or wait.
+create type tasker.placed_step as (
+  step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,
+  place text, path text, from_state text, token bigint, attempt int, sort_key int, moved boolean, timeout_ms bigint,
+  held_rank int, paused boolean
+);

@@ -1,1 +1,0 @@
-drop table tasker.operator_actions cascade;

@@ -1,2 +1,0 @@
-drop table tasker.step_progress cascade;
-drop table tasker.step_logs cascade;

@@ -1,2 +1,0 @@
-drop table tasker.event_deliveries cascade;
-alter table tasker.event_subscribers drop column stopped;

@@ -1,1 +1,0 @@
-alter table tasker.task_details drop column trace;

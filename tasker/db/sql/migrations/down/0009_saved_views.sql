@@ -1,1 +1,0 @@
-drop table tasker.saved_views cascade;

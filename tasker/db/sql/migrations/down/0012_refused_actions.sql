@@ -1,1 +1,0 @@
-alter table tasker.operator_actions drop column refusal;

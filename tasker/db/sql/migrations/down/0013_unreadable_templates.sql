@@ -1,1 +1,0 @@
-alter table tasker.workers drop column unreadable;

@@ -1,1 +1,0 @@
-drop table tasker.page_sessions cascade;
