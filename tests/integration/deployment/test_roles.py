@@ -157,7 +157,7 @@ async def test_a_task_runs_with_each_process_under_its_role(urls: dict[str, str]
 
 
 def test_only_the_role_of_orchestrators_prunes_events(urls: dict[str, str]) -> None:
-    prune = "select tasker.prune_events_v1('{\"older_ms\": 0, \"limit\": 10}')"
+    prune = 'select tasker.prune_events_v1(\'{"older_ms": 0, "limit": 10}\')'
     with psycopg.connect(urls["orchestrator"]) as orchestrator:
         assert orchestrator.execute(prune).fetchone() == ({"over": True, "events": 0},)
     for kind in ("worker", "api"):
