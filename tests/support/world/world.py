@@ -29,7 +29,6 @@ from tasker.services.engine.plans import PlanStore
 from tasker.services.operators.steps import Steps
 from tasker.services.submitting.submission import Submission, Submitter
 from tasker.services.tasks import Tasks
-from tests.support.laboratory import CHECKED_BY_ONE_PLAN
 from tests.support.model.model import Model
 from tests.support.model.parts import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GRACE_MS, RUNS, Key, Pause, Step
 from tests.support.world.checks import EMPTY, SNAPSHOT, STILL, check_inputs, compare
@@ -68,7 +67,6 @@ class World:
         self.operators, self.tasks = Steps(self.engine, self.plans), Tasks(self.engine)
         self.run(self.mail.open())
         self.run(self.connection.execute(STILL))
-        self.run(self.connection.execute(CHECKED_BY_ONE_PLAN))
 
     def run(self, action: Coroutine[Any, Any, Any]) -> Any:
         self.sound = False
