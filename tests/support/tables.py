@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 
-def for_each(cases: Iterable[Any]) -> Callable[[Callable[[Any], None]], Callable[[], None]]:
+def for_each(cases: Collection[Any]) -> Callable[[Callable[[Any], None]], Callable[[], None]]:
     """Make one test of a check of a case: it checks all of them, and fails with each case that failed."""
 
     def decorate(check: Callable[[Any], None]) -> Callable[[], None]:
         def test() -> None:
+            assert cases, "there are no cases"
             failures: list[Exception] = []
             for case in cases:
                 try:
