@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import fcntl
 import gc
-import itertools
 import logging
 import os
 import signal
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import hypothesis
-import psycopg
 import pytest
 
 from tasker.db import migrate
@@ -28,13 +24,13 @@ from tasker.db.embedded import EmbeddedServer
 from tasker.messaging import load_backend
 from tests.support.order import waiting_first
 from tests.support.servers import brokers, browser
+from tests.support.servers.databases import Server
 from tests.support.servers.private_postgres import make_cluster
 from tests.support.servers.run_folder import run_folder
 from tests.support.servers.second_server import THROWN_AWAY, programs, second_server
 
 VARIABLE = "TASKER_TEST_DATABASE_URL"
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # the profiles of whoever runs the tests are not theirs
-_numbers = itertools.count(1)
 
 hypothesis.settings.register_profile(  # how fast a machine is, is not what these tests are about
     "tasker", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -44,37 +40,6 @@ hypothesis.settings.load_profile("tasker")
 gc.disable()  # until everything has been collected
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: the processes of tests inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@dataclass(frozen=True)
-class Server:
-    """A PostgreSQL server on which tests may create databases."""
-
-    name: str
-    url: str
-    cleaner: ThreadPoolExecutor
-    """Drops what tests have left, while others run."""
-
-    def url_of(self, database: str) -> str:
-        return urlsplit(self.url)._replace(path=f"/{database}").geturl()
-
-    @contextmanager
-    def database(self, template: str = "template0") -> Iterator[str]:
-        """A new database, dropped at the end; its URL."""
-        name = f"tasker_test_{os.getpid()}_{next(_numbers)}"
-        with psycopg.connect(self.url, autocommit=True) as admin:
-            # copying files is a tenth of the work of copying pages, which versions before 15 do not know
-            copying = "strategy file_copy" if admin.info.server_version >= 150000 else ""
-            admin.execute(f"create database {name} template {template} {copying}")
-            try:
-                yield self.url_of(name)
-            finally:
-                self.cleaner.submit(self.drop, self.url_of(name))
-
-    def drop(self, url: str) -> None:
-        """Drop a database that a test has made by its URL."""
-        with psycopg.connect(self.url, autocommit=True) as admin:
-            admin.execute(f"drop database if exists {urlsplit(url).path[1:]} with (force)")
 
 
 SECOND_URL = os.environ.get(VARIABLE)
@@ -183,9 +148,14 @@ def backend_scripts() -> Sequence[tuple[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def migrated_template(server: Server, backend_scripts: Sequence[tuple[str, str]]) -> Iterator[str]:
+def migrated_template(
+    server: Server, servers_folder: Path, backend_scripts: Sequence[tuple[str, str]]
+) -> Iterator[str]:
     """The name of a migrated database to copy: much quicker than migrating each."""
-    with server.database() as url:
+    if server.url != SECOND_URL:
+        yield server.migrated(backend_scripts, servers_folder / f"{server.name}.template.lock")
+        return
+    with server.database() as url:  # that server outlives the run
         migrate.upgrade(url, backend_scripts)
         yield urlsplit(url).path[1:]
 

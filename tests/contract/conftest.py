@@ -11,7 +11,7 @@ import pytest
 import tasker_pgmq
 
 if TYPE_CHECKING:
-    from tests.conftest import Server
+    from tests.support.servers.databases import Server
 
 # The engine's side as far as the wrappers see it: which steps exist, a claim that takes what is enqueued, an answer
 # that carries hints. `fail` makes a claim die after its messages were popped.

@@ -15,8 +15,8 @@ from tasker.app import App
 from tasker.cli.main import cli
 from tasker.db.embedded import EmbeddedServer
 from tests.acceptance.examples.workflow_case import WORKFLOWS
-from tests.conftest import Server
 from tests.support.command_line import Running, run_json
+from tests.support.servers.databases import Server
 from tests.support.servers.private_postgres import copied
 
 LINEAR = WORKFLOWS / "linear_math"

@@ -22,7 +22,7 @@ from tasker.db.embedded import EmbeddedServer, cluster, locks, watch
 from tasker.db.embedded import server as server_module
 from tasker.errors import DatabaseUnavailable
 from tasker.process.supervision import server_guard
-from tests.conftest import Server
+from tests.support.servers.databases import Server
 
 USE_UNTIL_TOLD = """
 import sys

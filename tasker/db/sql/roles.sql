@@ -64,6 +64,7 @@ grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker
   tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays, tasker.dlq_replay_items, tasker.domain_events,
   tasker.event_positions, tasker.step_logs, tasker.step_progress, tasker.domain_events_pruned to {orchestrator};
 grant insert on tasker.domain_events_pruned to {orchestrator};
+grant update (event_id) on tasker.domain_events to {orchestrator};   -- to lock the rows that it deletes
 
 -- An exporter of metrics reads states, times and counts: no input, result, failure, snapshot, plan or message.
 grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, tasker.template_steps, tasker.template_edges,

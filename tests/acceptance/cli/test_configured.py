@@ -15,7 +15,7 @@ from tests.support.command_line import invoke, run_json
 from tests.support.servers.providers import Providers
 
 if TYPE_CHECKING:
-    from tests.conftest import Server
+    from tests.support.servers.databases import Server
 
 LINEAR = WORKFLOWS / "linear_math"
 STEP = "mathematical_divide"

@@ -1,8 +1,10 @@
-"""The interface in front of a program that also works, on one database for each module."""
+"""The interface in front of a program that also works: one program and one database for each module."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -13,16 +15,17 @@ from tasker.api.application import application
 from tasker.handler import HandlerRegistry
 from tasker.template import compile_text
 from tests.integration.api.program import TEMPLATES, registered
+from tests.support.module_loop import share_loops
 
 
-@pytest.fixture
-def registry() -> HandlerRegistry:
-    return registered()
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    share_loops(items, Path(__file__).parent)
 
 
-@pytest_asyncio.fixture
-async def app(module_database_url: str, registry: HandlerRegistry) -> AsyncIterator[tasker.App]:
-    async with tasker.App(module_database_url, registry=registry) as running:
+@asynccontextmanager
+async def program(database_url: str, registry: HandlerRegistry) -> AsyncIterator[tasker.App]:
+    """A program that works on the templates of these tests."""
+    async with tasker.App(database_url, registry=registry) as running:
         for template in TEMPLATES:
             (plan,) = compile_text(template).plans
             await running.plans.register(plan, force=True)
@@ -30,7 +33,25 @@ async def app(module_database_url: str, registry: HandlerRegistry) -> AsyncItera
         yield running
 
 
-@pytest_asyncio.fixture
+@pytest.fixture(scope="module")
+def registry() -> HandlerRegistry:
+    return registered()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def app(module_database_url: str, registry: HandlerRegistry) -> AsyncIterator[tasker.App]:
+    async with program(module_database_url, registry) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def own_app(module_database_url: str, registry: HandlerRegistry) -> AsyncIterator[tasker.App]:
+    """For modules whose tests stop their program or break its connections: one for each test, taken as `app`."""
+    async with program(module_database_url, registry) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def client(app: tasker.App) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app=application(app))
     async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as made:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -49,11 +50,18 @@ KEPT = "select actor, proof, endpoint, path, request_id, status from tasker.oper
 NOTHING_CONFIGURED: dict[str, Any] = {}
 
 
-@pytest_asyncio.fixture
-async def guarded(app: tasker.App) -> AsyncIterator[httpx.AsyncClient]:
+@asynccontextmanager
+async def guarding(app: tasker.App) -> AsyncIterator[httpx.AsyncClient]:
+    """A server with keys in front of a program."""
     gate = ClosedGate(Authenticator(AuthSettings(enabled=True, api_keys_enabled=True, api_keys=tuple(KEYS))))
     transport = httpx.ASGITransport(app=application(app, Options(configuration=NOTHING_CONFIGURED), gate))
     async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as client:
+        yield client
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def guarded(app: tasker.App) -> AsyncIterator[httpx.AsyncClient]:
+    async with guarding(app) as client:
         yield client
 
 
@@ -108,16 +116,17 @@ async def test_every_route_answers_with_its_permission_and_with_no_other(guarded
                 assert answer.status_code not in (401, 403), f"{method} {path}: {answer.text}"
 
 
-async def test_what_is_open_to_everybody_needs_no_key(guarded: httpx.AsyncClient) -> None:
-    for path in ("/health", "/live", "/ready", "/openapi.json", "/docs"):
-        assert (await guarded.get(path)).status_code == 200
-    assert (await guarded.get("/v1/tasks")).headers["www-authenticate"] == "Bearer"
-    await guarded.get("/v1/tasks", headers=by("nothing"))
-    counted = (await guarded.get("/metrics")).text
-    assert 'tasker_auth_failures_total{reason="missing"} 1\n' in counted
-    assert 'tasker_auth_requests_total{method="none",result="failure"} 1\n' in counted
-    assert 'tasker_auth_requests_total{method="api_key",result="success"} 1\n' in counted
-    assert 'tasker_permission_denials_total{permission="tasks:list"} 1\n' in counted
+async def test_what_is_open_to_everybody_needs_no_key(own_app: tasker.App) -> None:
+    async with guarding(own_app) as guarded:
+        for path in ("/health", "/live", "/ready", "/openapi.json", "/docs"):
+            assert (await guarded.get(path)).status_code == 200
+        assert (await guarded.get("/v1/tasks")).headers["www-authenticate"] == "Bearer"
+        await guarded.get("/v1/tasks", headers=by("nothing"))
+        counted = (await guarded.get("/metrics")).text
+        assert 'tasker_auth_failures_total{reason="missing"} 1\n' in counted
+        assert 'tasker_auth_requests_total{method="none",result="failure"} 1\n' in counted
+        assert 'tasker_auth_requests_total{method="api_key",result="success"} 1\n' in counted
+        assert 'tasker_permission_denials_total{permission="tasks:list"} 1\n' in counted
 
 
 async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
+import pytest_asyncio
 
 import tasker
 from tasker.api.shapes.dead_letters import DlqEntry, DlqInvestigationQueueEntry, DlqStats, StalenessMonitoring
@@ -12,7 +13,7 @@ from tasker.services.submitting.submission import Submission
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def failed(app: tasker.App) -> str:
     """A task that has failed for good."""
     return await failing(app, "dead letter")

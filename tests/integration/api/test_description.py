@@ -27,7 +27,7 @@ ROUTES = [route for module in SUBJECTS for route in module.routes.routes if isin
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def http_server(app: tasker.App) -> AsyncIterator[HttpServer]:
     made = HttpServer(application(app), listen("127.0.0.1", 0), grace_seconds=1)
     await made.start()

@@ -36,7 +36,7 @@ class Event(NamedTuple):
     data: dict[str, Any]
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def http_server(app: tasker.App) -> AsyncIterator[HttpServer]:
     made = HttpServer(application(app, Options(streams=2)), listen("127.0.0.1", 0), grace_seconds=5)
     await made.start()
@@ -44,7 +44,7 @@ async def http_server(app: tasker.App) -> AsyncIterator[HttpServer]:
     await made.stop()
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def remote(http_server: HttpServer) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(base_url=http_server.address, timeout=30) as made:
         yield made

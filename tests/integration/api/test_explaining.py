@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import httpx
-import pytest
+import pytest_asyncio
 
 import tasker
 from tasker.api.shapes.explanation import ExplanationResponse
@@ -14,7 +14,7 @@ from tests.integration.api.program import WAITING
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def waiting(app: tasker.App) -> str:
     """A task whose namespace nobody serves."""
     (plan,) = compile_text(WAITING).plans

@@ -13,7 +13,10 @@ from tasker.db.connection import Connection
 from tasker.db.limits import PoolSettings
 from tasker.db.pool import Pool
 from tasker.services.server import health as looking
+from tests.integration.api.conftest import own_app
 from tests.support.servers.silent import silent_server
+
+app = own_app
 
 
 async def test_a_process_that_reaches_everything_is_healthy_alive_and_ready(client: httpx.AsyncClient) -> None:

@@ -19,7 +19,10 @@ from tasker.services.fleet.overview import Overview
 from tasker.services.server.metrics import CATALOGUE
 from tasker.services.submitting.submission import Submission
 from tasker.template import compile_text
+from tests.integration.api.conftest import own_app
 from tests.integration.api.program import WAITING
+
+app = own_app
 
 
 async def scraped(client: httpx.AsyncClient) -> dict[str, float]:

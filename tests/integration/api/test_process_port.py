@@ -29,9 +29,12 @@ from tasker.process.http import PortSettings
 from tasker.services.authentication.authenticator import Authenticator
 from tasker.services.authentication.settings import AuthSettings
 from tasker.template import compile_text
+from tests.integration.api.conftest import own_app
 from tests.integration.api.program import ORDERS, WAITING
 from tests.integration.api.published import lacks, misfits, operations
 from tests.integration.api.test_options import self_signed
+
+app = own_app
 
 (ORDER,) = compile_text(ORDERS).plans
 (NOBODYS,) = compile_text(WAITING).plans
@@ -46,7 +49,7 @@ def observed(app: tasker.App) -> ProcessSnapshot:
     return observed_worker(app.runtime, app.registry, [ORDER, NOBODYS])
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def port(observed: ProcessSnapshot) -> AsyncIterator[httpx.AsyncClient]:
     options = PortOptions(configuration=CONFIGURATION)
     transport = httpx.ASGITransport(app=port_application(observed, options))

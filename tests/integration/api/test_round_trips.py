@@ -20,7 +20,7 @@ from tasker.template import compile_text
 from tests.integration.api.program import ORDERS
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def pool(database_url: str) -> AsyncIterator[Pool[Connection]]:
     made = Pool(lambda: Connection(database_url))
     yield made

@@ -14,8 +14,8 @@ import tasker
 from tasker.handler import HandlerRegistry
 from tasker.step_handler import depends_on, inputs, step_handler
 from tasker.template import compile_text
-from tests.conftest import Server
 from tests.support.command_line import invoke
+from tests.support.servers.databases import Server
 
 TEMPLATE = """
 name: order

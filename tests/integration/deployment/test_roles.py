@@ -157,6 +157,15 @@ async def test_a_task_runs_with_each_process_under_its_role(urls: dict[str, str]
         assert sum(each.tasks for each in old) == 2
 
 
+def test_only_the_role_of_orchestrators_prunes_events(urls: dict[str, str]) -> None:
+    prune = 'select tasker.prune_events_v1(\'{"older_ms": 0, "limit": 10}\')'
+    with psycopg.connect(urls["orchestrator"]) as orchestrator:
+        assert orchestrator.execute(prune).fetchone() == ({"over": True, "events": 0},)
+    for kind in ("worker", "api"):
+        with psycopg.connect(urls[kind]) as other, pytest.raises(psycopg.errors.InsufficientPrivilege):
+            other.execute(prune)
+
+
 @pytest.mark.parametrize("kind", ["worker", "orchestrator", "api"])
 async def test_whoever_acts_keeps_what_is_refused_to_them_and_what_they_began(urls: dict[str, str], kind: str) -> None:
     async with tasker.App(urls["api"], work=False, configuration=UNCONFIGURED) as api:

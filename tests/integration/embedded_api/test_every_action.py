@@ -26,7 +26,7 @@ from tests.integration.embedded_api.scene import Scene, set_up
 from tests.support.command_line import invoke
 
 if TYPE_CHECKING:
-    from tests.conftest import Server
+    from tests.support.servers.databases import Server
 
 ROOT = Path(__file__).parents[3]
 WHO = {"actor": "ada", "reason": "by hand"}

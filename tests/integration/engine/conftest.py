@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import Server
 from tests.support.engine_fixture import Lab
 from tests.support.laboratory import Laboratory
+from tests.support.servers.databases import Server
 
 
 @pytest.fixture(scope="session")

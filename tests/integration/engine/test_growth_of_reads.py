@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.benchmarks.growth.finished import BOUNDED, EACH, FLAT, GROWING, MOST, SAMPLES, SCATTERED, Scene
-from tests.conftest import Server
 from tests.support.engine_fixture import Lab
+from tests.support.servers.databases import Server
 
 FEW, MANY = 200, 2_000
 

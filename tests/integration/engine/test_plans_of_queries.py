@@ -18,7 +18,7 @@ from tests.support.fleets.work import undisturbed
 from tests.support.random_plans import Spec
 
 if TYPE_CHECKING:
-    from tests.conftest import Server
+    from tests.support.servers.databases import Server
 
 pytestmark = pytest.mark.slow
 

@@ -27,7 +27,7 @@ ORDER = {"namespace": "shop", "context": {"amount": 41}}
 KEYS = (ApiKey("may-do-all", ("*",), "root"), ApiKey("may-read-one", ("tasks:read", "tasks:cancel"), "reader"))
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def guarded(app: tasker.App, tmp_path: Path) -> AsyncIterator[tuple[str, Path]]:
     gate = ClosedGate(Authenticator(AuthSettings(enabled=True, api_keys_enabled=True, api_keys=KEYS)))
     files = self_signed(tmp_path)

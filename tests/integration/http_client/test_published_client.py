@@ -58,7 +58,7 @@ def nothing_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, app: tasker.Ap
     disconnect()
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def clients(app: tasker.App, http_server: HttpServer) -> AsyncIterator[Clients]:
     """On the database and through its server, of one name."""
     yield {"database": TaskerClient("ann", "till"), "server": TaskerClient("ann", "till", base_url=http_server.address)}

@@ -1,4 +1,4 @@
-"""The pages in front of a program that also works, on one database for each module."""
+"""The pages in front of a program that also works: one program and one database for each module."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -23,6 +24,7 @@ from tasker.services.authentication.settings import ApiKey, AuthSettings
 from tasker.template import compile_text
 from tasker.web.site import add_pages
 from tests.integration.api.program import CARDS, TEMPLATES, WAITING, registered
+from tests.support.module_loop import share_loops
 
 TOKEN = re.compile(r'name="form_token" value="([\w-]+)"')
 KEYS = (
@@ -33,6 +35,10 @@ KEYS = (
     *(ApiKey(f"only-{permission}", (permission,), f"only-{permission}") for permission in Permission),
     *(ApiKey(f"but-{permission}", tuple({*Permission} - {permission}), "most") for permission in Permission),
 )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    share_loops(items, Path(__file__).parent)
 
 
 class Site:
@@ -69,12 +75,12 @@ class Site:
         return await self.post("sign-in", credential=key)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def registry() -> HandlerRegistry:
     return registered()
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def app(module_database_url: str, registry: HandlerRegistry) -> AsyncIterator[tasker.App]:
     """Works on the templates of the interface's tests; `nobody/waiting` has no worker's handler."""
     async with tasker.App(module_database_url, registry=registry) as running:
@@ -100,14 +106,14 @@ async def offered(app: tasker.App, *, closed: bool = False, **options: Any) -> A
         yield Site(client)
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def site(app: tasker.App) -> AsyncIterator[Site]:
     """Open to everybody."""
     async with offered(app) as made:
         yield made
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def closed(app: tasker.App) -> AsyncIterator[Site]:
     """Asks who is there."""
     async with offered(app, closed=True) as made:

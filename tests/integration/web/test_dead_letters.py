@@ -33,7 +33,7 @@ async def waiting(app: tasker.App) -> str:
     ).task_uuid
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def entry(app: tasker.App) -> DeadLetter:
     return await failed(app)
 

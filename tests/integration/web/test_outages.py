@@ -50,7 +50,7 @@ class Scene:
     entry: str
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def scene(postgres: Stoppable) -> AsyncIterator[Scene]:
     async with tasker.App(postgres.server.url, work=False) as app:
         for text in (WAITING, ORDERS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
+import pytest_asyncio
 
 import tasker
 from tasker.services.dead_letters.entries import DeadLetter
@@ -14,7 +14,7 @@ REPLAY = re.compile(r"/dead-letters/replays/([0-9a-f-]{36})")
 number = iter(range(400_000, 500_000))
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def entries(app: tasker.App) -> list[DeadLetter]:
     """Two tasks that failed alike; those before them are closed."""
     for each in await app.dead_letters.list(status="pending", limit=500):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasker.services.engine.claims import ClaimRow, Inputs
+from tests.support.laboratory import CHECKED_BY_ONE_PLAN
 from tests.support.model.model import Model
 from tests.support.model.parts import RUNS, Key, Step
 
@@ -18,7 +19,10 @@ DELETED = " ".join(f"delete from tasker.{table};" for table in TABLES.split())
 EMPTY = f"do $$ begin {DELETED} truncate tasker.ready_backlog; end $$"
 """Deleting is much quicker than `truncate` for a few rows. But of steps that wait equally long the first in the heap is
 released, and that heap begins anew, so that the same story goes the same way twice."""
-STILL = "alter table tasker.ready_backlog set (autovacuum_enabled = false)"
+STILL = f"""do $$ begin
+  alter table tasker.ready_backlog set (autovacuum_enabled = false);
+  {CHECKED_BY_ONE_PLAN};
+end $$"""
 
 SNAPSHOT = """select jsonb_build_object(
   'violations', (select jsonb_agg(v) from tasker.violations_v1('{}') v),

@@ -13,6 +13,7 @@ import pytest
 
 import tasker_core
 from tests.support import surface
+from tests.support.tables import for_each
 
 RECORDED: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "data" / "tasker_core.json").read_text("utf-8")
@@ -50,8 +51,9 @@ def test_the_root_lists_the_published_names_and_no_other() -> None:
     assert sorted(tasker_core.__all__) == RECORDED["."]["all"]
 
 
-@pytest.mark.parametrize(("module", "name"), [place for place in NAMES if ":".join(place) not in LEFT_OUT])
-def test_a_published_name_is_what_it_was(module: str, name: str) -> None:
+@for_each([place for place in NAMES if ":".join(place) not in LEFT_OUT])
+def test_a_published_name_is_what_it_was(published: tuple[str, str]) -> None:
+    module, name = published
     recorded, found = RECORDED[module]["names"][name], getattr(at(module), name)
     if "from" in recorded:
         home, _, own = recorded["from"].partition(":")

@@ -9,10 +9,10 @@ import re
 from enum import Enum
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from tests.support.tables import for_each
 from tests.unit.handlers.published import PUBLISHED
 
 MEMBERS = [
@@ -57,8 +57,9 @@ def test_the_table_is_read_as_it_was_written() -> None:
     assert ("tasker.types", "StepHandlerResult", "is_success") in MEMBERS
 
 
-@pytest.mark.parametrize(("module", "owner", "member"), MEMBERS, ids=[f"{m}.{o}.{x[:40]}" for m, o, x in MEMBERS])
-def test_a_published_name_has_its_parameters_and_defaults(module: str, owner: str, member: str) -> None:
+@for_each(MEMBERS)
+def test_a_published_name_has_its_parameters_and_defaults(published: tuple[str, str, str]) -> None:
+    module, owner, member = published
     where = owner_of(module, owner)
     if not member:
         return

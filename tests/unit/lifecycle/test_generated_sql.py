@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from tasker.lifecycle.machines.moves import CHANGES, PLACES
 from tasker.lifecycle.machines.step import StepState
 from tasker.lifecycle.machines.task import TaskState
+from tests.support.tables import for_each
 from tools.lifecycle_sql import FILES, FOLDER, HEAD, text
 
 SQL = [
@@ -30,7 +29,7 @@ def _written(path: Path) -> bool:
     return path.parent == FOLDER and path.name in FILES
 
 
-@pytest.mark.parametrize("name", FILES)
+@for_each(FILES)
 def test_the_committed_file_is_current(name: str) -> None:
     assert (FOLDER / name).read_text() == text(name), "run: python -m tools.lifecycle_sql"
 
@@ -40,7 +39,7 @@ def test_what_claims_to_be_generated_is() -> None:
     assert claiming == {FOLDER / name for name in FILES}
 
 
-@pytest.mark.parametrize("path", [path for path in SQL if not _written(path)], ids=lambda path: path.stem)
+@for_each([path for path in SQL if not _written(path)])
 def test_sql_asks_for_groups_of_states_and_kinds_by_their_functions(path: Path) -> None:
     body = re.sub(r"--.*", "", path.read_text())
     lists = [set(re.findall(r"'(\w+)'", found)) for found in LIST.findall(body)]

@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from tasker.lifecycle.machines.step import GROUPS, STEP, StepState, StepTransitionEvent
+from tests.support.tables import for_each
 
 LEGAL = """
 pending                              Enqueue                         enqueued
@@ -42,8 +43,9 @@ def test_there_are_ten_states() -> None:
     assert len(StepState) == 10
 
 
-@pytest.mark.parametrize(("state", "event"), list(product(StepState, StepTransitionEvent)))
-def test_an_event_leads_where_it_should_or_nowhere(state: StepState, event: StepTransitionEvent) -> None:
+@for_each(list(product(StepState, StepTransitionEvent)))
+def test_an_event_leads_where_it_should_or_nowhere(transition: tuple[StepState, StepTransitionEvent]) -> None:
+    state, event = transition
     assert STEP.legal(state).get(event) == EXPECTED.get((state, event))
 
 

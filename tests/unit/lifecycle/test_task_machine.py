@@ -8,6 +8,7 @@ import pytest
 
 from tasker.lifecycle.machines import task as task_machine
 from tasker.lifecycle.machines.task import TASK, TaskState, TaskTransitionEvent
+from tests.support.tables import for_each
 
 LEGAL = """
 pending                   Start                 initializing
@@ -47,8 +48,9 @@ def test_there_are_twelve_states() -> None:
     assert len(TaskState) == 12
 
 
-@pytest.mark.parametrize(("state", "event"), list(product(TaskState, TaskTransitionEvent)))
-def test_an_event_leads_where_it_should_or_nowhere(state: TaskState, event: TaskTransitionEvent) -> None:
+@for_each(list(product(TaskState, TaskTransitionEvent)))
+def test_an_event_leads_where_it_should_or_nowhere(transition: tuple[TaskState, TaskTransitionEvent]) -> None:
+    state, event = transition
     assert TASK.legal(state).get(event) == EXPECTED.get((state, event))
 
 

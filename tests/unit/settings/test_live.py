@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from tasker.app.configured import Configured, configured
 from tasker.services.authentication.settings import AuthSettings
 from tasker.settings.catalogue import Parameter
 from tasker.settings.check import check
 from tasker.settings.layering import nested
 from tasker.settings.live import is_live
-from tests.support.parameters import READ, changed, companions, path_of
+from tests.support.parameters import READ, changed, companions
+from tests.support.tables import for_each
 
 
 def live_part(found: Configured) -> tuple[object, ...]:
@@ -35,7 +34,7 @@ def _whether(auth: AuthSettings) -> AuthSettings:
     return AuthSettings(enabled=auth.enabled, api_key_header=auth.api_key_header)
 
 
-@pytest.mark.parametrize("parameter", READ, ids=path_of)
+@for_each(READ)
 def test_what_is_said_to_be_taken_over_is_all_that_a_setting_changes(parameter: Parameter) -> None:
     beside = check(nested(companions(parameter.path))).settings
     assert beside

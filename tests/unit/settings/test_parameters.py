@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import pytest
-
 from tasker.settings import check as checking
 from tasker.settings.catalogue import Parameter, by_path, parameters, tables
 from tasker.settings.layering import covering, deep_merge, find, nested
 from tasker.settings.refused import REFUSED
 from tasker.settings.single_process import SINGLE_PROCESS
+from tests.support.tables import for_each
 from tests.unit.settings.published import OTHER_DEFAULT, OWN, published, refused
 
 check = partial(checking.check, reserved={})  # what is reserved has its form already
@@ -32,17 +31,13 @@ IN_THE_CHAPTER_ON_AUTHENTICATION = (
 RANGED = [parameter for parameter in parameters() if parameter.low is not None]
 
 
-def path_of(value: Any) -> str | None:
-    return value.path if isinstance(value, Parameter) else None
-
-
 def test_all_246_published_parameters_are_accounted_for() -> None:
     later = {path for path in PUBLISHED if path.rpartition(".")[2] in IN_THE_CHAPTER_ON_AUTHENTICATION}
     assert len(PUBLISHED) - len(later) + len(OTHER_DEFAULT) + len(refused()) == 246
     assert set(by_path()) == set(PUBLISHED) | OTHER_DEFAULT | OWN
 
 
-@pytest.mark.parametrize("path", PUBLISHED)
+@for_each(PUBLISHED)
 def test_a_published_parameter_has_its_default_and_its_range(path: str) -> None:
     default, bounds = PUBLISHED[path]
     parameter = by_path()[path]
@@ -52,7 +47,7 @@ def test_a_published_parameter_has_its_default_and_its_range(path: str) -> None:
         assert (parameter.low, parameter.high) == bounds
 
 
-@pytest.mark.parametrize("path", refused())
+@for_each(refused())
 def test_a_published_parameter_without_a_meaning_here_is_refused_with_the_reason(path: str) -> None:
     (problem,) = check(nested({path: 7})).problems
     assert covering(path, REFUSED)
@@ -71,7 +66,7 @@ def step(parameter: Parameter) -> float:
     return 1 if parameter.kind == "whole number" else 0.01
 
 
-@pytest.mark.parametrize("parameter", RANGED, ids=path_of)
+@for_each(RANGED)
 def test_a_range_holds_at_both_ends(parameter: Parameter) -> None:
     assert parameter.low is not None
     assert parameter.high is not None
@@ -83,7 +78,7 @@ def test_a_range_holds_at_both_ends(parameter: Parameter) -> None:
         assert str(end) in problem.fix
 
 
-@pytest.mark.parametrize("parameter", parameters(), ids=path_of)
+@for_each(parameters())
 def test_a_value_of_another_kind_is_an_error_with_the_kind_that_is_wanted(parameter: Parameter) -> None:
     wrong: Any = 7 if parameter.kind in ("text", "list", "true or false") else "seven"
     (problem,) = check(nested({parameter.path: wrong})).problems
@@ -91,7 +86,7 @@ def test_a_value_of_another_kind_is_an_error_with_the_kind_that_is_wanted(parame
     assert problem.fix.startswith(("Expected: ", "Use one of: "))
 
 
-@pytest.mark.parametrize("parameter", parameters(), ids=path_of)
+@for_each(parameters())
 def test_every_parameter_and_its_table_say_what_they_mean(parameter: Parameter) -> None:
     assert parameter.meaning.endswith(".")
     assert tables()[parameter.path.rpartition(".")[0]].endswith((".", ")"))

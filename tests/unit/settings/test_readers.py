@@ -39,7 +39,8 @@ from tasker.settings.model import Settings
 from tasker.settings.reference import reference
 from tasker.settings.reserved import RESERVED
 from tasker.settings.single_process import SINGLE_PROCESS
-from tests.support.parameters import READ, changed, companions, path_of
+from tests.support.parameters import READ, changed, companions
+from tests.support.tables import for_each
 
 ROOT = Path(__file__).parents[3]
 
@@ -50,7 +51,7 @@ def settings_with(path: str, value: Any) -> Settings:
     return found
 
 
-@pytest.mark.parametrize("parameter", READ, ids=path_of)
+@for_each(READ)
 def test_a_setting_that_is_accepted_changes_what_a_process_is_made_with(parameter: Parameter) -> None:
     before = check(nested(companions(parameter.path))).settings
     assert before

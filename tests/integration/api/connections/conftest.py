@@ -97,7 +97,7 @@ class Served:
             return await client.answer(), await client.rest()
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def serve() -> AsyncIterator[Serve]:
     async with AsyncExitStack() as stack:
 

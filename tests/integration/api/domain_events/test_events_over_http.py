@@ -41,7 +41,7 @@ steps:
 """
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def client(app: tasker.App) -> AsyncIterator[HttpClient]:
     server = HttpServer(application(app, Options(streams=2)), listen("127.0.0.1", 0), grace_seconds=5)
     await server.start()

@@ -28,7 +28,7 @@ steps: [{name: long, handler: shop.long, retry: {max_attempts: 1}}]
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ended() -> Iterator[asyncio.Event]:
     """Until it is set the step runs."""
     event = asyncio.Event()
@@ -36,7 +36,7 @@ def ended() -> Iterator[asyncio.Event]:
     event.set()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def registry(ended: asyncio.Event) -> HandlerRegistry:
     @step_handler("shop.long")
     async def long(context: Any) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[SpanReceiver]:
         yield found
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def app(module_database_url: str, receiver: SpanReceiver) -> AsyncIterator[tasker.App]:
     table = OtelTable(endpoint=receiver.endpoint, detail="all")
     chosen = replace(UNCONFIGURED, plugins=PluginChoice(enabled=("otel",), settings={"otel": table}))
@@ -67,7 +67,7 @@ async def app(module_database_url: str, receiver: SpanReceiver) -> AsyncIterator
         yield running
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def client(app: tasker.App) -> AsyncIterator[httpx.AsyncClient]:
     options = Options(on_answered=app._plugins.listener("tasker_request_answered"))
     transport = httpx.ASGITransport(app=application(app, options))

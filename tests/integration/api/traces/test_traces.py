@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 
 import tasker
 from tasker.errors import UsageError
@@ -44,14 +45,14 @@ def _echo(request: httpx.Request) -> httpx.Response:
     return httpx.Response(200, json={name: request.headers[name] for name in GIVEN if name in request.headers})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def registry() -> HandlerRegistry:
     registry = registered()
     registry.register("shop.ask", Ask)
     return registry
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def plan(app: tasker.App) -> Any:
     (plan,) = compile_text(TRACED).plans
     await app.plans.register(plan, force=True)
