@@ -78,6 +78,16 @@ def test_a_slice_of_what_waits_costs_the_same_however_much_waits(lone_lab: Lab, 
     assert_flat(*costs(lab, wait, look))
 
 
+def test_a_look_for_due_steps_costs_the_same_however_many_are_due_later(lone_lab: Lab) -> None:
+    lab = lone_lab
+    of_each = {"turn_ms": 4000, "late_ms": 250}
+
+    def look() -> None:
+        assert lab.one.core("due", lab.one.args(**of_each))["next_due_ms"] > 3_000_000
+
+    assert_flat(*costs(lab, retrying, look))
+
+
 def test_the_repair_of_marks_and_counters_costs_the_same_however_much_is_held(lone_lab: Lab) -> None:
     lab = lone_lab
 

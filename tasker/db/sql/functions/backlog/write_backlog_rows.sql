@@ -1,6 +1,8 @@
--- Updates the backlog after a write: steps that moved leave it, steps that found no room enter it. A step that ran
--- before (a retry) keeps the age of its task. Returns the task of each step that left.
--- Locks: the backlogged steps ORDER BY workflow_step_uuid, as every function that locks several of them.
+-- Updates the backlog and the timers after a write: steps that moved leave them, steps that found no room or wait for a
+-- time enter. A step that ran before (a retry) keeps the age of its task. Returns the task of each step that was held
+-- and left.
+-- Locks: the backlogged steps ORDER BY workflow_step_uuid, as every function that locks several of them. A timer
+--   changes only under the lock of its task.
 create or replace function tasker.write_backlog_rows(p_judged tasker.judged_change[], p_placed tasker.placed_step[],
   p_ageing_s float8, p_now timestamptz) returns uuid[]
 language plpgsql as $$
@@ -14,8 +16,21 @@ begin
   ), gone as (
     delete from tasker.ready_backlog b using leaving l where b.workflow_step_uuid = l.workflow_step_uuid
     returning b.task_uuid
-  ) select array_agg(task_uuid) into v_left from gone;
+  ), over as (   -- backlogged steps have no timer
+    delete from tasker.timers m
+    where m.subject = any (array(select j.step_uuid from unnest(p_judged) j where j.from_state in ('pending', 'waiting_for_retry')
+      and j.step_uuid <> all (array(select l.workflow_step_uuid from leaving l))))
+    returning m.task_uuid, m.kind
+  )
+  select array_agg(q.task_uuid) into v_left
+  from (select g.task_uuid from gone g union all select o.task_uuid from over o where o.kind = 'b') q;
 
+  with timed as (
+    insert into tasker.timers as m (subject, kind, due_at, task_uuid, token)
+    select j.step_uuid, 'r', p_now + tasker.ms(j.delay_ms), j.task_uuid, j.token
+    from unnest(p_judged) j where j.to_state = 'waiting_for_retry'
+    on conflict (subject, kind) do update set due_at = excluded.due_at, token = excluded.token
+  )
   insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused)
   select p.step_uuid, p.task_uuid, p.namespace_id,
     tasker.backlog_rank(case when p.moved then t.created_at else p_now end, p.priority, p.held_rank, p_ageing_s), p.paused

@@ -6,6 +6,9 @@ as $$
   from tasker.ready_backlog b
   where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = b.workflow_step_uuid)
   union all
+  select 'timer of a step that waits for no time', m.subject, 'no such step'
+  from tasker.timers m where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
+  union all
   select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', ns.name,
     coalesce(c.enqueued, 0), coalesce(s.enqueued, 0))
   from tasker.task_namespaces ns

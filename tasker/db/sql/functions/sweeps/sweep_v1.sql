@@ -87,7 +87,8 @@ as $$
           select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
             and (i.template_id || ':' || i.ordinal) <> all (w.unserved)
             and w.lease_until > tasker.now() - (select g.unserved from grace g))),
-    'unpromoted', (select jsonb_agg(i.j) from item i where i.state = 'waiting_for_retry' and i.due_at is null),
+    'unpromoted', (select jsonb_agg(i.j) from item i where i.state = 'waiting_for_retry'
+      and not exists (select from tasker.timers m where m.subject = i.workflow_step_uuid)),
     'unfinished', (select jsonb_agg(o.task_uuid) from (select * from under_way union all
         select * from rest r where r.waits and r.task_uuid > (p_args->>'from')::uuid   -- each in the slice that it begins in
           and (r.task_uuid < (select e.step from reached e)) is not false) o

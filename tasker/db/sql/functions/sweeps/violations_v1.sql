@@ -77,6 +77,15 @@ begin
   where not s.of_complete and s.state = 'pending' and s.unmet = 0
     and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid)
   union all
+  select 'waits for a time without a timer', s.workflow_step_uuid, s.name from steps s
+  where s.state = 'waiting_for_retry'
+    and not exists (select from tasker.timers m where m.subject = s.workflow_step_uuid and m.kind = 'r'
+      and m.token = s.claim_token and m.due_at = s.due_at)
+  union all
+  select 'timer of a step that waits for no time', s.workflow_step_uuid, format('%s %s, timer %s', s.name, s.state, m.kind)
+  from steps s join tasker.timers m on m.subject = s.workflow_step_uuid
+  where m.kind = 'r' and s.state <> 'waiting_for_retry'
+  union all
   select 'marked as paused, but no pause applies', s.workflow_step_uuid, s.name from steps s
   join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
   where b.paused and not tasker.narrowly_paused(s.namespace_id, s.template_id, s.ordinal, s.task_uuid)

@@ -1,0 +1,20 @@
+-- When something happens by itself: one row for each step that waits for a time. It is written and deleted by the write
+-- that changes the step, under the lock of its task, so a row exists if and only if its step waits: `r` until its retry
+-- is due (waiting_for_retry), `b` until it may begin (pending, without unmet parents, and not in the backlog).
+create table tasker.timers (
+  subject   uuid not null,     -- the step
+  kind      "char" not null check (kind in ('r', 'b')),
+  due_at    timestamptz not null,
+  task_uuid uuid not null,
+  token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing
+  primary key (subject, kind)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create index timers_due on tasker.timers (due_at);   -- due_v1: what is due, and when the next one is
+insert into tasker.timers (subject, kind, due_at, task_uuid, token)
+select s.workflow_step_uuid, 'r', s.due_at, s.task_uuid, s.claim_token
+from tasker.workflow_steps s where s.due_at is not null and s.state = 'waiting_for_retry';
+-- `due_at` of a step remains for readers of the row; without an index a retry is a HOT update.
+drop index tasker.workflow_steps_due;
+
+-- The timekeeper: the process that watches the timers for all (kind `timers`).
+alter table tasker.turns add column holder uuid;
