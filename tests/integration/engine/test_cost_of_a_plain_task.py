@@ -11,7 +11,7 @@ from tests.support.fleets.work import work_of
 
 ROWS = """select c.relname, pg_stat_get_xact_tuples_inserted(c.oid), pg_stat_get_xact_tuples_updated(c.oid)
   from pg_class c where c.relnamespace = 'tasker'::regnamespace and c.relkind = 'r'"""
-TASK = "019f0000-0000-7000-8000-000000000000"
+TASKS = [f"019f0000-0000-7000-800{number}-000000000000" for number in range(3)]
 
 
 class Costs:
@@ -36,7 +36,7 @@ class Costs:
 
 
 def test_a_plain_task_of_four_steps_costs_what_it_always_did(lone_lab: Lab) -> None:
-    lab, costs = lone_lab, Costs(lone_lab)
+    lab = lone_lab
     caller = lab.one.args(slots=4)
     claims: list[Item] = lab.one.submit(lab.chain(4), {}, **caller)["claims"]
     template = lab.one.value("select max(template_id) from tasker.templates")
@@ -44,19 +44,28 @@ def test_a_plain_task_of_four_steps_costs_what_it_always_did(lone_lab: Lab) -> N
     def advance() -> None:
         claims.extend(lab.one.core("advance", {**caller, "items": [ok(claims.pop())]}).get("claims") or ())
 
-    def submit() -> None:
-        tasks = [{"id": TASK, "identity": "one"}]
-        claims.extend(lab.one.core("submit", {**caller, "template": template, "tasks": tasks})["claims"])
+    def measured(task: str) -> Costs:
+        def submit() -> None:
+            tasks = [{"id": task, "identity": task}]
+            claims.extend(lab.one.core("submit", {**caller, "template": template, "tasks": tasks})["claims"])
 
-    while claims:  # so that the statements are planned
-        advance()
-    costs.add(submit)
+        costs = Costs(lab)
+        costs.add(submit)
+        while claims:
+            costs.add(advance)
+        assert lab.task(task).state == "complete"
+        return costs
+
     while claims:
-        costs.add(advance)
+        advance()
+    all_costs = [measured(task) for task in TASKS]  # a plan may be made anew in between, with statements of its own
 
-    assert lab.task(TASK).state == "complete"
-    assert costs.statements in ([12, 7, 7, 7, 7], [0] * 5), "five calls"
-    assert +costs.inserted == {
-        "tasks": 1, "task_details": 1, "workflow_steps": 4, "task_moves": 5, "step_moves": 8, "step_results": 4,
-    }  # fmt: skip
-    assert +costs.updated == {"tasks": 4, "workflow_steps": 7}
+    assert [min(of_call) for of_call in zip(*(costs.statements for costs in all_costs), strict=True)] in (
+        [12, 7, 7, 7, 7],
+        [0] * 5,  # a server that does not show them
+    )
+    for costs in all_costs:
+        assert +costs.inserted == {
+            "tasks": 1, "task_details": 1, "workflow_steps": 4, "task_moves": 5, "step_moves": 8, "step_results": 4,
+        }  # fmt: skip
+        assert +costs.updated == {"tasks": 4, "workflow_steps": 7}

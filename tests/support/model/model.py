@@ -68,26 +68,32 @@ class Model:
         self,
         template: int,
         plan: Plan,
-        tasks: Sequence[tuple[str, int]],
+        tasks: Sequence[tuple[str, int, int]],
         sent: Sequence[Key],
         claims: Mapping[Key, Item],
         hands: Hands,
     ) -> None:
-        """New tasks (id, priority), and the steps that were enqueued, or claimed by who submits (`hands`)."""
+        """New tasks (id, priority, delay), and the steps that were enqueued, or claimed by who submits (`hands`)."""
         window = hands.window
         room = self.room(window)
-        for task_id, priority in tasks:
+        for task_id, priority, _ in tasks:
             task = self.tasks[task_id] = Task(task_id, template, plan, priority, self.now)
             for name, parents in first_steps(Shape.of(plan)).items():
                 task.add(name, name, parents)
-        ready = [s for task_id, _ in tasks for s in self.tasks[task_id].steps.values() if not s.parents]
-        for step in ready:
+        roots = [
+            (step, delay) for task, _, delay in tasks for step in self.tasks[task].steps.values() if not step.parents
+        ]
+        for step, delay in roots:
             step.since = self.now
-        if any(map(self.is_paused, ready)):
+            if delay or step.plan.delay_seconds:
+                step.due = self.now + delay + int((step.plan.delay_seconds or 0) * 1000)
+        if any(self.is_paused(step) for step, _ in roots):
             room = lambda namespace: 0  # noqa: E731
+        ready = [step for step, _ in roots if not step.timed]
         started = [step for step in ready if step.key in claims]
         served = plan.namespace in hands.namespaces and all(serves(hands, step) for step in ready)
         idle = room(plan.namespace) == window and len(ready) <= min(window, hands.slots)
+        idle = idle and not any(delay for *_, delay in tasks)
         assert started == (ready if hands.worker and served and idle else []), (sorted(claims), hands)
         for step in started:
             self._start(step, claims[step.key], hands)
@@ -117,6 +123,7 @@ class Model:
         """One write of changes. Of two changes of one step the one with the newest claim speaks for it."""
         room = self.room(hands.window, released=any(item["kind"] == "unhold" for _, item in items))
         moved, again = [], []
+        begun = [step for step, item in items if step.timed and item["kind"] == "unhold"]
         for step, item in _newest(items):
             verdict = verdicts.get(step.key, "accepted")
             self._judge(step, item, verdict)
@@ -124,9 +131,12 @@ class Model:
                 self._move(step, item)
                 moved.append(step)
                 again += [step] if item["kind"] == "release" else []
-        ready = [s for s in self.steps("pending") if not s.held and not s.unmet and s not in again]
+        ready = [s for s in self.steps("pending") if not s.held and not s.timed and not s.unmet and s not in again]
         for step in ready:
-            step.since = step.task.created if step in moved else self.now
+            step.since = step.task.created if step in moved and step not in begun else self.now
+            if step not in moved and step.plan.delay_seconds:  # once, when it becomes ready
+                step.due = self.now + int(step.plan.delay_seconds * 1000)
+        ready = [step for step in ready if not step.timed]
         self._place(ready, again, claims, sent, room, hands)
         ended = {}
         for task in {step.task for step in moved}:
@@ -203,8 +213,12 @@ class Model:
     def forgotten_results(self) -> list[Step]:
         return [step for step in self.steps(*PARKED) if self.now - step.since > PARK_GRACE_MS]
 
+    def waiting(self) -> list[Step]:
+        """Steps that wait for a time."""
+        return [*self.steps("waiting_for_retry"), *(step for step in self.steps("pending") if step.timed)]
+
     def due(self) -> list[Step]:
-        return [step for step in self.steps("waiting_for_retry") if (step.due or 0) <= self.now]
+        return [step for step in self.waiting() if (step.due or 0) <= self.now]
 
     def room(self, window: int, *, released: bool = False) -> Room:
         """How many steps of a namespace may still be enqueued: while others are held, half the window is theirs."""
@@ -263,7 +277,7 @@ class Model:
             assert (verdict == "accepted") == self.legal(step, kind), about
         elif kind in ("promote", "unhold"):
             assert verdict == "accepted", about
-            assert kind == "promote" or step.held, about
+            assert kind == "promote" or step.held or step.timed, about
         else:
             live = step.state == RUNS or (step.state in PARKED and kind not in ("release", "defer"))
             mine = (token, item["w"]) == (step.token, step.worker)

@@ -35,7 +35,8 @@ class Ending:
 class Step:
     """A step; `since` is when it was parked or held, `hinted` when and how often its hint was sent.
 
-    `paused` marks a held step that waits for the end of a pause.
+    `due` is until when it waits: for its retry, or, pending, for its delay or the time of its task. `paused` marks a
+    held step that waits for the end of a pause.
     """
 
     task: Task
@@ -70,6 +71,11 @@ class Step:
     def key(self) -> Key:
         return self.task.id, self.name
 
+    @property
+    def timed(self) -> bool:
+        """Whether it is ready but for its time: it is not held then."""
+        return self.state == "pending" and self.due is not None
+
     def stop(self, state: str, *, fence: bool = False) -> None:
         """It holds no claim any more."""
         self.state, self.held, self.paused = state, False, False
@@ -100,7 +106,7 @@ class Task:
         if all(step.state in DONE for step in steps):
             return "complete"
         moving = (QUEUED, RUNS, "waiting_for_retry", *PARKED)
-        stuck = not any(step.state in moving or step.held for step in steps)
+        stuck = not any(step.state in moving or step.held or step.timed for step in steps)
         return "error" if stuck and any(step.state == "error" for step in steps) else "open"
 
 

@@ -16,10 +16,10 @@ from tests.support.world.parts import Call
 
 @dataclass
 class Submitted:
-    """What was asked for last: the plan, and the priority of each task that is no duplicate."""
+    """What was asked for last: the plan, and priority and delay of each task that is no duplicate."""
 
     plan: Plan | None = None
-    priorities: dict[str, int] = field(default_factory=dict)
+    wishes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class Observer:
@@ -38,8 +38,8 @@ class Observer:
             observe(args, answer)
 
     def submit(self, args: dict[str, Any], answer: Answer) -> None:
-        created = [(task, self.submitted.priorities[task]) for task in answer["created"]]
-        assert {task for task, _ in created} == set(self.submitted.priorities)
+        created = [(task, *self.submitted.wishes[task]) for task in answer["created"]]
+        assert {task for task, *_ in created} == set(self.submitted.wishes)
         if created:
             claims = {self.names[row["step"]]: row for row in answer.get("claims") or ()}
             plan, sent = self.submitted.plan, self._keys(answer)
@@ -70,7 +70,8 @@ class Observer:
     def due(self, args: dict[str, Any], answer: Answer) -> None:
         due = self.model.due()
         assert (answer.get("promoted") or 0) == len(due)
-        self._write(args, answer, [(step, {"kind": "promote", "k": step.token}) for step in due])
+        kinds = [(step, "unhold" if step.timed else "promote") for step in due]
+        self._write(args, answer, [(step, {"kind": kind, "k": step.token}) for step, kind in kinds])
 
     def backlog(self, args: dict[str, Any], answer: Answer) -> None:
         moved = [self.names[row["step"]] for row in answer.get("claims") or ()] + self._keys(answer)

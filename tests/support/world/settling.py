@@ -100,6 +100,6 @@ class Settling:
             self.world.race(*self.random.sample(held, 2))
 
     def _pause(self) -> int:
-        """Until the next retry is due; otherwise long enough for the sweep to miss something."""
-        waiting = [step.due for step in self.world.model.steps("waiting_for_retry")]
+        """Until the next step is due; otherwise long enough for the sweep to miss something."""
+        waiting = [step.due for step in self.world.model.waiting() if step.due is not None]
         return max(1, min(waiting) - self.world.model.now) if waiting else 6_000

@@ -102,12 +102,24 @@ class World:
 
     # --- actions -----------------------------------------------------------------------------------------------------
 
-    def submit(self, plan: Plan, priorities: Sequence[int], keys: Sequence[str], by: Handed = NOBODY) -> None:
-        """Tasks of one template; a key that was used before is a duplicate."""
-        requests = [Submission({"n": n}, p, key) for n, (p, key) in enumerate(zip(priorities, keys, strict=True))]
+    def submit(
+        self,
+        plan: Plan,
+        priorities: Sequence[int],
+        keys: Sequence[str],
+        by: Handed = NOBODY,
+        delays: Sequence[int] = (),
+    ) -> None:
+        """Tasks of one template; a key that was used before is a duplicate. `delays` are milliseconds, or 0."""
+        wishes = zip(priorities, keys, delays or [0] * len(keys), strict=True)
+        requests = [Submission({"n": n}, p, key, delay=ms / 1000 or None) for n, (p, key, ms) in enumerate(wishes)]
         answers = self.run(by.submit(self.submitter, plan, requests))
         pairs = zip(answers, requests, strict=True)
-        created = {answer.task_uuid: r.priority for answer, r in pairs if not isinstance(answer, DuplicateTask)}
+        created = {
+            answer.task_uuid: (r.priority, round(float(r.delay or 0) * 1000))
+            for answer, r in pairs
+            if not isinstance(answer, DuplicateTask)
+        }
         self._observer.submitted = Submitted(plan, created)
         self.check()
         self._hold(by.worker or self.workers[0], [row._asdict() for row in by.claims], by.answer_lost)
@@ -220,7 +232,7 @@ class World:
         answer = self.run(self.engine.call("due", self.caller_fields(worker)))
         self.check()
         assert not self.model.due()
-        waiting = [step.due for step in self.model.steps("waiting_for_retry")]
+        waiting = [step.due for step in self.model.waiting() if step.due is not None]
         assert answer.get("next_due_ms") == (min(waiting) - self.model.now if waiting else None)
         self._hold(worker, answer.get("claims") or [])
 

@@ -81,7 +81,8 @@ class Machine(RuleBasedStateMachine):
         worker = data.draw(st.sampled_from([None, *self.world.workers]))
         lost = data.draw(st.integers(0, 9)) == 9
         by = Handed(worker, self.world.caller_fields(worker), answer_lost=lost) if worker else NOBODY
-        self.world.submit(scenario.plan, priorities, keys, by)
+        delays = [data.draw(st.sampled_from([0, 0, 0, 2000, 20_000])) for _ in keys]
+        self.world.submit(scenario.plan, priorities, keys, by, delays)
 
     @precondition(lambda self: self.model.tasks)
     @rule(data=st.data(), lucky=st.integers(0, 3))
@@ -345,6 +346,7 @@ class Machine(RuleBasedStateMachine):
         return found | Counter(
             examples=1, comparisons=self.world.comparisons, steps=len(steps), created=len(created),
             claims=sum(step.claims for step in steps),
+            delayed=sum(bool(step.plan.delay_seconds) and step.claims > 0 for step in steps),
             repeated=sum(s.claims > 1 for s in steps), resolved=sum(s.state == "resolved_manually" for s in steps),
             deep=sum(step.plan.type in CHOOSERS for step in created), failed=sum(step.failures for step in steps),
         )  # fmt: skip
@@ -360,6 +362,7 @@ REACHED = {
     "task cancelled",
     "created",
     "repeated",
+    "delayed",
     "resolved",
     "failed",
     "reused",

@@ -27,12 +27,14 @@ declare
   v_answer jsonb := '{}';
   v_next timestamptz;
 begin
-  select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid, 'kind', 'promote',
-    'k', q.token)) into v_items   -- the token: a later failure of the same step is not due yet
-  from (select m.subject, m.task_uuid, m.token
+  select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid, 'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
+    'k', q.token) || case q.kind when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
+  into v_items   -- the token: a later failure of the same step is not due yet
+  from (select m.subject, m.task_uuid, m.token, m.kind, m.due_at
         from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid
         where m.due_at <= v_until
         order by m.due_at limit v_limit for no key update of t skip locked) q;
+  v_items := tasker.fail_timeless_steps(v_items);
   if v_items is not null then
     v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
     v_answer := v_answer || jsonb_build_object('promoted', jsonb_array_length(v_items)

@@ -18,3 +18,17 @@ drop index tasker.workflow_steps_due;
 
 -- The timekeeper: the process that watches the timers for all (kind `timers`).
 alter table tasker.turns add column holder uuid;
+
+-- Gates: conditions beside its parents that a step must meet before it starts, as bits (4: a time). A step has those of
+-- its template step; a template and its tasks have those of all their steps together, so that a write of a task
+-- without any does not look further.
+alter table tasker.template_steps
+  add column gates      int not null default 0,
+  add column delay_ms   bigint,   -- from the moment the step becomes ready
+  add column not_before jsonb;    -- {time}, or the place of a time: {input: [name...]} or {step, path: [name...]}
+alter table tasker.templates add column gates int not null default 0;
+alter table tasker.tasks
+  add column gates  int not null default 0,
+  add column run_at timestamptz;   -- its first steps wait until then; null: they began at once
+
+alter type tasker.placed_step add attribute begins_at timestamptz;   -- with place `hold`: waits for this time, not for room
