@@ -60,6 +60,8 @@ def _step(name: str, ordinal: int, graph: DependencyGraph, overridden: Overrides
         retry=retry_policy(draft, chosen),
         inherits=inherited(draft, chosen),
         timeout_seconds=None if chosen.timeout_seconds is None else float(chosen.timeout_seconds),
+        delay_seconds=values.get("delay"),
+        not_before=values.get("not_before"),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost=values.get("on_worker_lost", "retry"),

@@ -13,6 +13,7 @@ from tasker.contracts.plan import Plan
 from tasker.errors import UsageError
 from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.submitting.submission import Submission
+from tasker.template import compile_text
 
 LATER = timedelta(hours=2)
 
@@ -121,3 +122,39 @@ def test_the_identity_of_a_delayed_task_is_that_of_its_input(app: tasker.SyncApp
     task = app.submit(plan, {"name": "later"}, delay=LATER, idempotency_key="k").task_uuid
 
     assert app.submit(plan, {"name": "later"}, idempotency_key="k", on_duplicate="return").task_uuid == task
+
+
+GATED = """
+name: trial
+namespace: caller
+version: 1
+steps:
+  - {name: welcome, handler: greet}
+  - {name: remind, handler: greet, dependencies: [welcome], delay: 300ms}
+  - {name: close, handler: greet, dependencies: [remind], not_before: input.ends_at}
+"""
+
+
+def test_steps_of_a_template_wait_for_their_times(app: tasker.SyncApp) -> None:
+    (plan,) = compile_text(GATED).plans
+    ends_at = datetime.now(UTC) + timedelta(seconds=1.5)
+
+    task = app.submit(plan, {"name": "a", "ends_at": ends_at.isoformat()}).task_uuid
+    assert app.wait(task, timeout=60).status == "complete"
+
+    history = [each for each in app.tasks.history(task) if each.to_state in ("in_progress", "complete")]
+    started = {each.step: each.at for each in history if each.to_state == "in_progress"}
+    ended = {each.step: each.at for each in history if each.to_state == "complete"}
+    assert started["remind"] - ended["welcome"] >= timedelta(seconds=0.3)
+    assert started["close"] >= ends_at
+
+
+def test_a_step_without_a_time_in_its_input_fails_and_says_where_it_looked(app: tasker.SyncApp) -> None:
+    (plan,) = compile_text(GATED).plans
+
+    report = app.run(plan, {"name": "a", "ends_at": "some day"}, timeout=60)
+
+    assert report.status == "error"
+    assert report.error is not None
+    assert (report.error["step"], report.error["type"]) == ("close", "not_a_time")
+    assert report.error["message"].endswith("at input.ends_at")
