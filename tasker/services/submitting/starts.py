@@ -1,4 +1,4 @@
-"""When a task begins: `run_at` or `delay` of a submission, checked, and in the forms of the engine and of messages."""
+"""Start of a task: `run_at` or `delay` of a submission, checked, and in the forms of the engine and of messages."""
 
 from __future__ import annotations
 

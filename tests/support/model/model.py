@@ -31,6 +31,7 @@ from tests.support.model.parts import (
     Step,
     Task,
     failure,
+    rank,
     serves,
 )
 
@@ -254,8 +255,8 @@ class Model:
                 [s.key for s in now],
             )
             if now:
-                last = max(map(_rank, now)) - ROTATION_S
-                assert all(_rank(step) >= last for step in held if step not in now)
+                last = max(map(rank, now)) - ROTATION_S
+                assert all(rank(step) >= last for step in held if step not in now)
 
     def follows(self, step: Step, result: Any) -> bool:
         """False for a decision or batchable step that says nothing, or that stands too deep."""
@@ -396,8 +397,3 @@ def _newest(items: Sequence[tuple[Step, Item]]) -> list[tuple[Step, Item]]:
         if step.key not in newest or (item.get("k") or 0) > (newest[step.key][1].get("k") or 0):
             newest[step.key] = (step, item)
     return list(newest.values())
-
-
-def _rank(step: Step) -> float:
-    """When a held step is released: the longer it waits and the more urgent its task is, the sooner."""
-    return step.since / 1000 - step.task.priority * 600

@@ -140,6 +140,12 @@ class Pause:
         return self.namespace, self.template, self.step, self.task
 
     @property
+    def args(self) -> dict[str, Any]:
+        """The pause as the engine's functions take it."""
+        parts = {"namespace": self.namespace, "template": self.template, "step": self.step}
+        return {"task": self.task} if self.task else {name: part for name, part in parts.items() if part}
+
+    @property
     def scope(self) -> str:
         return next(name for name in ("task", "step", "template", "namespace") if getattr(self, name))
 
@@ -167,3 +173,8 @@ def failure(policy: RetryPolicy, attempt: int, ending: Ending) -> tuple[str, int
         return "retry", int(ending.retry_after * 1000)
     delays = {"none": 0, "fixed": policy.backoff_base_ms, "exponential": policy.backoff_base_ms * 2 ** (attempt - 1)}
     return "retry", min(delays[policy.backoff], policy.max_backoff_ms)
+
+
+def rank(step: Step) -> float:
+    """When a held step is released: the longer it waits and the more urgent its task is, the sooner."""
+    return step.since / 1000 - step.task.priority * 600

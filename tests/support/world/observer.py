@@ -9,6 +9,7 @@ from typing import Any
 
 from tasker.contracts.plan import Plan
 from tasker.services.engine.calls import Answer
+from tasker.services.submitting.submission import Submission, SubmissionResult
 from tests.support.model.model import Model
 from tests.support.model.parts import QUEUED, Hands, Key, Pause, Step
 from tests.support.world.parts import Call
@@ -20,6 +21,13 @@ class Submitted:
 
     plan: Plan | None = None
     wishes: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan, answers: Sequence[object], requests: Sequence[Submission]) -> Submitted:
+        """From the answers to these requests, in their order."""
+        pairs = zip(answers, requests, strict=True)
+        created = [(answer.task_uuid, r) for answer, r in pairs if isinstance(answer, SubmissionResult)]
+        return cls(plan, {task: (r.priority, round(float(r.delay or 0) * 1000)) for task, r in created})  # type: ignore[arg-type]
 
 
 class Observer:

@@ -16,7 +16,7 @@ from typing import Any
 
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
-from tasker.errors import DuplicateTask, StateMachineError
+from tasker.errors import StateMachineError
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import simple_change
 from tasker.orchestration.parking import ParkedResultConsumer, ParkingProcessor
@@ -111,16 +111,10 @@ class World:
         delays: Sequence[int] = (),
     ) -> None:
         """Tasks of one template; a key that was used before is a duplicate. `delays` are milliseconds, or 0."""
-        wishes = zip(priorities, keys, delays or [0] * len(keys), strict=True)
-        requests = [Submission({"n": n}, p, key, delay=ms / 1000 or None) for n, (p, key, ms) in enumerate(wishes)]
+        wanted = zip(priorities, keys, delays or [0] * len(keys), strict=True)
+        requests = [Submission({"n": n}, p, key, delay=ms / 1000 or None) for n, (p, key, ms) in enumerate(wanted)]
         answers = self.run(by.submit(self.submitter, plan, requests))
-        pairs = zip(answers, requests, strict=True)
-        created = {
-            answer.task_uuid: (r.priority, round(float(r.delay or 0) * 1000))
-            for answer, r in pairs
-            if not isinstance(answer, DuplicateTask)
-        }
-        self._observer.submitted = Submitted(plan, created)
+        self._observer.submitted = Submitted.of(plan, answers, requests)
         self.check()
         self._hold(by.worker or self.workers[0], [row._asdict() for row in by.claims], by.answer_lost)
 
@@ -284,11 +278,11 @@ class World:
         self.check()
 
     def pause(self, pause: Pause) -> None:
-        self.run(self.engine.call("pause", {**pause_args(pause), **ACTOR}))
+        self.run(self.engine.call("pause", {**pause.args, **ACTOR}))
         self.check()
 
     def resume(self, pause: Pause) -> None:
-        self.run(self.engine.call("resume", {**pause_args(pause), **ACTOR}))
+        self.run(self.engine.call("resume", {**pause.args, **ACTOR}))
         self.check()
 
     def tick(self, milliseconds: int) -> None:
@@ -404,9 +398,3 @@ class World:
         self.model.now = milliseconds
         text = (START + timedelta(milliseconds=milliseconds)).isoformat()
         self.run(self.connection.execute("select set_config('tasker.now', %s, false)", (text,)))
-
-
-def pause_args(pause: Pause) -> dict[str, Any]:
-    """The pause as the engine's functions take it."""
-    parts = {"namespace": pause.namespace, "template": pause.template, "step": pause.step}
-    return {"task": pause.task} if pause.task else {name: part for name, part in parts.items() if part}
