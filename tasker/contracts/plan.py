@@ -155,6 +155,8 @@ class Plan:
     system_dependencies: Mapping[str, Any] = field(default_factory=dict)
     domain_events: tuple[Mapping[str, Any], ...] = ()
     environment: str | None = None
+    expires_in_seconds: float | None = None
+    """Time from its start after which a task is cancelled that no worker has begun; None: never."""
 
     @cached_property
     def by_name(self) -> dict[str, StepPlan]:

@@ -111,6 +111,8 @@ class TaskReport:
     correlation_id: str | None = None
     run_at: datetime | None = None
     """Time for which the task was submitted; None if it began at once."""
+    expires_at: datetime | None = None
+    """Time at which the task is cancelled if no worker has begun it."""
     waits_until: datetime | None = None
     """Time at which the task goes on by itself, while all of it waits: for its start, a delay or a retry."""
     more_steps: int = 0
@@ -213,6 +215,7 @@ def task_report(row: Mapping[str, Any]) -> TaskReport:
         initiator=row["initiator"],
         correlation_id=row["correlation_id"],
         run_at=_time_or_none(row.get("run_at")),
+        expires_at=_time_or_none(row.get("expires_at")),
         waits_until=_time_or_none(row.get("waits_until")),
     )
 

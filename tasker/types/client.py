@@ -50,6 +50,7 @@ class ClientTaskResponse(Model):
     correlation_id: str
     parent_correlation_id: str | None = None
     run_at: str | None = None
+    expires_at: str | None = None
     waits_until: str | None = None
     total_steps: int
     pending_steps: int

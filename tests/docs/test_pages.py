@@ -57,7 +57,7 @@ name: order
 namespace: shop
 version: 1.0.0
 steps: [{name: charge, handler: charge}]
-"""
+""",
 }
 """Pages whose Python speaks of an `app`: the templates that it knows."""
 

@@ -44,6 +44,9 @@ class DescribedTask(BaseModel):
     tags: list[Name] = Field([], max_length=100)
     run_at: AwareMoment | None = Field(None, description="The task begins then; a time with a zone.")
     delay: Duration | None = Field(None, description="The task begins so long after its creation: 90s, 5m, 36h, 3d.")
+    expires_in: Duration | None = Field(
+        None, description="The task is cancelled if no worker has begun it so long after its start."
+    )
     requested_at: Moment | None = Field(None, description="Taken and not kept: the server's clock counts.")
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
 
@@ -96,6 +99,7 @@ class DescribedTask(BaseModel):
             tracestate=trace.tracestate if trace else None,
             run_at=self.run_at,
             delay=self.delay,
+            expires_in=self.expires_in,
         )
         return TemplateSubmission(self.namespace, self.template, self.version, request)
 
@@ -157,6 +161,8 @@ class TaskResponse(BaseModel):
     parent_correlation_id: UUID | None = None
     run_at: datetime | None = None
     """Time for which the task was submitted; null if it began at once."""
+    expires_at: datetime | None = None
+    """Time at which the task is cancelled if no worker has begun it; null if it never is, or has ended."""
     waits_until: datetime | None = None
     """Time at which the task goes on by itself, while all of it waits: for its start, a delay or a retry."""
     total_steps: int

@@ -47,6 +47,7 @@ class TaskOptions(TypedDict, total=False):
     parent_correlation_id: str | None
     run_at: datetime | str | None
     delay: timedelta | float | str | None
+    expires_in: timedelta | float | str | None
 
 
 class TaskFilters(TypedDict, total=False):
@@ -315,5 +316,5 @@ def _input(context: Any) -> Any:
 
 def _encoded(options: TaskOptions) -> dict[str, Any]:
     """Return the options as JSON values."""
-    start = start_texts(options.get("run_at"), options.get("delay"))
+    start = start_texts(options.get("run_at"), options.get("delay"), options.get("expires_in"))
     return {**options, **{name: text for name, text in start.items() if text is not None}}

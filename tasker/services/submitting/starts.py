@@ -22,12 +22,21 @@ def start_item(run_at: Moment, delay: Delay) -> dict[str, Any]:
     return {} if seconds is None else {"delay_ms": round(seconds * 1000)}
 
 
-def start_texts(run_at: Moment, delay: Delay) -> dict[str, str | None]:
-    """Return both values as texts, for messages and requests. Raises `UsageError`."""
+def expiry_item(expires_in: Delay, by_template: float | None) -> dict[str, Any]:
+    """Return the expiry of a task as the engine takes it; {} if it never expires. Raises `UsageError`."""
+    seconds = _seconds("expires_in", expires_in, "without it the task does not expire")
+    seconds = by_template if seconds is None else seconds
+    return {} if seconds is None else {"expires_ms": round(seconds * 1000)}
+
+
+def start_texts(run_at: Moment, delay: Delay, expires_in: Delay = None) -> dict[str, str | None]:
+    """Return the values as texts, for messages and requests. Raises `UsageError`."""
     moment, seconds = _checked(run_at, delay)
+    expiry = _seconds("expires_in", expires_in, "without it the task does not expire")
     return {
         "run_at": None if moment is None else moment.isoformat(),
         "delay": None if seconds is None else duration_text(seconds),
+        "expires_in": None if expiry is None else duration_text(expiry),
     }
 
 
@@ -45,6 +54,13 @@ def with_zone(moment: datetime) -> datetime:
     if moment.utcoffset() is None:
         raise ValueError(f"expected {TIME_EXPECTED}, got {moment.isoformat()}, which has no zone")
     return moment
+
+
+def _seconds(name: str, value: Delay, hint: str) -> float | None:
+    try:
+        return None if value is None else duration_seconds(value)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}", hint=hint) from None
 
 
 def _checked(run_at: Moment, delay: Delay) -> tuple[datetime | None, float | None]:

@@ -26,7 +26,7 @@ from tasker.services.submitting.fitting import as_dict, check_key, option_item, 
 from tasker.services.submitting.log import log_created_tasks
 from tasker.services.submitting.pressure import SubmissionAdmission
 from tasker.services.submitting.reused_keys import refuse_reused_keys
-from tasker.services.submitting.starts import start_item
+from tasker.services.submitting.starts import expiry_item, start_item
 from tasker.services.submitting.unanswered import First, retry_read_once, submit_with_recovery
 
 E = TypeVar("E", bound=TaskerError)
@@ -42,8 +42,9 @@ class Submission:
     """Options of one task to create. `priority`: steps that wait behind a full queue enter it by descending priority.
 
     The task begins at `run_at`, a time with a zone (a datetime, or ISO 8601 text), or after `delay` (a timedelta,
-    seconds, or text such as `5m`) from its creation; otherwise at once. `correlation_id` defaults to the task's own id.
-    `traceparent` and `tracestate` are the submitter's trace context (W3C Trace Context).
+    seconds, or text such as `5m`) from its creation; otherwise at once. If no worker has begun it after `expires_in`
+    from its start, it is cancelled; without this option the template's applies. `correlation_id` defaults to the task's
+    own id. `traceparent` and `tracestate` are the submitter's trace context (W3C Trace Context).
     """
 
     context: Mapping[str, Any] = field(default_factory=dict)
@@ -59,6 +60,7 @@ class Submission:
     tracestate: str | None = None
     run_at: datetime | str | None = None
     delay: timedelta | float | str | None = None
+    expires_in: timedelta | float | str | None = None
 
 
 class SubmissionOptions(TypedDict, total=False):
@@ -76,6 +78,7 @@ class SubmissionOptions(TypedDict, total=False):
     tracestate: str | None
     run_at: datetime | str | None
     delay: timedelta | float | str | None
+    expires_in: timedelta | float | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +158,7 @@ class DraftFactory:
             "context": context,
             **trace_item(request),
             **start_item(request.run_at, request.delay),
+            **expiry_item(request.expires_in, plan.expires_in_seconds),
         }
         return Draft(task_id, identity, item, keyed=request.idempotency_key is not None)
 

@@ -38,7 +38,7 @@ class TaskRequestMessage:
         """Return the message as plain data, without options that have their defaults."""
         given = asdict(self.request)
         context = given.pop("context")
-        given |= start_texts(given["run_at"], given["delay"])
+        given |= start_texts(given["run_at"], given["delay"], given["expires_in"])
         options = {name: value for name, value in given.items() if value != OPTIONS[name]}
         values = (self.task_uuid, self.namespace, self.template, self.version, context, options)
         return dict(zip(KEYS, values, strict=True))

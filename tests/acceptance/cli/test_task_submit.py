@@ -229,3 +229,11 @@ def test_a_line_of_a_batch_may_have_a_start_of_its_own(registered: str, tmp_path
     until = sorted(str(task["waits_until"]) for task in tasks(registered))
     assert len(until) == 2
     assert until[1].startswith("2099-01-31T18:00:00")
+
+
+def test_a_task_that_may_expire_is_shown_with_its_end(registered: str) -> None:
+    result = invoke("task", "submit", TARGET, "--set", "value=3", "--expires-in", "1h", database=registered)
+    shown = invoke("task", "show", result.stdout.strip(), database=registered).stdout
+
+    assert "cancelled at 20" in shown
+    assert " unless begun" in shown

@@ -69,20 +69,21 @@ class Model:
         self,
         template: int,
         plan: Plan,
-        tasks: Sequence[tuple[str, int, int]],
+        tasks: Sequence[tuple[str, int, int, int | None]],
         sent: Sequence[Key],
         claims: Mapping[Key, Item],
         hands: Hands,
     ) -> None:
-        """New tasks (id, priority, delay), and the steps that were enqueued, or claimed by who submits (`hands`)."""
+        """New tasks (id, priority, delay, expiry), and their steps that are enqueued, or claimed by who submits."""
         window = hands.window
         room = self.room(window)
-        for task_id, priority, _ in tasks:
-            task = self.tasks[task_id] = Task(task_id, template, plan, priority, self.now)
+        for task_id, priority, delay, expiry in tasks:
+            expires = None if expiry is None else self.now + delay + expiry
+            task = self.tasks[task_id] = Task(task_id, template, plan, priority, self.now, expires=expires)
             for name, parents in first_steps(Shape.of(plan)).items():
                 task.add(name, name, parents)
         roots = [
-            (step, delay) for task, _, delay in tasks for step in self.tasks[task].steps.values() if not step.parents
+            (step, delay) for task, _, delay, _ in tasks for step in self.tasks[task].steps.values() if not step.parents
         ]
         for step, delay in roots:
             step.since = self.now
@@ -94,7 +95,7 @@ class Model:
         started = [step for step in ready if step.key in claims]
         served = plan.namespace in hands.namespaces and all(serves(hands, step) for step in ready)
         idle = room(plan.namespace) == window and len(ready) <= min(window, hands.slots)
-        idle = idle and not any(delay for *_, delay in tasks)
+        idle = idle and not any(delay for _, _, delay, _ in tasks)
         assert started == (ready if hands.worker and served and idle else []), (sorted(claims), hands)
         for step in started:
             self._start(step, claims[step.key], hands)
@@ -164,7 +165,7 @@ class Model:
         for step in task.steps.values():
             if step.state not in DONE:
                 step.stop("cancelled", fence=True)
-        task.state = "cancelled"
+        task.state, task.expires = "cancelled", None
         self.pauses = {pause for pause in self.pauses if pause.task != task.id}
 
     def rerun(self, start: Step, task_id: str, sent: Sequence[Key], hands: Hands) -> None:

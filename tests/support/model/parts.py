@@ -91,6 +91,7 @@ class Task:
     priority: int
     created: int
     state: str = "open"
+    expires: int | None = None
     steps: dict[str, Step] = field(default_factory=dict)
 
     def present(self) -> Present:

@@ -23,7 +23,9 @@ STILL = "alter table tasker.ready_backlog set (autovacuum_enabled = false)"
 SNAPSHOT = """select jsonb_build_object(
   'violations', (select jsonb_agg(v) from tasker.violations_v1('{}') v),
   'tasks', (select jsonb_object_agg(t.task_uuid, jsonb_build_array(
-      case when t.complete then t.state else 'open' end, t.completed_at is not null)) from tasker.tasks t),
+      case when t.complete then t.state else 'open' end, t.completed_at is not null,
+      (select (extract(epoch from m.due_at - '2026-01-01Z'::timestamptz) * 1000)::bigint from tasker.timers m
+        where m.subject = t.task_uuid))) from tasker.tasks t),
   'steps', (select jsonb_agg(jsonb_build_object('id', s.workflow_step_uuid, 'task', s.task_uuid, 'name', s.name,
       'state', s.state, 'token', s.claim_token, 'attempts', s.attempts, 'unmet', s.unmet, 'ordinal', s.ordinal,
       'worker', case s.state when 'in_progress' then s.worker_uuid end,
@@ -55,7 +57,7 @@ SNAPSHOT = """select jsonb_build_object(
 def compare(model: Model, snapshot: Mapping[str, Any]) -> None:
     """Raises when an invariant is broken or a row is not what the model says."""
     assert not snapshot["violations"], snapshot["violations"]
-    tasks = {task.id: [task.state, task.state != "open"] for task in model.tasks.values()}
+    tasks = {task.id: [task.state, task.state != "open", task.expires] for task in model.tasks.values()}
     assert (snapshot["tasks"] or {}) == tasks
     rows = {(row["task"], row["name"]): _row(row) for row in snapshot["steps"] or ()}
     expected = {step.key: _expected(step) for step in model.steps()}

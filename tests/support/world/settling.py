@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from tests.support.model.expiry import expired
 from tests.support.model.graph import CHOOSERS
 from tests.support.model.parts import QUEUED, RUNS, Ending, Step
 from tests.support.world.parts import Attempt, Worker
@@ -64,7 +65,7 @@ class Settling:
     def _work(self, worker: Worker) -> None:
         world, random = self.world, self.random
         world.reconcile(worker)
-        if world.model.due():
+        if world.model.due() or expired(world.model):
             world.promote(worker)
         if world.model.held():
             world.release_held(worker, list(world.namespaces.values()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -44,9 +44,8 @@ ACTOR = {"actor": "operator", "reason": "by the test"}
 class World:
     """See the module. `faults` counts what a healthy system never does to itself, `between` who was quicker (no fault).
 
-    `comparisons` counts those of all rows with the model, `sound` is False after a failure.
-
-    `tell` takes a line for each call of the engine.
+    `comparisons` counts those of all rows with the model, `sound` is False after a failure, `tell` takes a line for
+    each call of the engine.
     """
 
     sound = False
@@ -108,11 +107,11 @@ class World:
         priorities: Sequence[int],
         keys: Sequence[str],
         by: Handed = NOBODY,
-        delays: Sequence[int] = (),
+        times: Sequence[Mapping[str, float]] = (),
     ) -> None:
-        """Tasks of one template; a key that was used before is a duplicate. `delays` are milliseconds, or 0."""
-        wanted = zip(priorities, keys, delays or [0] * len(keys), strict=True)
-        requests = [Submission({"n": n}, p, key, delay=ms / 1000 or None) for n, (p, key, ms) in enumerate(wanted)]
+        """Tasks of one template; a key that was used before is a duplicate. `times` are delay and expiry of each."""
+        wanted = zip(priorities, keys, times or [{}] * len(keys), strict=True)
+        requests = [Submission({"n": n}, p, key, **time) for n, (p, key, time) in enumerate(wanted)]
         answers = self.run(by.submit(self.submitter, plan, requests))
         self._observer.submitted = Submitted.of(plan, answers, requests)
         self.check()
@@ -226,7 +225,8 @@ class World:
         answer = self.run(self.engine.call("due", self.caller_fields(worker)))
         self.check()
         assert not self.model.due()
-        waiting = [step.due for step in self.model.waiting() if step.due is not None]
+        times = [s.due for s in self.model.waiting()] + [task.expires for task in self.model.tasks.values()]
+        waiting = [moment for moment in times if moment is not None]
         assert answer.get("next_due_ms") == (min(waiting) - self.model.now if waiting else None)
         self._hold(worker, answer.get("claims") or [])
 

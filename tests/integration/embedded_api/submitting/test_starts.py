@@ -158,3 +158,21 @@ def test_a_step_without_a_time_in_its_input_fails_and_says_where_it_looked(app: 
     assert report.error is not None
     assert (report.error["step"], report.error["type"]) == ("close", "not_a_time")
     assert report.error["message"].endswith("at input.ends_at")
+
+
+def test_a_task_expires_that_no_worker_begins(database_url: str, plan: Plan, app: tasker.SyncApp) -> None:
+    (nobody,) = compile_text(
+        "{name: nobody, namespace: unserved, version: 1, expires_in: 300ms, steps: [{name: a, handler: greet}]}"
+    ).plans
+    app.plans.register(nobody)
+    tasks = [
+        app.submit_request(nobody, Submission({"n": n}, expires_in=wish)).task_uuid
+        for n, wish in ((1, None), (2, "1h"))
+    ]
+
+    report = app.wait(tasks[0], timeout=60)
+
+    assert (report.status, report.cancel_reason) == ("cancelled", "expired")
+    later = app.tasks.report(tasks[1])
+    assert later.expires_at is not None
+    assert (later.expires_at - later.created_at).total_seconds() == 3600

@@ -383,3 +383,85 @@ def test_the_history_says_until_when_a_step_waited(lab: Lab) -> None:
 
     assert [*note.metadata] == ["waited_until"]
     assert lab.step_paths(task, "s0") == ["pending>enqueued"]
+
+
+# --- expiry -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_task_that_nobody_has_begun_expires(lab: Lab) -> None:
+    lab.one.set_time(0)
+    task, other = lab.submit(lab.chain(2), {"expires_ms": 60_000}, {"expires_ms": 120_000})
+    assert timers(lab) == [("x", 60), ("x", 120)]
+    lab.one.set_time(61)
+
+    answer = due(lab.one)
+
+    assert (answer["promoted"], answer["finished"]) == (1, {task: "cancelled"})
+    assert set(lab.states(task).values()) == {"cancelled"}
+    assert lab.observer.value("select cancel_reason from tasker.task_details where task_uuid = %s", task) == "expired"
+    assert lab.task(other).state == "steps_in_process"
+    assert timers(lab) == [("x", 120)]
+    assert lab.queue_depth() == 2, "a dead message, which the next claim throws away"
+    assert [claim["task"] for claim in lab.one.claim()] == [other]
+
+
+def test_a_task_that_was_begun_does_not_expire(lab: Lab) -> None:
+    lab.one.set_time(0)
+    (task,) = lab.submit(lab.chain(2), {"expires_ms": 60_000})
+    (claim,) = lab.one.claim()
+    lab.one.advance(retry(claim, delay_ms=600_000))
+    lab.one.set_time(61)
+
+    assert not due(lab.one).get("finished")
+
+    assert lab.states(task)["s0"] == "waiting_for_retry"
+    assert timers(lab) == [("r", 600)]
+
+
+def test_an_expiry_begins_with_the_start_of_a_delayed_task(lab: Lab) -> None:
+    task = delayed(lab, expires_ms=60_000)
+    assert timers(lab) == [("b", HOUR), ("x", HOUR + 60)]
+    lab.window = 0
+    lab.one.set_time(HOUR + 1)
+    due(lab.one)
+    lab.one.set_time(HOUR + 61)
+
+    due(lab.one)
+
+    assert lab.task(task).state == "cancelled"
+    assert timers(lab) == []
+    assert not lab.observer.rows("select from tasker.ready_backlog")
+
+
+@pytest.mark.parametrize("end", ["cancel", "complete"])
+def test_an_expiry_of_a_task_that_has_ended_does_nothing(lab: Lab, end: str) -> None:
+    lab.one.set_time(0)
+    (task,) = lab.submit(lab.chain(1), {"expires_ms": 60_000})
+    if end == "cancel":
+        lab.one.call("cancel", {"task": task, "reason": "", "actor": ""})
+        assert timers(lab) == []
+    else:
+        lab.one.run_all()
+    state = lab.task(task).state
+    lab.one.set_time(61)
+
+    assert not due(lab.one).get("finished")
+
+    assert lab.task(task).state == state
+    assert timers(lab) == []
+
+
+def test_a_claim_and_an_expiry_at_one_moment_leave_the_task_to_one_of_them(lab: Lab) -> None:
+    lab.one.set_time(0)
+    (task,) = lab.submit(lab.chain(1), {"expires_ms": 60_000})
+    lab.two.set_time(61)
+
+    with lab.transaction(lab.one):
+        (claim,) = lab.one.claim()
+        waiting = lab.later(due, lab.two)
+        lab.waits(waiting, lab.two, lab.one)
+    assert not waiting.result().get("finished")
+
+    assert lab.states(task) == {"s0": "in_progress"}
+    lab.one.finish(claim)
+    assert lab.task(task).state == "complete"

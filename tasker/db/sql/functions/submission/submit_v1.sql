@@ -9,7 +9,7 @@
 -- anew.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter (notified of the
 --   ends of the tasks), tasks: [{id, identity, context, priority, correlation, parent_correlation, initiator,
---   source_system, reason, tags, trace, run_at, delay_ms}], and, if there is a worker, the fields by which a caller of advance_v1
+--   source_system, reason, tags, trace, run_at, delay_ms, expires_ms}], and, if there is a worker, the fields by which a caller of advance_v1
 --   describes itself: worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
 --   tasker.step_uuid).
 -- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten}; for claimed roots `claims` and
@@ -39,6 +39,7 @@ declare
   v_starts timestamptz[]; -- by task: until when all of it waits; null: it begins at once
   v_times jsonb := '{}';  -- by step of these
   v_soonest timestamptz;
+  v_expiries jsonb;       -- by task
   v_room int;
   v_paused int[] := '{}';
   v_marked int[] := '{}';
@@ -65,7 +66,7 @@ begin
   with given as (
     select * from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
       correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text, tags jsonb, trace jsonb,
-      run_at timestamptz, delay_ms numeric)
+      run_at timestamptz, delay_ms numeric, expires_ms numeric)
   ), detailed as (
     insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context, context_bytes, initiator,
       source_system, reason, tags, trace, requested_at)
@@ -77,8 +78,9 @@ begin
   )
   select array_agg(g.id order by g.start nulls first, g.priority desc nulls last, g.id),
     array_agg(coalesce(g.priority, 0) order by g.start nulls first, g.priority desc nulls last, g.id),
-    array_agg(g.start order by g.start nulls first, g.priority desc nulls last, g.id), min(g.start)
-  into v_created, v_priorities, v_starts, v_soonest
+    array_agg(g.start order by g.start nulls first, g.priority desc nulls last, g.id), min(g.start),
+    jsonb_object_agg(g.id, coalesce(g.start, v_now) + tasker.ms(g.expires_ms)) filter (where g.expires_ms is not null)
+  into v_created, v_priorities, v_starts, v_soonest, v_expiries
   from (select x.*, case when x.run_at > v_now then x.run_at when x.delay_ms > 0 then v_now + tasker.ms(x.delay_ms) end as start
     from given x) g
   where (g.id in (select d.task_uuid from detailed d)) is true;   -- a hashed look-up, whatever the settings, not a join
@@ -171,6 +173,8 @@ begin
   ), timed as (
     insert into tasker.timers (subject, kind, due_at, task_uuid, token)
     select t.step::uuid, 'b', t.time::timestamptz, (left(t.step, 30) || '000000')::uuid, 0 from jsonb_each_text(v_times) as t (step, time)
+    union all
+    select t.task::uuid, 'x', t.time::timestamptz, t.task::uuid, 0 from jsonb_each_text(v_expiries) as t (task, time)
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, created_at)
     select r.step, v_path, 1 + tasker.path_length(v_path), tasker.place_attempts(v_place, 0),

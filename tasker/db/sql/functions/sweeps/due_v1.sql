@@ -1,5 +1,5 @@
 -- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be handed off to
--- the caller. Takes the longest due ones of the tasks that it can lock (SKIP LOCKED), so any number of processes may run
+-- the caller. Cancels tasks that have expired (tasker.expire_tasks). Takes the longest due ones of the tasks that it can lock (SKIP LOCKED), so any number of processes may run
 -- it, and a locked task delays only its own steps. With `turn_ms` one of them is the timekeeper (tasker.keep_time): it
 -- moves what is due, the others only what has been due for `late_ms`, so a hundred processes need not watch the same
 -- timers, and those of a dead timekeeper are late by little.
@@ -24,12 +24,15 @@ declare
   v_until constant timestamptz := v_now - case when v_keeper then interval '0'
     else tasker.ms(coalesce((p_args->>'late_ms')::numeric, 0)) end;
   v_items jsonb;
+  v_expired uuid[];
+  v_found int;
   v_answer jsonb := '{}';
   v_next timestamptz;
 begin
   select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid, 'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
     'k', q.token) || case q.kind when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
-  into v_items   -- the token: a later failure of the same step is not due yet
+      filter (where q.kind <> 'x'), array_agg(q.subject) filter (where q.kind = 'x'), count(*)
+  into v_items, v_expired, v_found   -- the token: a later failure of the same step is not due yet
   from (select m.subject, m.task_uuid, m.token, m.kind, m.due_at
         from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid
         where m.due_at <= v_until
@@ -42,7 +45,10 @@ begin
     delete from tasker.timers m using jsonb_to_recordset(v_items) as i (s uuid, k bigint)   -- of a step that waits no more
     where m.subject = i.s and m.token = i.k and v_answer->'verdicts'->>i.s::text in ('stale', 'cancelled');
   end if;
-  if jsonb_array_length(v_items) = v_limit then
+  if v_expired is not null then
+    v_answer := tasker.expire_tasks(v_expired, p_args, v_answer);
+  end if;
+  if v_found = v_limit then
     v_next := v_now;
   else
     if v_keeper then

@@ -8,6 +8,7 @@ as $$
   union all
   select 'timer of a step that waits for no time', m.subject, 'no such step'
   from tasker.timers m where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
+    and not (m.kind = 'x' and exists (select from tasker.tasks t where t.task_uuid = m.subject))
   union all
   select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', ns.name,
     coalesce(c.enqueued, 0), coalesce(s.enqueued, 0))

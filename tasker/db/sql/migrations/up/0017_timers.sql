@@ -1,9 +1,10 @@
 -- When something happens by itself: one row for each step that waits for a time. It is written and deleted by the write
 -- that changes the step, under the lock of its task, so a row exists if and only if its step waits: `r` until its retry
--- is due (waiting_for_retry), `b` until it may begin (pending, without unmet parents, and not in the backlog).
+-- is due (waiting_for_retry), `b` until it may begin (pending, without unmet parents, and not in the backlog). The expiry
+-- of a task (`x`) remains when the task begins or ends, and does nothing then.
 create table tasker.timers (
-  subject   uuid not null,     -- the step
-  kind      "char" not null check (kind in ('r', 'b')),
+  subject   uuid not null,     -- the step; for an expiry the task
+  kind      "char" not null check (kind in ('r', 'b', 'x')),
   due_at    timestamptz not null,
   task_uuid uuid not null,
   token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing
