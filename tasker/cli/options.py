@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import wraps
 from math import isnan
 from pathlib import Path
@@ -54,6 +55,27 @@ class NumberRange(click.FloatRange):
         if isnan(number):
             self.fail(f"{value!r} is not a number", param, ctx)
         return number
+
+
+def duration(text: str) -> str:
+    """Return the text of a duration with units. Raises `BadParameter` for another text."""
+    from tasker.contracts.durations import parse_duration
+
+    try:
+        parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return text
+
+
+def moment(text: str) -> datetime:
+    """Return a time; without a zone it is in that of this machine. Raises `BadParameter`."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        expected = "expected a time such as '2026-01-31 18:00' or 2026-01-31T18:00:00Z"
+        raise click.BadParameter(f"{expected}, got {text[:40]!r}") from None
+    return found if found.tzinfo else found.astimezone()
 
 
 SECONDS = NumberRange(min=0, min_open=True)

@@ -18,7 +18,16 @@ from tasker.errors import UsageError
 if TYPE_CHECKING:
     from tasker.client.http.server import ServerAddress
 
-REQUEST_OPTIONS = ("priority", "idempotency_key", "correlation_id", "parent_correlation_id", "tags")
+REQUEST_OPTIONS = (
+    "priority",
+    "idempotency_key",
+    "correlation_id",
+    "parent_correlation_id",
+    "tags",
+    "run_at",
+    "delay",
+    "expires_in",
+)
 DATABASE, SERVERS = "tasker.client.local", "tasker.client.http.published"
 
 

@@ -52,6 +52,9 @@ class TaskResponse:
     tags: list[str] | None = None
     correlation_id: str = ""
     parent_correlation_id: str | None = None
+    run_at: str | None = None
+    expires_at: str | None = None
+    waits_until: str | None = None
     total_steps: int = 0
     pending_steps: int = 0
     in_progress_steps: int = 0

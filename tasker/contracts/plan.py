@@ -115,6 +115,11 @@ class StepPlan:
     """Fields of `retry` that the template does not set: a fleet's settings fill them at submission."""
     timeout_seconds: float | None = None
     """Timeout of one attempt; None means the worker's default."""
+    delay_seconds: float | None = None
+    """Time that the step waits once it is ready."""
+    not_before: Mapping[str, Any] | None = None
+    """Time before which the step does not start: `{time}`, or the place of one: `{input: [name...]}` in the task's
+    input, `{step, path: [name...]}` in the result of a step above."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -150,6 +155,8 @@ class Plan:
     system_dependencies: Mapping[str, Any] = field(default_factory=dict)
     domain_events: tuple[Mapping[str, Any], ...] = ()
     environment: str | None = None
+    expires_in_seconds: float | None = None
+    """Time from its start after which a task is cancelled that no worker has begun; None: never."""
 
     @cached_property
     def by_name(self) -> dict[str, StepPlan]:

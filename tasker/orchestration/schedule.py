@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from math import inf
 
 from tasker.contracts.clock import Clock
 from tasker.services.engine.exchange import AdvanceResult
 
+SUSPECTED_MS = 1000
+"""Time in which an answer that only seems to be lost may still arrive."""
+
 
 class PendingWork:
-    """Times of due retries, namespaces with sleeping workers to wake, and suspected lost claims."""
+    """Times of due steps, namespaces with sleeping workers to wake, and suspected lost claims."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._due_at: float = clock.monotonic()
+        self._own_at: float = inf
         self._sleepers: set[str] = set()
         self._suspected = False
         self._changed = asyncio.Event()
@@ -30,14 +35,25 @@ class PendingWork:
         """Return True when there may be claims that this process does not know."""
         return self._suspected
 
+    @property
+    def is_own_due(self) -> bool:
+        """Return True when a step is due that this process knows of: it promotes it without regard to others."""
+        return self._own_at <= self._clock.monotonic()
+
     def due_in(self, milliseconds: float) -> None:
-        """Record that a retry arranged by this process will be due then."""
+        """Record that a step will be due then, for which this process arranged the time."""
+        moment = self._clock.monotonic() + milliseconds / 1000
+        self._due_at, self._own_at = min(self._due_at, moment), min(self._own_at, moment)
+        self._changed.set()
+
+    def recheck_in(self, milliseconds: float) -> None:
+        """Look for due steps then, unless that happens sooner."""
         self._due_at = min(self._due_at, self._clock.monotonic() + milliseconds / 1000)
         self._changed.set()
 
     def look_at(self, moment: float) -> None:
-        """Promote retries at this time of the clock, unless something due sooner is recorded."""
-        self._due_at = moment
+        """Look for due steps at this time of the clock, unless something due sooner is recorded afterwards."""
+        self._due_at, self._own_at = moment, inf
 
     def wake(self, namespaces: set[str]) -> None:
         """Record that messages for these namespaces were committed just now: sleeping workers must be woken."""
@@ -52,7 +68,7 @@ class PendingWork:
     def suspect(self) -> None:
         """Record that an answer of the database was lost: this process may not know all of its claims (rule 4)."""
         self._suspected = True
-        self._changed.set()
+        self.recheck_in(SUSPECTED_MS)
 
     def compared(self, *, again: bool) -> None:
         """Record a comparison of this process's claims with the database's; `again` when some are still in doubt."""

@@ -33,6 +33,12 @@ HESITATION_SECONDS = 0.02
 """First pause when due retries are locked; it doubles until there is progress."""
 RECONCILED_STEPS = 5_000
 """Steps of tasks under way that one statement compares with the claims of this process."""
+TURN_SECONDS = 4.0
+"""Time for which the timekeeper is trusted without a sign of life; it gives one with every look."""
+LATE_SECONDS = 0.25
+"""Delay after which a due step is promoted by any process that looks, not only by the timekeeper."""
+OTHERS_SECONDS = 5.0
+"""Pause between looks of the processes that do not keep the time."""
 SPREAD = 0.25
 """Jitter of pauses between processes, as a share of the pause."""
 FIRST_SECONDS = 0.25
@@ -54,6 +60,9 @@ class Upkeep:
     `executor` runs the promoted steps, if it can; `on_advanced` gets the answers to changes (tasks that ended),
     `on_repaired` the repairs of a sweep.
     """
+
+    _keeps_time = True
+    """Whether this process is the timekeeper; it looks as often until another one is known to be."""
 
     def __init__(
         self,
@@ -165,14 +174,17 @@ class Upkeep:
 
     async def promote(self) -> int:
         """Enqueue due steps or start them here; return how many."""
-        self._schedule.look_at(self._clock.monotonic() + self._jittered(self._poll_seconds))
+        own = self._schedule.is_own_due
+        turn = {"turn_ms": TURN_SECONDS * 1000, "late_ms": 0 if own else LATE_SECONDS * 1000}
+        pause = self._poll_seconds if self._keeps_time or self._schedule.suspected else OTHERS_SECONDS
+        self._schedule.look_at(self._clock.monotonic() + self._jittered(pause))
         asked = 0
 
         async def ask(slots: int) -> DueAnswer:
             nonlocal asked
             asked = slots
             return await self._engine.call_typed(
-                "due", {**self._executor.caller(slots).args(), "limit": DUE_SLICE}, DueAnswer
+                "due", {**self._executor.caller(slots).args(), **turn, "limit": DUE_SLICE}, DueAnswer
             )
 
         try:
@@ -181,19 +193,31 @@ class Upkeep:
             if asked:  # no worker runs claims whose answer was lost
                 self._schedule.suspect()
             raise
-        self._look_again(answer, progress=answer.promoted > 0)
+        self._look_again(answer, progress=answer.promoted > 0, own=own)
         self._on_advanced(answer)
         return answer.promoted
 
-    def _look_again(self, answer: DueAnswer, progress: bool) -> None:
+    def heard(self, payload: str) -> None:
+        """Receive a notification of `TIMERS_CHANNEL`: a step is due in so many milliseconds; empty: nobody keeps the
+        time."""
+        if not payload:
+            self._schedule.recheck_in(self._random.random() * LATE_SECONDS * 1000)
+        elif self._keeps_time and payload.isdecimal():
+            self._schedule.recheck_in(int(payload))
+
+    def _look_again(self, answer: DueAnswer, progress: bool, own: bool) -> None:
         """Schedule the next promotion. Due steps that were locked are retried less and less often."""
+        if answer.keeper and not self._keeps_time:
+            self._schedule.recheck_in(self._jittered(self._poll_seconds) * 1000)
+        self._keeps_time = answer.keeper
+        look_in = self._schedule.due_in if own or answer.keeper else self._schedule.recheck_in
         pause = HESITATION_SECONDS if progress else self._hesitation
         self._hesitation = HESITATION_SECONDS if progress else self._hesitations.after(pause)
         due = answer.next_due_ms
         if answer.passed_over or (due == 0 and not progress):
-            self._schedule.due_in(pause * 1000)
+            look_in(pause * 1000)
         if due is not None and (due > 0 or progress):
-            self._schedule.due_in(max(1.0, due))
+            look_in(max(1.0, due))
 
     async def sweep(self) -> Counter[str]:
         """Sweep once; return the repairs by kind."""

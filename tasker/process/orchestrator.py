@@ -12,7 +12,13 @@ from tasker.orchestration.upkeep import Upkeep
 from tasker.plugins.background import BackgroundJobs
 from tasker.process.context import ProcessContext
 from tasker.process.health import process_health
-from tasker.process.listening.following import ORCHESTRATOR_CHANNELS, PAUSES_CHANNEL, notifications, orchestration_news
+from tasker.process.listening.following import (
+    ORCHESTRATOR_CHANNELS,
+    PAUSES_CHANNEL,
+    TIMERS_CHANNEL,
+    notifications,
+    orchestration_news,
+)
 from tasker.process.listening.listener import Source
 from tasker.process.presence.heartbeat import ProcessHeartbeat
 from tasker.process.supervision.stopping import to_its_end
@@ -76,5 +82,10 @@ class Orchestrator:
         await self.events.watch(self.health)
 
     def _on_notification(self, notification: Notification) -> None:
-        channel, _ = notification
-        self.actors.pauses.look_again() if channel == PAUSES_CHANNEL else self.actors.wake()
+        channel, payload = notification
+        if channel == PAUSES_CHANNEL:
+            self.actors.pauses.look_again()
+        elif channel == TIMERS_CHANNEL:
+            self.upkeep.heard(payload)
+        else:
+            self.actors.wake()

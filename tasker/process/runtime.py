@@ -24,6 +24,7 @@ from tasker.process.health import process_health
 from tasker.process.listening.following import (
     NOTIFICATIONS,
     PAUSES_CHANNEL,
+    TIMERS_CHANNEL,
     WORKER_CHANNELS,
     notifications,
     result_news,
@@ -193,6 +194,8 @@ class Runtime:
             self.actors.wake()
         elif channel == PAUSES_CHANNEL:
             self.actors.pauses.look_again()
+        elif channel == TIMERS_CHANNEL:
+            self.upkeep.heard(payload)
         elif channel == "tasker_cancelled":
             self.worker.claims.stop_task(payload)
             self._on_elsewhere([payload])

@@ -13,7 +13,8 @@ from tasker.contracts.dataclasses import dataclass
 class TaskSummary:
     """Task in a list, with the counts of its steps.
 
-    `unserved` is the handler of a waiting step that no worker has, `paused` the pause that keeps a step from starting.
+    `unserved` is the handler of a waiting step that no worker has, `paused` the pause that keeps a step from starting,
+    `waits_until` the time at which the task goes on by itself, while all of it waits.
     """
 
     task_uuid: str
@@ -29,6 +30,7 @@ class TaskSummary:
     completed_at: datetime | None
     unserved: str | None
     paused: Mapping[str, Any] | None
+    waits_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

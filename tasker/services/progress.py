@@ -35,10 +35,10 @@ def reported(row: Mapping[str, Any] | None) -> ReportedProgress | None:
 class StepProgress:
     """State of one step at a moment. `template_step` differs from `name` for the instances of a batch worker.
 
-    `at` is the time of its last change; `started_at` belongs to its latest attempt, `due_at` to the next one. `error`
-    has type, message and attempt of the last failure of a step that failed or will be retried. `unserved` is the
-    handler of a waiting step that no live worker has. `duration_ms` is the run time of the handler in the latest
-    attempt, once it has ended; `reported` is its last progress report while it runs.
+    `at` is the time of its last change; `started_at` belongs to its latest attempt, `due_at` to the next one, if it
+    waits for a time. `error` has type, message and attempt of the last failure of a step that failed or will be
+    retried. `unserved` is the handler of a waiting step that no live worker has. `duration_ms` is the run time of the
+    handler in the latest attempt, once it has ended; `reported` is its last progress report while it runs.
     """
 
     name: str

@@ -29,6 +29,7 @@ STORED = (
     "items_processed",
     "reused_from",
     "unserved",
+    "begins_at",
     "paused",
 )
 """Columns that the query `report` returns for a step, in order."""
@@ -39,7 +40,8 @@ class StepReport:
     """Report of one step. `failures` has the error of each failed attempt with its time and worker, the oldest first.
 
     Times are milliseconds. `unserved` means that the step waits because no live worker has its handler (rule 16).
-    `paused` is the pause that stops it: namespace, template, step, task, actor, reason, paused_at.
+    `paused` is the pause that stops it: namespace, template, step, task, actor, reason, paused_at. `begins_at` is the
+    time for which a step waits that has not begun.
     """
 
     step_uuid: str
@@ -56,6 +58,7 @@ class StepReport:
     items_processed: int | None = None
     unserved: bool = False
     paused: Mapping[str, Any] | None = None
+    begins_at: datetime | None = None
     reused_from: str | None = None
     """Task from which a rerun task took the result; the attempts are recorded there."""
 
@@ -106,6 +109,12 @@ class TaskReport:
     priority: int = 0
     initiator: str = "unknown"
     correlation_id: str | None = None
+    run_at: datetime | None = None
+    """Time for which the task was submitted; None if it began at once."""
+    expires_at: datetime | None = None
+    """Time at which the task is cancelled if no worker has begun it."""
+    waits_until: datetime | None = None
+    """Time at which the task goes on by itself, while all of it waits: for its start, a delay or a retry."""
     more_steps: int = 0
     """Steps behind those that are here, where a page of them was asked for."""
 
@@ -197,7 +206,7 @@ def task_report(row: Mapping[str, Any]) -> TaskReport:
         status=row["status"],
         execution_status=str(execution_status(counts)),
         created_at=_time(row["created_at"]),
-        completed_at=_time(row["completed_at"]) if row["completed_at"] else None,
+        completed_at=_time_or_none(row["completed_at"]),
         context=row["context"],
         steps={step["name"]: _step(step) for step in row["steps"]},
         cancel_reason=row["cancel_reason"],
@@ -205,6 +214,9 @@ def task_report(row: Mapping[str, Any]) -> TaskReport:
         priority=row["priority"],
         initiator=row["initiator"],
         correlation_id=row["correlation_id"],
+        run_at=_time_or_none(row.get("run_at")),
+        expires_at=_time_or_none(row.get("expires_at")),
+        waits_until=_time_or_none(row.get("waits_until")),
     )
 
 
@@ -224,9 +236,14 @@ def _step(row: Mapping[str, Any]) -> StepReport:
         items_processed=row["items_processed"],
         unserved=row["unserved"],
         paused=row["paused"],
+        begins_at=_time_or_none(row.get("begins_at")),
         reused_from=row["reused_from"],
     )
 
 
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
+
+
+def _time_or_none(text: str | None) -> datetime | None:
+    return _time(text) if text else None

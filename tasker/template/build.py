@@ -34,6 +34,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         system_dependencies=_systems(document),
         domain_events=tuple(document.get("domain_events", ())),
         environment=environment,
+        expires_in_seconds=document.get("expires_in"),
     )
 
 
@@ -60,6 +61,8 @@ def _step(name: str, ordinal: int, graph: DependencyGraph, overridden: Overrides
         retry=retry_policy(draft, chosen),
         inherits=inherited(draft, chosen),
         timeout_seconds=None if chosen.timeout_seconds is None else float(chosen.timeout_seconds),
+        delay_seconds=values.get("delay"),
+        not_before=values.get("not_before"),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost=values.get("on_worker_lost", "retry"),

@@ -54,6 +54,9 @@ ERRORS = {
     "T055": "A step named like an instance of a batch_worker",
     "T056": "batch_config on a step without batches",
     "T057": "A worker_template that is no batch_worker of the step",
+    "T060": "A malformed duration",
+    "T061": "Not a time, and no place in the input or in the result of a step above",
+    "T062": "Two settings that exclude each other",
 }
 
 WARNINGS = {

@@ -111,9 +111,12 @@ OF_STEPS: Ways = (
         "results are kept with their task; look up in the handler what others share",
     ),
     (
-        "sleep wait delay timer pause suspend approval manual",
-        "a step does not wait for a time or a person: the handler raises RetryableError(..., retry_after=SECONDS), or "
-        "`tasker pause` holds the step",
+        "sleep wait timer start_delay delay_seconds wait_seconds countdown eta run_at start_at schedule_date",
+        "write `delay: 5m`, or `not_before: TIME` for a time, also one in the data: `not_before: input.starts_at`",
+    ),
+    (
+        "pause suspend approval manual",
+        "a step does not wait for a person: `tasker pause` holds it, and `tasker task step complete` ends it",
     ),
     ("schedule cron trigger", "a step runs when its `dependencies` are complete; no task starts by itself"),
     ("steps subworkflow sub_workflow sub_flow child", "write all steps in one list; a handler may submit another task"),

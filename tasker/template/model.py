@@ -20,6 +20,7 @@ from tasker.template.idle import BATCH_SIZE, PARALLELISM, SYSTEMS, WORKER_TEMPLA
 from tasker.template.mapping import Key, Mapping
 from tasker.template.schema_shape import SchemaKey
 from tasker.template.shapes import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
+from tasker.template.times import Duration, StartTime
 
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
 NAMESPACE_RULE = (
@@ -196,6 +197,15 @@ STEP = Mapping(
         Key("retry", RETRY, "How often and how soon a failed step runs again."),
         Key("lifecycle", STEP_LIFECYCLE, "When the step counts as stale."),
         Key("timeout_seconds", SECONDS, "The time limit of one attempt, in seconds."),
+        Key(
+            "delay", Duration(), "How long the step waits once its dependencies are complete: `90s`, `5m`, `36h`, `3d`."
+        ),
+        Key(
+            "not_before",
+            StartTime(),
+            "When the step begins at the earliest: a time with a zone, or the place of one: `input.trip.starts_at`, "
+            "`steps.quote.valid_from`.",
+        ),
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",
@@ -284,6 +294,7 @@ TEMPLATE = Mapping(
         ),
         Key("input_schema", SchemaKey(), "JSON Schema that a task's context must fit when it is submitted."),
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
+        Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key(
             "identity_strategy",
             Choice(("strict", "caller_provided", "always_unique")),

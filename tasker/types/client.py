@@ -49,6 +49,9 @@ class ClientTaskResponse(Model):
     tags: list[str] | None = None
     correlation_id: str
     parent_correlation_id: str | None = None
+    run_at: str | None = None
+    expires_at: str | None = None
+    waits_until: str | None = None
     total_steps: int
     pending_steps: int
     in_progress_steps: int

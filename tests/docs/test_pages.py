@@ -41,6 +41,12 @@ FOLLOWED_ELSEWHERE = {
 """Pages that have a test of their own, which knows more about them."""
 
 IN_A_PROGRAM = {
+    "docs/delays.md": """
+name: reminder
+namespace: shop
+version: 1.0.0
+steps: [{name: remind, handler: remind}]
+""",
     "docs/resilience.md": """
 name: paused_pay
 namespace: payments
@@ -51,7 +57,7 @@ name: order
 namespace: shop
 version: 1.0.0
 steps: [{name: charge, handler: charge}]
-"""
+""",
 }
 """Pages whose Python speaks of an `app`: the templates that it knows."""
 

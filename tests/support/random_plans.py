@@ -28,6 +28,8 @@ class Spec:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     batch: BatchSettings | None = None
     publishes: tuple[Mapping[str, Any], ...] = ()
+    delay: float | None = None
+    not_before: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ def build_plan(*specs: Spec, namespace: str = "testing", name: str = "random", h
             retry=spec.retry,
             batch=spec.batch,
             publishes_events=spec.publishes,
+            delay_seconds=spec.delay,
+            not_before=spec.not_before,
         )
         for ordinal, spec in enumerate(specs)
     )

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasker.api.shapes.steps import StepReadinessStatus
-from tasker.api.shapes.texts import Moment, Name, Text
+from tasker.api.shapes.texts import AwareMoment, Duration, Moment, Name, Text
 from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
 from tasker.contracts.tracing import TraceContext
 from tasker.errors import UsageError
@@ -42,6 +42,11 @@ class DescribedTask(BaseModel):
     source_system: Text = "unknown"
     reason: Text = ""
     tags: list[Name] = Field([], max_length=100)
+    run_at: AwareMoment | None = Field(None, description="The task begins then; a time with a zone.")
+    delay: Duration | None = Field(None, description="The task begins so long after its creation: 90s, 5m, 36h, 3d.")
+    expires_in: Duration | None = Field(
+        None, description="The task is cancelled if no worker has begun it so long after its start."
+    )
     requested_at: Moment | None = Field(None, description="Taken and not kept: the server's clock counts.")
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
 
@@ -51,6 +56,8 @@ class DescribedTask(BaseModel):
             raise ValueError("give the template as `name` or as `template_name`")
         if self.context is not None and self.configuration is not None:
             raise ValueError("give the input as `context` or as `configuration`")
+        if self.run_at is not None and self.delay is not None:
+            raise ValueError("give the start as `run_at` or as `delay`")
         if not isinstance(self.input, dict):
             raise ValueError("the input must be an object")
         return self
@@ -90,6 +97,9 @@ class DescribedTask(BaseModel):
             tags=self.tags,
             traceparent=trace.traceparent if trace else None,
             tracestate=trace.tracestate if trace else None,
+            run_at=self.run_at,
+            delay=self.delay,
+            expires_in=self.expires_in,
         )
         return TemplateSubmission(self.namespace, self.template, self.version, request)
 
@@ -149,6 +159,12 @@ class TaskResponse(BaseModel):
     tags: list[str] | None = None
     correlation_id: UUID
     parent_correlation_id: UUID | None = None
+    run_at: datetime | None = None
+    """Time for which the task was submitted; null if it began at once."""
+    expires_at: datetime | None = None
+    """Time at which the task is cancelled if no worker has begun it; null if it never is, or has ended."""
+    waits_until: datetime | None = None
+    """Time at which the task goes on by itself, while all of it waits: for its start, a delay or a retry."""
     total_steps: int
     pending_steps: int
     in_progress_steps: int

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
+from tasker.contracts.durations import parse_duration
+
 
 def storable_text(value: str) -> str:
     """Return the text. Raises `ValueError` if it contains a NUL character or half a character (a lone surrogate)."""
@@ -34,4 +36,12 @@ def _no_number(value: Any) -> Any:
 
 
 Moment = Annotated[datetime, BeforeValidator(_no_number)]
+
+
+def _duration(value: str) -> str:
+    parse_duration(value)
+    return value
+
+
+Duration = Annotated[str, AfterValidator(_duration), Field(examples=["5m"], max_length=40)]
 AwareMoment = Annotated[AwareDatetime, BeforeValidator(_no_number)]

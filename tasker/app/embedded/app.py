@@ -20,6 +20,7 @@ from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.submitting.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission
 from tasker.services.submitting.fitting import check_priority
+from tasker.services.submitting.starts import start_item
 from tasker.services.submitting.submission import OnDuplicate, Submission, SubmissionOptions, SubmissionResult
 from tasker.services.tasks import checked
 from tasker.services.waiting.deadlines import remaining_seconds, submission_deadline
@@ -54,10 +55,11 @@ class App(AppLifecycle):
         """Create a task and return at once.
 
         `target` is a template file, a folder with `workflow.yaml`, a compiled plan, or `namespace/name[:version]` of a
-        registered template; `options` are those of `Submission` (priority, tags ...). Handlers beside a template file
-        are loaded. A task of the same identity raises an error, or is returned with `on_duplicate="return"`. `awaited`:
-        this program will wait for the task, so the process that ends it notifies this program. Raises `TemplateError`,
-        `HandlerNotFound`, `InputInvalid`, `DuplicateTask` with the `task_uuid` of the existing task.
+        registered template; `options` are those of `Submission` (priority, run_at, delay ...). Handlers beside a
+        template file are loaded. A task of the same identity raises an error, or is returned with
+        `on_duplicate="return"`. `awaited`: this program will wait for the task, so the process that ends it notifies
+        this program. Raises `TemplateError`, `HandlerNotFound`, `InputInvalid`, `DuplicateTask` with the `task_uuid` of
+        the existing task.
         """
         starter = None if self._runtime is None else self._runtime.starter
         which: PlanOptions = {"template": template, "environment": environment}
@@ -172,7 +174,8 @@ class App(AppLifecycle):
         """Prepare `submit_in` up to the write; the template is registered in a transaction of its own."""
         plan = await self.plan(target, template=template, environment=environment)
         request = Submission({} if context is None else context, **options)
-        await self.admission.require(plan, priority=check_priority(request.priority))
+        if not start_item(request.run_at, request.delay):  # a task that begins later adds no load yet
+            await self.admission.require(plan, priority=check_priority(request.priority))
         plan = (await self.plans.pinned(plan, force=True)).plan
         if self._engine.transactional:  # in the caller's transaction, the queue would stay locked until the commit
             await self.messaging.ensure_namespace(plan.namespace)

@@ -94,7 +94,7 @@ def line(step: StepProgress) -> str:
             duration(step.duration_ms),
             _items(step),
             reported_text(step.reported),
-            _retry(step),
+            _due(step),
             _error(step),
             _unserved(step),
         )
@@ -116,10 +116,11 @@ def _items(step: StepProgress) -> str:
     return f"{step.items_processed} items" if step.items_processed and step.state == "in_progress" else ""
 
 
-def _retry(step: StepProgress) -> str:
-    if step.due_at is None or step.state != "waiting_for_retry":
+def _due(step: StepProgress) -> str:
+    if step.due_at is None or step.state not in ("pending", "waiting_for_retry"):
         return ""
-    return f"again {countdown((step.due_at - step.at).total_seconds())}"
+    verb = "begins" if step.state == "pending" else "again"
+    return f"{verb} {countdown((step.due_at - step.at).total_seconds())}"
 
 
 def _error(step: StepProgress) -> str:

@@ -133,8 +133,8 @@ def bar(done: int, total: int) -> str:
 
 
 def time_of(step: StepProgress, now: datetime) -> str:
-    """Return the step's duration so far; for a step that waits for a retry, the time until then."""
-    if step.state == "waiting_for_retry" and step.due_at is not None:
+    """Return the step's duration so far; for a step that waits for a time, the time until then."""
+    if step.state in ("pending", "waiting_for_retry") and step.due_at is not None:
         return countdown((step.due_at - now).total_seconds())
     if step.state == "in_progress" and step.started_at is not None:
         return duration(max(0.0, (now - step.started_at).total_seconds() * 1000))

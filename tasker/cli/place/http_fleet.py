@@ -27,6 +27,7 @@ from tasker.services.pauses import PauseTarget
 from tasker.services.reports import TaskReport
 from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.server.operator_log import OperatorAction, RecordedAction
+from tasker.services.submitting.starts import start_texts
 from tasker.services.submitting.submission import OnDuplicate, SubmissionResult
 
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
@@ -228,7 +229,8 @@ def _slow(each: Mapping[str, Any]) -> SlowItem:
 
 
 def _body(order: TemplateSubmission) -> dict[str, Any]:
-    request = {name: value for name, value in asdict(order.request).items() if value is not None}
+    given = asdict(order.request) | start_texts(order.request.run_at, order.request.delay, order.request.expires_in)
+    request = {name: value for name, value in given.items() if value is not None}
     return {"namespace": order.namespace, "name": order.template, "version": order.version, **request}
 
 

@@ -69,6 +69,8 @@ def _counts(group: Sequence[StepReport]) -> str:
 
 
 def _time(step: StepReport, now: datetime) -> str:
+    if step.begins_at:
+        return f"begins {countdown((step.begins_at - now).total_seconds())}"
     due = due_at(step)
     return f"again {countdown((due - now).total_seconds())}" if due else duration(step.duration_ms)
 

@@ -88,4 +88,5 @@ def _age(now: datetime, created: datetime) -> str:
 
 def _remarks(row: TaskSummary) -> list[str]:
     paused = [held_by_pause(row.paused)] if row.paused else []
-    return paused + ([nobody_serves(row.unserved)] if row.unserved else [])
+    until = [f"until {date_time(row.waits_until)}"] if row.waits_until else []
+    return until + paused + ([nobody_serves(row.unserved)] if row.unserved else [])

@@ -18,6 +18,7 @@ from tasker.errors.remedies import command_form
 from tasker.services.authoring.targets import RegisteredName, registered_name
 from tasker.services.server.bulk_submission import TemplateSubmission
 from tasker.services.submitting.fitting import check_priority
+from tasker.services.submitting.starts import start_item
 from tasker.services.submitting.submission import Submission
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ TOGETHER = 500
 """Maximum number of tasks per request; `TOGETHER_BYTES` limits its size."""
 TOGETHER_BYTES = 4_000_000
 NAMED = ("namespace", "name", "version")
+STARTS = frozenset({"run_at", "delay"})
+"""Fields that say when a task begins: a line that has one replaces the options of the command."""
 KINDS: Mapping[str, type] = {"context": dict, "priority": int, "tags": list}
 """Type of the fields that are not strings."""
 IN_WORDS = {dict: "an object", int: "a whole number", list: "a list of strings", str: "a text"}
@@ -57,9 +60,13 @@ class Defaults:
             raise UsageError(f"unknown: {', '.join(unknown)}", hint=f"expected one of: {', '.join(sorted(known))}")
         for name, value in given.items():
             _check(name, value)
-        request = {"initiator": actor(), "source_system": "tasker task submit", **self.options}
+        options = dict(self.options)
+        if given.keys() & STARTS:
+            options = {name: value for name, value in options.items() if name not in STARTS}
+        request = {"initiator": actor(), "source_system": "tasker task submit", **options}
         request |= {name: value for name, value in given.items() if name not in NAMED}
         check_priority(request.get("priority", 0))
+        start_item(request.get("run_at"), request.get("delay"))
         return TemplateSubmission(*self._name(given), Submission(**request))
 
     def _name(self, given: Mapping[str, Any]) -> RegisteredName:

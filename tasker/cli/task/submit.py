@@ -68,11 +68,12 @@ def submit(
     \b
     Examples:
       tasker task submit shop/checkout --set order=7
+      tasker task submit shop/reminder --set order=7 --in 3d
       tasker task submit shop/checkout:1.2.0 --input @order.json --wait --timeout 60
 
     With --batch each line of the file is a JSON object as in the REST API: namespace, name, version (or the template of
-    the command), context, priority, tags, idempotency_key ... Each line has its own outcome, in order; a failure does
-    not affect the others.
+    the command), context, priority, tags, delay, idempotency_key ... Each line has its own outcome, in order; a failure
+    does not affect the others.
 
     \b
     Exit codes:
@@ -110,7 +111,7 @@ def _submit_batch(
     for name, option in alone.items():
         if options[name]:
             raise click.UsageError(f"{option} is for a single task: with --batch, put it in the lines of the file")
-    defaults = Defaults(target, {"priority": options["priority"], "tags": options["tags"]})
+    defaults = Defaults(target, {name: options[name] for name in ("priority", "tags", "run_at", "delay", "expires_in")})
     refused = run_on_fleet(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
     return 1 if refused else 0
 

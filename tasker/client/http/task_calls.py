@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict, Unpack
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from tasker.client.responses import PaginationInfo, TaskListResponse, TaskRespon
 from tasker.contracts.backoff import BackoffPolicy
 from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests, UsageError
 from tasker.lifecycle.machines.task import TERMINAL
+from tasker.services.submitting.starts import start_texts
 
 OnDuplicate = Literal["refuse", "return_existing"]
 STEPS_PAGE = 1000
@@ -33,13 +35,19 @@ AWAY = (ServerUnreachable, RequestTimeout, TooManyRequests)
 
 
 class TaskOptions(TypedDict, total=False):
-    """Optional attributes of a task. Tasks with the same template and idempotency key are one task."""
+    """Optional attributes of a task. Tasks with the same template and idempotency key are one task.
+
+    It begins at `run_at`, a time with a zone, or after `delay` (a timedelta, seconds, or text such as `5m`).
+    """
 
     priority: int
     tags: Sequence[str]
     idempotency_key: str | None
     correlation_id: str | None
     parent_correlation_id: str | None
+    run_at: datetime | str | None
+    delay: timedelta | float | str | None
+    expires_in: timedelta | float | str | None
 
 
 class TaskFilters(TypedDict, total=False):
@@ -90,7 +98,7 @@ class TaskCalls:
             "source_system": self.source_system,
             "reason": reason,
             "on_duplicate": on_duplicate,
-            **options,
+            **_encoded(options),
         }
         return TaskResponse.from_dict(await self.submit(body, wait=wait))
 
@@ -142,7 +150,7 @@ class TaskCalls:
             "initiator": self.initiator,
             "source_system": self.source_system,
             "reason": reason,
-            **options,
+            **_encoded(options),
         }
         surely = task_uuid is not None
         answer = await self.connection.send("POST", "/v1/task-requests", body=body, repeatable=surely)
@@ -304,3 +312,9 @@ def _input(context: Any) -> Any:
     if context is None:
         return {}
     return dict(context) if isinstance(context, Mapping) else context
+
+
+def _encoded(options: TaskOptions) -> dict[str, Any]:
+    """Return the options as JSON values."""
+    start = start_texts(options.get("run_at"), options.get("delay"), options.get("expires_in"))
+    return {**options, **{name: text for name, text in start.items() if text is not None}}

@@ -13,7 +13,7 @@ grant select on all tables in schema tasker to {worker}, {orchestrator}, {api};
 grant update on tasker.tasks to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.workflow_steps, tasker.enqueue_counters, tasker.repairs, tasker.tasks_dlq,
   tasker.dlq_counters, tasker.unserved_steps to {worker}, {orchestrator}, {api};
-grant insert, update, delete on tasker.ready_backlog, tasker.step_results to {worker}, {orchestrator}, {api};
+grant insert, update, delete on tasker.ready_backlog, tasker.timers, tasker.step_results to {worker}, {orchestrator}, {api};
 grant insert on tasker.dynamic_edges, tasker.step_inputs, tasker.step_failures, tasker.step_moves, tasker.task_moves,
   tasker.refused_results, tasker.poison_messages to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.task_namespaces to {worker}, {orchestrator}, {api};
@@ -68,7 +68,7 @@ grant update (event_id) on tasker.domain_events to {orchestrator};   -- to lock 
 
 -- An exporter of metrics reads states, times and counts: no input, result, failure, snapshot, plan or message.
 grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, tasker.template_steps, tasker.template_edges,
-  tasker.tasks, tasker.workflow_steps, tasker.dynamic_edges, tasker.task_moves, tasker.step_moves, tasker.ready_backlog,
+  tasker.tasks, tasker.workflow_steps, tasker.dynamic_edges, tasker.task_moves, tasker.step_moves, tasker.ready_backlog, tasker.timers,
   tasker.enqueue_counters, tasker.workers, tasker.pauses, tasker.unserved_steps, tasker.repairs, tasker.turns,
   tasker.dlq_counters, tasker.dlq_replays, tasker.schema_scripts, tasker.staleness_settings, tasker.workflow_step_edges,
   tasker.task_transitions,

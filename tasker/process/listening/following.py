@@ -18,7 +18,9 @@ NOTIFICATIONS = "notifications of the database"
 """Name of the source of database notifications."""
 PAUSES_CHANNEL = "tasker_queues"
 """NOTIFY channel for orchestration queues that were paused or resumed."""
-ORCHESTRATOR_CHANNELS = (ready_channel("orchestration"), PAUSES_CHANNEL)
+TIMERS_CHANNEL = "tasker_timers"
+"""NOTIFY channel for steps that are due soon, and for the end of a timekeeper."""
+ORCHESTRATOR_CHANNELS = (ready_channel("orchestration"), PAUSES_CHANNEL, TIMERS_CHANNEL)
 WORKER_CHANNELS = ("tasker_work", "tasker_cancelled", *ORCHESTRATOR_CHANNELS)
 
 

@@ -55,12 +55,13 @@ class BacklogAnswer(AdvanceResult):
 
 @dataclass(frozen=True, slots=True)
 class DueAnswer(AdvanceResult):
-    """Answer of a promotion of due retries: how many were promoted, whether locked ones were skipped, and when the next
-    is due."""
+    """Answer of a promotion of due steps: how many were promoted, whether locked ones were skipped, and when the next
+    is due. `keeper`: this process is the timekeeper, the one that watches the timers for all."""
 
     promoted: int = 0
     passed_over: bool = False
     next_due_ms: float | None = None
+    keeper: bool = True
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
@@ -68,6 +69,7 @@ class DueAnswer(AdvanceResult):
             "promoted": answer.get("promoted") or 0,
             "passed_over": bool(answer.get("passed_over")),
             "next_due_ms": answer.get("next_due_ms"),
+            "keeper": answer.get("keeper", True),
         }
 
 

@@ -83,7 +83,7 @@ class AdvanceResult:
     grown: Mapping[str, ExpansionRecord] = field(default_factory=dict)
     """Expansions made by the steps that decided, by step."""
     retry_in_ms: int | None = None
-    """Shortest delay of a retry that this write scheduled, in milliseconds."""
+    """Milliseconds until the first step is due that waits since this write, for a retry or for its delay."""
     at: str | None = None
     """Database time at which tasks began or ended with this write."""
     too_large: Mapping[str, TooLarge] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class AdvanceResult:
             inputs_of(answer) if "tasks" in answer else None,
             completed(changes, verdicts),
             grown(changes, verdicts),
-            soonest_retry(changes),
+            soonest([soonest_retry(changes), answer.get("begins_in_ms")]),
             answer.get("at"),
             too_large_of(answer),
             **cls.more(answer),

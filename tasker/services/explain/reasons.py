@@ -73,6 +73,17 @@ REASONS: Final[Mapping[str, Reason]] = {
         "any process at work enqueues it within a second",
         by_any_process=True,
     ),
+    "scheduled": Reason(
+        "scheduled: its task was submitted to begin at {due_at}",
+        "it begins then; to drop it: tasker task cancel {task}{db}",
+        by_any_process=True,
+    ),
+    "delayed": Reason("delayed until {due_at} by its `delay` or `not_before`", "it begins then", by_any_process=True),
+    "late": Reason(
+        "was to begin at {due_at} and is not enqueued yet",
+        "any process at work enqueues it within seconds",
+        by_any_process=True,
+    ),
     "paused": Reason(
         "paused by {actor}[ because {because}]: {target}, since {paused_at}",
         "to end the pause: {resume}{db}",

@@ -42,6 +42,14 @@ OF_THE_FLEET: Catalogue = {
     "tasker_steps_held_by_breaker": Described(
         "gauge", "Steps deferred by an open circuit breaker of a handler.", ("breaker",)
     ),
+    "tasker_timers_waiting": Described(
+        "gauge",
+        "Steps that wait for a time: for their retry, or to begin (`delay`, `run_at`); counted to 100000.",
+        ("kind",),
+    ),
+    "tasker_timers_late_seconds": Described(
+        "gauge", "Time since the longest overdue of these steps was due; absent if none is.", ("kind",)
+    ),
     "tasker_pauses": Described("gauge", "Active pauses."),
     "tasker_dlq_pending_investigations": Described("gauge", "Pending dead letters, counted to 100000."),
     "tasker_dlq_entries_created_total": Described("counter", "Total number of dead letters."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from datetime import datetime, timedelta
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal, TypedDict, TypeVar, get_args
@@ -25,6 +26,7 @@ from tasker.services.submitting.fitting import as_dict, check_key, option_item, 
 from tasker.services.submitting.log import log_created_tasks
 from tasker.services.submitting.pressure import SubmissionAdmission
 from tasker.services.submitting.reused_keys import refuse_reused_keys
+from tasker.services.submitting.starts import expiry_item, start_item
 from tasker.services.submitting.unanswered import First, retry_read_once, submit_with_recovery
 
 E = TypeVar("E", bound=TaskerError)
@@ -39,8 +41,10 @@ DUPLICATED = query("tasks", "duplicated")
 class Submission:
     """Options of one task to create. `priority`: steps that wait behind a full queue enter it by descending priority.
 
-    `correlation_id` defaults to the task's own id. `traceparent` and `tracestate` are the submitter's trace context
-    (W3C Trace Context).
+    The task begins at `run_at`, a time with a zone (a datetime, or ISO 8601 text), or after `delay` (a timedelta,
+    seconds, or text such as `5m`) from its creation; otherwise at once. If no worker has begun it after `expires_in`
+    from its start, it is cancelled; without this option the template's applies. `correlation_id` defaults to the task's
+    own id. `traceparent` and `tracestate` are the submitter's trace context (W3C Trace Context).
     """
 
     context: Mapping[str, Any] = field(default_factory=dict)
@@ -54,6 +58,9 @@ class Submission:
     tags: Sequence[str] = ()
     traceparent: str | None = None
     tracestate: str | None = None
+    run_at: datetime | str | None = None
+    delay: timedelta | float | str | None = None
+    expires_in: timedelta | float | str | None = None
 
 
 class SubmissionOptions(TypedDict, total=False):
@@ -69,6 +76,9 @@ class SubmissionOptions(TypedDict, total=False):
     tags: Sequence[str]
     traceparent: str | None
     tracestate: str | None
+    run_at: datetime | str | None
+    delay: timedelta | float | str | None
+    expires_in: timedelta | float | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,11 @@ class Draft:
     identity: str
     item: Mapping[str, Any]
     keyed: bool = False
+
+    @property
+    def is_deferred(self) -> bool:
+        """True if the task was submitted with a time at which it begins."""
+        return "run_at" in self.item or "delay_ms" in self.item
 
     @property
     def input(self) -> str:
@@ -142,6 +157,8 @@ class DraftFactory:
             **option_item(request, self._limit),
             "context": context,
             **trace_item(request),
+            **start_item(request.run_at, request.delay),
+            **expiry_item(request.expires_in, plan.expires_in_seconds),
         }
         return Draft(task_id, identity, item, keyed=request.idempotency_key is not None)
 
@@ -243,8 +260,10 @@ class Submitter:
     ) -> list[SubmissionResult | DuplicateTask]:
         """Create tasks from drafts that are already validated; see `submit_many`. `starter` as in `submit`."""
         if self._admission is not None:
-            lowest = min((draft.item["priority"] for draft in drafts), default=0)
-            await self._admission.require(plan, len(drafts), priority=lowest)
+            now = [draft for draft in drafts if not draft.is_deferred]  # the others add no load yet
+            if now or not drafts:
+                lowest = min((draft.item["priority"] for draft in now), default=0)
+                await self._admission.require(plan, len(now), priority=lowest)
         first = None if starter is None else partial(starter.start, self._engine.submit, len(drafts) * len(plan.roots))
         results = await self._results(plan, drafts, force, waiter, first)
         answered = zip(drafts, results, strict=True)

@@ -15,6 +15,7 @@ from uuid import UUID
 from tasker.contracts.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.services.submitting.fitting import check_priority, mistake, uuid_text
+from tasker.services.submitting.starts import start_texts
 from tasker.services.submitting.submission import Submission
 
 KEYS = ("request_id", "namespace", "template", "version", "context", "options")
@@ -37,6 +38,7 @@ class TaskRequestMessage:
         """Return the message as plain data, without options that have their defaults."""
         given = asdict(self.request)
         context = given.pop("context")
+        given |= start_texts(given["run_at"], given["delay"], given["expires_in"])
         options = {name: value for name, value in given.items() if value != OPTIONS[name]}
         values = (self.task_uuid, self.namespace, self.template, self.version, context, options)
         return dict(zip(KEYS, values, strict=True))

@@ -9,9 +9,11 @@ from typing import Any
 
 import yaml
 
+from tasker.contracts.durations import duration_text
 from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
 from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
 from tasker.template.retry import INHERITED
+from tasker.template.times import start_text
 from tasker.template.yaml import scalars
 
 
@@ -34,6 +36,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "system_dependencies": plan.system_dependencies,
             "identity_strategy": plan.identity_strategy,
             "lifecycle": plan.lifecycle,
+            "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
             "steps": [_step(step) for step in plan.steps],
@@ -54,6 +57,8 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "retry": _retry(step),
             "lifecycle": {**step.lifecycle, **_multiplier(step)},
             "timeout_seconds": step.timeout_seconds,
+            "delay": None if step.delay_seconds is None else duration_text(step.delay_seconds),
+            "not_before": None if step.not_before is None else start_text(step.not_before),
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost,
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import batches, branches, breakers, convergence, events, execution, systems
+from tasker.template.rules import batches, branches, breakers, convergence, events, execution, systems, times
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     batches.instance_names,
@@ -18,6 +18,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     breakers.settings_agree,
     events.names_differ,
     execution.memory_belongs_to_processes,
+    times.one_time_for_each_step,
 )
 
 RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -27,6 +28,7 @@ RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
     convergence.has_something_to_converge,
     convergence.lists_its_decision,
     convergence.waits_for_every_branch,
+    times.place_is_in_a_step_above,
 )
 """Rules that use ancestors, which are undefined in a cyclic graph."""
 

@@ -28,7 +28,7 @@ SUBMIT = "/templates/{namespace}/{name}/{version}/submit"
 CREATES = needs(Permission.TASKS_CREATE)
 PREFIX = "input:"
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,10}")
-OTHERS = ("priority", "tags", "reason", "idempotency_key", "correlation_id")
+OTHERS = ("priority", "tags", "run_at", "delay", "expires_in", "reason", "idempotency_key", "correlation_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,9 @@ def _request(filled: Filled, caller: str | None) -> TaskRequest:
         source_system="web page",
         reason=others["reason"],
         tags=others["tags"].split(),
+        run_at=others["run_at"] or None,
+        delay=others["delay"] or None,
+        expires_in=others["expires_in"] or None,
     )
 
 

@@ -195,3 +195,59 @@ def test_what_is_for_one_task_does_not_go_with_a_batch(registered: str, option: 
     done = invoke("task", "submit", TARGET, "--batch", "-", *option, database=registered, stdin="{}")
 
     assert (done.exit_code, f"{option[0]} is for a single task" in done.output) == (2, True)
+
+
+@pytest.mark.parametrize("option", [("--in", "2h"), ("--at", "2099-01-31T18:00:00Z"), ("--at", "2099-01-31 18:00")])
+def test_a_task_for_later_is_listed_and_shown_with_its_time(registered: str, option: tuple[str, str]) -> None:
+    result = invoke("task", "submit", TARGET, "--set", "value=3", *option, database=registered)
+    assert result.exit_code == 0, result.output
+    (task,) = tasks(registered)
+    assert task["waits_until"] is not None
+
+    listed = invoke("task", "list", database=registered).stdout
+    shown = invoke("task", "show", str(task["task_uuid"]), database=registered).stdout
+
+    assert "waiting_for_dependencies, until 20" in listed
+    assert "to begin at 20" in shown
+    assert "begins in " in shown
+    assert invoke("task", "cancel", str(task["task_uuid"]), database=registered).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--in", "5"], "did you mean 5s?"),
+        (["--in", "soon"], "expected a duration such as 90s, 5m, 36h, 3d or 1h30m, got 'soon'"),
+        (["--at", "tomorrow"], "expected a time such as '2026-01-31 18:00' or 2026-01-31T18:00:00Z, got 'tomorrow'"),
+        (["--at", "2099-01-01", "--in", "5m"], "run_at and delay exclude each other"),
+    ],
+)
+def test_what_is_no_time_to_begin_creates_nothing(registered: str, arguments: list[str], said: str) -> None:
+    result = invoke("task", "submit", TARGET, "--set", "value=3", *arguments, database=registered)
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+    assert tasks(registered) == []
+
+
+def test_a_line_of_a_batch_may_have_a_start_of_its_own(registered: str, tmp_path: Path) -> None:
+    lines = [
+        {"context": {"value": 1}},
+        {"context": {"value": 2}, "run_at": "2099-01-31T18:00:00Z"},
+        {"context": {"value": 3}, "delay": "5"},
+    ]
+    (tmp_path / "batch.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    result = invoke(
+        "task", "submit", TARGET, "--batch", str(tmp_path / "batch.jsonl"), "--in", "3d", database=registered
+    )
+
+    assert "3: refused: delay: expected a duration" in result.output
+    until = sorted(str(task["waits_until"]) for task in tasks(registered))
+    assert len(until) == 2
+    assert until[1].startswith("2099-01-31T18:00:00")
+
+
+def test_a_task_that_may_expire_is_shown_with_its_end(registered: str) -> None:
+    result = invoke("task", "submit", TARGET, "--set", "value=3", "--expires-in", "1h", database=registered)
+    shown = invoke("task", "show", result.stdout.strip(), database=registered).stdout
+
+    assert "cancelled at 20" in shown
+    assert " unless begun" in shown

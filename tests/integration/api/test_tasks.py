@@ -258,3 +258,35 @@ async def test_idempotency_key_of_the_header_counts_as_that_of_the_body(client: 
         assert task["task_uuid"] not in (await client.get(lists, params=elsewhere)).text
     assert two_keys.status_code == 400
     assert "Idempotency-Key" in two_keys.json()["detail"]
+
+
+@pytest.mark.parametrize("start", [{"delay": "2h"}, {"run_at": "2099-01-31T18:00:00+01:00"}])
+async def test_a_task_for_later_is_created_listed_and_cancelled(
+    client: httpx.AsyncClient, start: dict[str, str]
+) -> None:
+    task = await created(client, order(1) | start | {"idempotency_key": str(start)})
+
+    assert (task["status"], task["ready_steps"]) == ("waiting_for_dependencies", 0)
+    assert task["run_at"] == task["waits_until"] is not None
+    (listed, *_) = (await client.get("/v1/tasks")).json()["tasks"]
+    assert (listed["run_at"], listed["waits_until"]) == (task["run_at"], task["run_at"])
+    cancelled = (await client.delete(f"/v1/tasks/{task['task_uuid']}")).json()
+    assert (cancelled["status"], cancelled["waits_until"]) == ("cancelled", None)
+
+
+@pytest.mark.parametrize(
+    ("start", "field"),
+    [
+        ({"delay": 300}, "delay"),
+        ({"delay": "300"}, "delay"),
+        ({"delay": "-5m"}, "delay"),
+        ({"run_at": "2099-01-31T18:00:00"}, "run_at"),
+        ({"run_at": 4070908800}, "run_at"),
+        ({"run_at": "2099-01-31T18:00:00Z", "delay": "5m"}, "run_at"),
+    ],
+)
+async def test_what_is_no_start_of_a_task_is_refused(client: httpx.AsyncClient, start: Any, field: str) -> None:
+    answer = await client.post("/v1/tasks", json=order(1) | start)
+
+    assert answer.status_code == 400
+    assert field in answer.text

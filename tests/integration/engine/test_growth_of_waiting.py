@@ -28,6 +28,11 @@ def retrying(lab: Lab, count: int) -> None:
     lab.one.advance(*(retry(claim, delay_ms=3_600_000) for claim in lab.one.claim(count)))
 
 
+def delayed(lab: Lab, count: int) -> None:
+    lab.window = 2000
+    lab.submit(lab.chain(4, name="delayed"), *({"delay_ms": 3_600_000} for _ in range(count)))
+
+
 def blocked(lab: Lab, count: int) -> None:
     lab.window = 2000
     lab.submit(lab.chain(4, name="blocked"), *({} for _ in range(count)))
@@ -61,14 +66,14 @@ def of(work: Work, *begins: str) -> Work:
     return Work({name: pages for name, pages in work.pages_of.items() if name.startswith(begins)})
 
 
-@pytest.mark.parametrize("wait", [held, retrying, blocked])
+@pytest.mark.parametrize("wait", [held, retrying, delayed, blocked])
 def test_a_sweep_of_what_is_under_way_reads_nothing_of_what_waits(lone_lab: Lab, wait: Any) -> None:
     lab = lone_lab
 
     assert_flat(*costs(lab, wait, lambda: lab.one.core("sweep", {"idle_grace_ms": 3_600_000})))
 
 
-@pytest.mark.parametrize("wait", [held, retrying])
+@pytest.mark.parametrize("wait", [held, retrying, delayed])
 def test_a_slice_of_what_waits_costs_the_same_however_much_waits(lone_lab: Lab, wait: Any) -> None:
     lab = lone_lab
 
@@ -76,6 +81,67 @@ def test_a_slice_of_what_waits_costs_the_same_however_much_waits(lone_lab: Lab, 
         assert lab.one.core("find_waiting", SLICES | {"idle_grace_ms": 0}) == {"more": True}
 
     assert_flat(*costs(lab, wait, look))
+
+
+@pytest.mark.parametrize("wait", [retrying, delayed])
+def test_a_look_for_due_steps_costs_the_same_however_many_are_due_later(lone_lab: Lab, wait: Any) -> None:
+    lab = lone_lab
+    of_each = {"turn_ms": 4000, "late_ms": 250}
+
+    def look() -> None:
+        assert lab.one.core("due", lab.one.args(**of_each))["next_due_ms"] > 3_000_000
+
+    assert_flat(*costs(lab, wait, look))
+
+
+def test_what_wakes_up_costs_the_same_however_many_wait_longer(lone_lab: Lab) -> None:
+    """One delayed task that is due, of few and of many."""
+    lab = lone_lab
+    lab.one.execute("set enable_seqscan to off")  # as where tables are large
+    works = []
+    for more in (100, 5000):
+        for _ in range(more // 500 or 1):
+            delayed(lab, min(more, 500))
+        (task,) = lab.submit(lab.chain(4, name="delayed"), {"delay_ms": 600_000})
+        lab.one.execute("vacuum analyze")
+        lab.one.set_time(700)
+        works.append(work_of(lab.one, lambda: lab.one.call("due", lab.one.args(turn_ms=4000))))
+        lab.one.set_time(0)
+        assert lab.states(task)["s0"] == "enqueued"
+
+    assert_flat(*works)
+
+
+@pytest.mark.parametrize("what", ["sweep", "repair", "pause", "depth", "release"])
+def test_nothing_else_sees_what_waits_for_its_time(lone_lab: Lab, what: str) -> None:
+    lab = lone_lab
+    lab.submit(lab.plan(Spec("runs"), name="runs"), {}, {}, {})
+    lab.one.start_worker(lease_ms=3_600_000)
+    assert len(lab.one.claim()) == 3
+    lab.one.execute("set enable_seqscan to off")  # as where tables are large
+
+    def pause_and_resume() -> None:
+        for which in ({}, {"template": "delayed"}):
+            assert lab.one.core("pause", {"namespace": lab.namespace, **which, **WHY})["paused"]
+            assert lab.one.core("resume", {"namespace": lab.namespace, **which, **WHY})["resumed"]
+
+    calls: dict[str, Callable[[], Any]] = {
+        "sweep": lambda: lab.one.core("sweep", {"idle_grace_ms": 0}),
+        "repair": lambda: lab.one.core("repair", {"every_ms": 0}),
+        "pause": pause_and_resume,
+        "depth": lambda: lab.one.core("depth", {"namespace": lab.namespace}),
+        "release": lambda: lab.one.core("backlog", lab.one.args()),
+    }
+    works = []
+    for more in (100, 5000):
+        for _ in range(more // 500 or 1):
+            delayed(lab, min(more, 500))
+        calls[what]()
+        lab.one.execute("vacuum analyze")
+        works.append(work_of(lab.one, calls[what]))
+
+    few, many = works
+    assert many.pages <= few.pages + 12, (few.pages_of, many.pages_of)
 
 
 def test_the_repair_of_marks_and_counters_costs_the_same_however_much_is_held(lone_lab: Lab) -> None:

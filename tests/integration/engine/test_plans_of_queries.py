@@ -231,15 +231,15 @@ def test_a_step_s_life_writes_to_no_index_and_a_task_s_life_only_at_its_end(lone
     assert _updates(lab) == {"tasks": (4, 3), "workflow_steps": (11, 11)}
 
 
-def test_only_waiting_for_a_retry_writes_to_an_index_of_steps(lone_lab: Lab) -> None:
-    """Its due time comes and goes."""
+def test_a_step_that_waits_for_a_retry_writes_to_no_index_of_steps(lone_lab: Lab) -> None:
+    """Its timer is a row of its own."""
     lab = lone_lab
     _, claims = lab.running(lab.chain(1))
     lab.one.advance(retry(claims["s0"], delay_ms=0))
     lab.one.call("due", lab.one.args())
     lab.one.run_all()
 
-    assert _updates(lab)["workflow_steps"] == (5, 3)
+    assert _updates(lab)["workflow_steps"] == (5, 5)
 
 
 def test_tasks_that_move_together_find_room_on_their_pages(lone_lab: Lab) -> None:

@@ -79,6 +79,8 @@ async def _fill(found: Served) -> None:
                 found.tasks.setdefault(purpose, []).append(report.task_uuid)
         with psycopg.connect(found.database) as connection:
             connection.execute(SAID, found.tasks["complete"])
+        later = await app.submit_request(plans["waiting"], Submission(run_at="2099-01-31T18:00:00Z"))
+        found.tasks["scheduled"] = [later.task_uuid]
         for purpose in ("waiting", "cancel", "pause"):
             submitted = [await app.submit_request(plans["waiting"], Submission()) for _ in range(EACH)]
             found.tasks[purpose] = [each.task_uuid for each in submitted]

@@ -163,6 +163,8 @@ async def test_a_task_is_submitted_by_the_form_of_its_schema(app: tasker.App, cl
             for priority in ("high", "+-5", "--5", "-", "1.5", "9" * 5000, "2147483648")
         ),
         ({"input:/amount": "1", "correlation_id": "x"}, "correlation"),
+        ({"input:/amount": "1", "delay": "5"}, "delay: expected a duration"),
+        ({"input:/amount": "1", "run_at": "tomorrow"}, "run_at: expected a time with a zone"),
     ],
 )
 async def test_what_does_not_fit_is_told_and_stays_in_the_form(site: Site, fields: dict[str, str], told: str) -> None:
@@ -170,6 +172,13 @@ async def test_what_does_not_fit_is_told_and_stays_in_the_form(site: Site, field
     assert answer.status_code in (400, 422)
     assert told in answer.text
     assert all(value in unescape(answer.text) for value in fields.values())
+
+
+async def test_a_task_for_later_shows_its_time_on_the_page_and_in_the_list(site: Site) -> None:
+    fields = {"input:/amount": str(next(number)), "run_at": "2099-01-31T18:00:00Z"}
+    answer = await site.post(f"{ORDERS}/submit", **fields)
+    assert "scheduled: its task was submitted to begin at 2099-01-31" in answer.text
+    assert 'until <time datetime="2099-01-31T18:00:00' in await site.text("tasks")
 
 
 @pytest.mark.parametrize(("typed", "priority"), [("-5", -5), ("+5", 5), ("-2147483648", -(2**31))])

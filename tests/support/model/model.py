@@ -31,6 +31,7 @@ from tests.support.model.parts import (
     Step,
     Task,
     failure,
+    rank,
     serves,
 )
 
@@ -68,26 +69,33 @@ class Model:
         self,
         template: int,
         plan: Plan,
-        tasks: Sequence[tuple[str, int]],
+        tasks: Sequence[tuple[str, int, int, int | None]],
         sent: Sequence[Key],
         claims: Mapping[Key, Item],
         hands: Hands,
     ) -> None:
-        """New tasks (id, priority), and the steps that were enqueued, or claimed by who submits (`hands`)."""
+        """New tasks (id, priority, delay, expiry), and their steps that are enqueued, or claimed by who submits."""
         window = hands.window
         room = self.room(window)
-        for task_id, priority in tasks:
-            task = self.tasks[task_id] = Task(task_id, template, plan, priority, self.now)
+        for task_id, priority, delay, expiry in tasks:
+            expires = None if expiry is None else self.now + delay + expiry
+            task = self.tasks[task_id] = Task(task_id, template, plan, priority, self.now, expires=expires)
             for name, parents in first_steps(Shape.of(plan)).items():
                 task.add(name, name, parents)
-        ready = [s for task_id, _ in tasks for s in self.tasks[task_id].steps.values() if not s.parents]
-        for step in ready:
+        roots = [
+            (step, delay) for task, _, delay, _ in tasks for step in self.tasks[task].steps.values() if not step.parents
+        ]
+        for step, delay in roots:
             step.since = self.now
-        if any(map(self.is_paused, ready)):
+            if delay or step.plan.delay_seconds:
+                step.due = self.now + delay + int((step.plan.delay_seconds or 0) * 1000)
+        if any(self.is_paused(step) for step, _ in roots):
             room = lambda namespace: 0  # noqa: E731
+        ready = [step for step, _ in roots if not step.timed]
         started = [step for step in ready if step.key in claims]
         served = plan.namespace in hands.namespaces and all(serves(hands, step) for step in ready)
         idle = room(plan.namespace) == window and len(ready) <= min(window, hands.slots)
+        idle = idle and not any(delay for _, _, delay, _ in tasks)
         assert started == (ready if hands.worker and served and idle else []), (sorted(claims), hands)
         for step in started:
             self._start(step, claims[step.key], hands)
@@ -117,6 +125,7 @@ class Model:
         """One write of changes. Of two changes of one step the one with the newest claim speaks for it."""
         room = self.room(hands.window, released=any(item["kind"] == "unhold" for _, item in items))
         moved, again = [], []
+        begun = [step for step, item in items if step.timed and item["kind"] == "unhold"]
         for step, item in _newest(items):
             verdict = verdicts.get(step.key, "accepted")
             self._judge(step, item, verdict)
@@ -124,9 +133,12 @@ class Model:
                 self._move(step, item)
                 moved.append(step)
                 again += [step] if item["kind"] == "release" else []
-        ready = [s for s in self.steps("pending") if not s.held and not s.unmet and s not in again]
+        ready = [s for s in self.steps("pending") if not s.held and not s.timed and not s.unmet and s not in again]
         for step in ready:
-            step.since = step.task.created if step in moved else self.now
+            step.since = step.task.created if step in moved and step not in begun else self.now
+            if step not in moved and step.plan.delay_seconds:  # once, when it becomes ready
+                step.due = self.now + int(step.plan.delay_seconds * 1000)
+        ready = [step for step in ready if not step.timed]
         self._place(ready, again, claims, sent, room, hands)
         ended = {}
         for task in {step.task for step in moved}:
@@ -153,7 +165,7 @@ class Model:
         for step in task.steps.values():
             if step.state not in DONE:
                 step.stop("cancelled", fence=True)
-        task.state = "cancelled"
+        task.state, task.expires = "cancelled", None
         self.pauses = {pause for pause in self.pauses if pause.task != task.id}
 
     def rerun(self, start: Step, task_id: str, sent: Sequence[Key], hands: Hands) -> None:
@@ -203,8 +215,12 @@ class Model:
     def forgotten_results(self) -> list[Step]:
         return [step for step in self.steps(*PARKED) if self.now - step.since > PARK_GRACE_MS]
 
+    def waiting(self) -> list[Step]:
+        """Steps that wait for a time."""
+        return [*self.steps("waiting_for_retry"), *(step for step in self.steps("pending") if step.timed)]
+
     def due(self) -> list[Step]:
-        return [step for step in self.steps("waiting_for_retry") if (step.due or 0) <= self.now]
+        return [step for step in self.waiting() if (step.due or 0) <= self.now]
 
     def room(self, window: int, *, released: bool = False) -> Room:
         """How many steps of a namespace may still be enqueued: while others are held, half the window is theirs."""
@@ -240,8 +256,8 @@ class Model:
                 [s.key for s in now],
             )
             if now:
-                last = max(map(_rank, now)) - ROTATION_S
-                assert all(_rank(step) >= last for step in held if step not in now)
+                last = max(map(rank, now)) - ROTATION_S
+                assert all(rank(step) >= last for step in held if step not in now)
 
     def follows(self, step: Step, result: Any) -> bool:
         """False for a decision or batchable step that says nothing, or that stands too deep."""
@@ -263,7 +279,7 @@ class Model:
             assert (verdict == "accepted") == self.legal(step, kind), about
         elif kind in ("promote", "unhold"):
             assert verdict == "accepted", about
-            assert kind == "promote" or step.held, about
+            assert kind == "promote" or step.held or step.timed, about
         else:
             live = step.state == RUNS or (step.state in PARKED and kind not in ("release", "defer"))
             mine = (token, item["w"]) == (step.token, step.worker)
@@ -382,8 +398,3 @@ def _newest(items: Sequence[tuple[Step, Item]]) -> list[tuple[Step, Item]]:
         if step.key not in newest or (item.get("k") or 0) > (newest[step.key][1].get("k") or 0):
             newest[step.key] = (step, item)
     return list(newest.values())
-
-
-def _rank(step: Step) -> float:
-    """When a held step is released: the longer it waits and the more urgent its task is, the sooner."""
-    return step.since / 1000 - step.task.priority * 600

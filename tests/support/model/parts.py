@@ -35,7 +35,8 @@ class Ending:
 class Step:
     """A step; `since` is when it was parked or held, `hinted` when and how often its hint was sent.
 
-    `paused` marks a held step that waits for the end of a pause.
+    `due` is until when it waits: for its retry, or, pending, for its delay or the time of its task. `paused` marks a
+    held step that waits for the end of a pause.
     """
 
     task: Task
@@ -70,6 +71,11 @@ class Step:
     def key(self) -> Key:
         return self.task.id, self.name
 
+    @property
+    def timed(self) -> bool:
+        """Whether it is ready but for its time: it is not held then."""
+        return self.state == "pending" and self.due is not None
+
     def stop(self, state: str, *, fence: bool = False) -> None:
         """It holds no claim any more."""
         self.state, self.held, self.paused = state, False, False
@@ -85,6 +91,7 @@ class Task:
     priority: int
     created: int
     state: str = "open"
+    expires: int | None = None
     steps: dict[str, Step] = field(default_factory=dict)
 
     def present(self) -> Present:
@@ -100,7 +107,7 @@ class Task:
         if all(step.state in DONE for step in steps):
             return "complete"
         moving = (QUEUED, RUNS, "waiting_for_retry", *PARKED)
-        stuck = not any(step.state in moving or step.held for step in steps)
+        stuck = not any(step.state in moving or step.held or step.timed for step in steps)
         return "error" if stuck and any(step.state == "error" for step in steps) else "open"
 
 
@@ -134,6 +141,12 @@ class Pause:
         return self.namespace, self.template, self.step, self.task
 
     @property
+    def args(self) -> dict[str, Any]:
+        """The pause as the engine's functions take it."""
+        parts = {"namespace": self.namespace, "template": self.template, "step": self.step}
+        return {"task": self.task} if self.task else {name: part for name, part in parts.items() if part}
+
+    @property
     def scope(self) -> str:
         return next(name for name in ("task", "step", "template", "namespace") if getattr(self, name))
 
@@ -161,3 +174,8 @@ def failure(policy: RetryPolicy, attempt: int, ending: Ending) -> tuple[str, int
         return "retry", int(ending.retry_after * 1000)
     delays = {"none": 0, "fixed": policy.backoff_base_ms, "exponential": policy.backoff_base_ms * 2 ** (attempt - 1)}
     return "retry", min(delays[policy.backoff], policy.max_backoff_ms)
+
+
+def rank(step: Step) -> float:
+    """When a held step is released: the longer it waits and the more urgent its task is, the sooner."""
+    return step.since / 1000 - step.task.priority * 600

@@ -12,7 +12,7 @@ from tests.support.model.parts import RUNS, Key, Step
 
 TABLES = (
     "tasks task_details workflow_steps dynamic_edges step_inputs step_results step_failures step_checkpoints "
-    "task_moves step_moves refused_results ready_backlog enqueue_counters "
+    "task_moves step_moves refused_results ready_backlog timers enqueue_counters "
     "workers repairs unserved_steps pauses domain_events event_positions unplaced_events parked_events"
 )
 DELETED = " ".join(f"delete from tasker.{table};" for table in TABLES.split())
@@ -27,12 +27,15 @@ end $$"""
 SNAPSHOT = """select jsonb_build_object(
   'violations', (select jsonb_agg(v) from tasker.violations_v1('{}') v),
   'tasks', (select jsonb_object_agg(t.task_uuid, jsonb_build_array(
-      case when t.complete then t.state else 'open' end, t.completed_at is not null)) from tasker.tasks t),
+      case when t.complete then t.state else 'open' end, t.completed_at is not null,
+      (select (extract(epoch from m.due_at - '2026-01-01Z'::timestamptz) * 1000)::bigint from tasker.timers m
+        where m.subject = t.task_uuid))) from tasker.tasks t),
   'steps', (select jsonb_agg(jsonb_build_object('id', s.workflow_step_uuid, 'task', s.task_uuid, 'name', s.name,
       'state', s.state, 'token', s.claim_token, 'attempts', s.attempts, 'unmet', s.unmet, 'ordinal', s.ordinal,
       'worker', case s.state when 'in_progress' then s.worker_uuid end,
       'due', (extract(epoch from s.due_at - '2026-01-01Z'::timestamptz) * 1000)::bigint,
       'deadline', (extract(epoch from s.deadline_at - '2026-01-01Z'::timestamptz) * 1000)::bigint,
+      'timer', (select m.kind from tasker.timers m where m.subject = s.workflow_step_uuid),
       'held', b.workflow_step_uuid is not null, 'paused', coalesce(b.paused, false), 'result', r.result,
       'cursor', c.checkpoint->'cursor',
       'parents', (select jsonb_agg(p.name order by p.name) from tasker.workflow_step_edges e
@@ -58,7 +61,7 @@ SNAPSHOT = """select jsonb_build_object(
 def compare(model: Model, snapshot: Mapping[str, Any]) -> None:
     """Raises when an invariant is broken or a row is not what the model says."""
     assert not snapshot["violations"], snapshot["violations"]
-    tasks = {task.id: [task.state, task.state != "open"] for task in model.tasks.values()}
+    tasks = {task.id: [task.state, task.state != "open", task.expires] for task in model.tasks.values()}
     assert (snapshot["tasks"] or {}) == tasks
     rows = {(row["task"], row["name"]): _row(row) for row in snapshot["steps"] or ()}
     expected = {step.key: _expected(step) for step in model.steps()}
@@ -77,6 +80,7 @@ def _expected(step: Step) -> dict[str, Any]:
         "state": step.state, "token": step.token, "attempts": step.attempts, "unmet": step.unmet,
         "ordinal": step.plan.ordinal, "worker": step.worker if step.state == RUNS else None, "due": step.due,
         "deadline": step.deadline, "held": step.held,
+        "timer": "b" if step.timed else "r" if step.state == "waiting_for_retry" else None,
         "paused": step.paused,
         "result": step.result, "cursor": step.checkpoint,
         "parents": sorted(step.parents) or None, "batch": number if number != step.name else None,

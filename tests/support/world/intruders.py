@@ -11,7 +11,7 @@ from tasker.lifecycle.outcomes import OutcomeError
 from tests.support.model.graph import CHOOSERS
 from tests.support.model.parts import PARKED, Pause, Step
 from tests.support.world.parts import Attempt, Worker
-from tests.support.world.world import ACTOR, World, pause_args
+from tests.support.world.world import ACTOR, World
 
 Deed = Callable[[], Awaitable[object]]
 DEEDS = ("cancel", "pause", "resume", "reset", "resolve", "complete", "promote", "give back")
@@ -44,7 +44,7 @@ async def _act(world: World, kind: str, step: Step, pause: Pause, result: Any) -
     if kind == "cancel":
         await world.tasks.cancel(step.task.id, reason="by the test")
     elif kind in ("pause", "resume"):
-        await world.engine.call(kind, {**pause_args(pause), **ACTOR})
+        await world.engine.call(kind, {**pause.args, **ACTOR})
     elif kind == "promote":
         await world.engine.call("due", world.caller_fields(world.workers[0], 0))
     elif kind == "give back":

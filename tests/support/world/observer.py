@@ -9,6 +9,8 @@ from typing import Any
 
 from tasker.contracts.plan import Plan
 from tasker.services.engine.calls import Answer
+from tasker.services.submitting.submission import Submission, SubmissionResult
+from tests.support.model.expiry import expire, expired
 from tests.support.model.model import Model
 from tests.support.model.parts import QUEUED, Hands, Key, Pause, Step
 from tests.support.world.parts import Call
@@ -16,10 +18,17 @@ from tests.support.world.parts import Call
 
 @dataclass
 class Submitted:
-    """What was asked for last: the plan, and the priority of each task that is no duplicate."""
+    """What was asked for last: the plan, and priority, delay and expiry of each task that is no duplicate."""
 
     plan: Plan | None = None
-    priorities: dict[str, int] = field(default_factory=dict)
+    wishes: dict[str, tuple[int, int, int | None]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan, answers: Sequence[object], requests: Sequence[Submission]) -> Submitted:
+        """From the answers to these requests, in their order."""
+        pairs = zip(answers, requests, strict=True)
+        created = [(answer.task_uuid, r) for answer, r in pairs if isinstance(answer, SubmissionResult)]
+        return cls(plan, {task: (r.priority, _ms(r.delay) or 0, _ms(r.expires_in)) for task, r in created})
 
 
 class Observer:
@@ -38,8 +47,8 @@ class Observer:
             observe(args, answer)
 
     def submit(self, args: dict[str, Any], answer: Answer) -> None:
-        created = [(task, self.submitted.priorities[task]) for task in answer["created"]]
-        assert {task for task, _ in created} == set(self.submitted.priorities)
+        created = [(task, *self.submitted.wishes[task]) for task in answer["created"]]
+        assert {task for task, *_ in created} == set(self.submitted.wishes)
         if created:
             claims = {self.names[row["step"]]: row for row in answer.get("claims") or ()}
             plan, sent = self.submitted.plan, self._keys(answer)
@@ -69,8 +78,13 @@ class Observer:
 
     def due(self, args: dict[str, Any], answer: Answer) -> None:
         due = self.model.due()
-        assert (answer.get("promoted") or 0) == len(due)
-        self._write(args, answer, [(step, {"kind": "promote", "k": step.token}) for step in due])
+        assert (answer.get("promoted") or 0) == len(due) + len(expired(self.model))
+        kinds = [(step, "unhold" if step.timed else "promote") for step in due]
+        finished = answer.get("finished") or {}
+        gone = {task: state for task, state in finished.items() if state == "cancelled"}  # by no promotion
+        rest = {**answer, "finished": {task: state for task, state in finished.items() if task not in gone}}
+        self._write(args, rest, [(step, {"kind": kind, "k": step.token}) for step, kind in kinds])
+        expire(self.model, gone)
 
     def backlog(self, args: dict[str, Any], answer: Answer) -> None:
         moved = [self.names[row["step"]] for row in answer.get("claims") or ()] + self._keys(answer)
@@ -143,3 +157,7 @@ def _last_of_each(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if item["s"] not in newest or item["k"] > newest[item["s"]]["k"]:
             newest[item["s"]] = item
     return list(newest.values())
+
+
+def _ms(seconds: object) -> int | None:
+    return round(seconds * 1000) if isinstance(seconds, int | float) else None

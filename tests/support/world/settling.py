@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from tests.support.model.expiry import expired
 from tests.support.model.graph import CHOOSERS
 from tests.support.model.parts import QUEUED, RUNS, Ending, Step
 from tests.support.world.parts import Attempt, Worker
@@ -64,7 +65,7 @@ class Settling:
     def _work(self, worker: Worker) -> None:
         world, random = self.world, self.random
         world.reconcile(worker)
-        if world.model.due():
+        if world.model.due() or expired(world.model):
             world.promote(worker)
         if world.model.held():
             world.release_held(worker, list(world.namespaces.values()))
@@ -100,6 +101,6 @@ class Settling:
             self.world.race(*self.random.sample(held, 2))
 
     def _pause(self) -> int:
-        """Until the next retry is due; otherwise long enough for the sweep to miss something."""
-        waiting = [step.due for step in self.world.model.steps("waiting_for_retry")]
+        """Until the next step is due; otherwise long enough for the sweep to miss something."""
+        waiting = [step.due for step in self.world.model.waiting() if step.due is not None]
         return max(1, min(waiting) - self.world.model.now) if waiting else 6_000

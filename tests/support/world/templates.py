@@ -57,7 +57,7 @@ class Template(Scenario):
     def __repr__(self) -> str:
         steps = (
             f"{s.name}:{s.type}({','.join(s.depends_on)}) {s.retry.max_attempts if s.retry.retryable else 'once'}"
-            f" {s.retry.backoff} {s.retry.backoff_base_ms} {s.on_worker_lost}"
+            f" {s.retry.backoff} {s.retry.backoff_base_ms} {s.on_worker_lost} after {s.delay_seconds}"
             for s in self.plan.steps
         )
         return f"{self.plan.namespace}/{self.plan.name}: {'; '.join(steps)} -> {dict(self.results)}"
@@ -100,11 +100,13 @@ def templates(draw: st.DrawFn) -> Template:
     policies = draw(st.lists(POLICIES, min_size=1, max_size=3))
     events = draw(st.lists(EVENTS, min_size=1, max_size=3))
     lost = draw(st.sampled_from([("retry",), ("retry", "retry", "fail")]))
+    delays = draw(st.sampled_from([(None,), (None,), (None, 2.0), (None, None, 30.0, 2.0), (1.0,)]))
     steps = tuple(
         replace(
             step,
             retry=policies[n % len(policies)],
             on_worker_lost=lost[n % len(lost)],
+            delay_seconds=delays[n % len(delays)],
             publishes_events=tuple(events[n % len(events)]),
         )
         for n, step in enumerate(scenario.plan.steps)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
-from tasker.errors import DuplicateTask, StateMachineError
+from tasker.errors import StateMachineError
 from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import simple_change
 from tasker.orchestration.parking import ParkedResultConsumer, ParkingProcessor
@@ -44,9 +44,8 @@ ACTOR, ALL = {"actor": "operator", "reason": "by the test"}, 10**9
 class World:
     """See the module. `faults` counts what a healthy system never does to itself, `between` who was quicker (no fault).
 
-    `comparisons` counts those of all rows with the model, `sound` is False after a failure.
-
-    `tell` takes a line for each call of the engine.
+    `comparisons` counts those of all rows with the model, `sound` is False after a failure, `tell` takes a line for
+    each call of the engine.
     """
 
     sound = False
@@ -102,13 +101,19 @@ class World:
 
     # --- actions -----------------------------------------------------------------------------------------------------
 
-    def submit(self, plan: Plan, priorities: Sequence[int], keys: Sequence[str], by: Handed = NOBODY) -> None:
-        """Tasks of one template; a key that was used before is a duplicate."""
-        requests = [Submission({"n": n}, p, key) for n, (p, key) in enumerate(zip(priorities, keys, strict=True))]
+    def submit(
+        self,
+        plan: Plan,
+        priorities: Sequence[int],
+        keys: Sequence[str],
+        by: Handed = NOBODY,
+        times: Sequence[Mapping[str, float]] = (),
+    ) -> None:
+        """Tasks of one template; a key that was used before is a duplicate. `times` are delay and expiry of each."""
+        wanted = zip(priorities, keys, times or [{}] * len(keys), strict=True)
+        requests = [Submission({"n": n}, p, key, **time) for n, (p, key, time) in enumerate(wanted)]
         answers = self.run(by.submit(self.submitter, plan, requests))
-        pairs = zip(answers, requests, strict=True)
-        created = {answer.task_uuid: r.priority for answer, r in pairs if not isinstance(answer, DuplicateTask)}
-        self._observer.submitted = Submitted(plan, created)
+        self._observer.submitted = Submitted.of(plan, answers, requests)
         self.check()
         self._hold(by.worker or self.workers[0], [row._asdict() for row in by.claims], by.answer_lost)
 
@@ -220,7 +225,8 @@ class World:
         answer = self.run(self.engine.call("due", self.caller_fields(worker)))
         self.check()
         assert not self.model.due()
-        waiting = [step.due for step in self.model.steps("waiting_for_retry")]
+        times = [s.due for s in self.model.waiting()] + [task.expires for task in self.model.tasks.values()]
+        waiting = [moment for moment in times if moment is not None]
         assert answer.get("next_due_ms") == (min(waiting) - self.model.now if waiting else None)
         self._hold(worker, answer.get("claims") or [])
 
@@ -272,11 +278,11 @@ class World:
         self.check()
 
     def pause(self, pause: Pause) -> None:
-        self.run(self.engine.call("pause", {**pause_args(pause), **ACTOR}))
+        self.run(self.engine.call("pause", {**pause.args, **ACTOR}))
         self.check()
 
     def resume(self, pause: Pause) -> None:
-        self.run(self.engine.call("resume", {**pause_args(pause), **ACTOR}))
+        self.run(self.engine.call("resume", {**pause.args, **ACTOR}))
         self.check()
 
     def tick(self, milliseconds: int) -> None:

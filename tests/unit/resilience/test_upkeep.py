@@ -9,11 +9,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import pytest
+
 from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import DatabaseError, DatabaseUnavailable
 from tasker.orchestration.schedule import PendingWork
 from tasker.orchestration.turns import ExclusiveTurns
-from tasker.orchestration.upkeep import FIRST_SECONDS, Upkeep
+from tasker.orchestration.upkeep import FIRST_SECONDS, LATE_SECONDS, OTHERS_SECONDS, Upkeep
 from tasker.resilience.registry import BreakerPolicies, Breakers
 from tasker.services.engine.answers import DueAnswer
 from tests.unit.execution.bench import PATIENCE, FakeClock
@@ -222,3 +224,47 @@ async def test_a_process_that_stops_ends_the_round_under_way_and_begins_no_other
         assert (rig.sweeps, rig.rounds) == (1, rounds)
 
     await running(rig, stop)
+
+
+async def pause_after(rig: Rig, answer: dict[str, Any]) -> float:
+    """Seconds until the next look."""
+    rig.answer = answer
+    await rig.upkeep.promote()
+    return rig.schedule.due_at - rig.clock.monotonic()
+
+
+async def test_a_process_that_does_not_keep_the_time_looks_less_often() -> None:
+    rig = Rig()
+    await pause_after(rig, {"keeper": False})
+
+    assert await pause_after(rig, {"keeper": False}) >= OTHERS_SECONDS * 0.75
+    assert await pause_after(rig, {"keeper": True, "next_due_ms": 300}) == pytest.approx(0.3)
+    assert await pause_after(rig, {"keeper": True}) <= 1.25
+
+
+async def test_what_is_due_soon_is_news_for_the_timekeeper_alone_and_its_end_for_all() -> None:
+    rig = Rig()
+    await pause_after(rig, {"keeper": False})
+    rig.upkeep.heard("100")
+    assert rig.schedule.due_at - rig.clock.monotonic() > 0.5
+    rig.upkeep.heard("")
+    assert rig.schedule.due_at - rig.clock.monotonic() <= LATE_SECONDS
+    await pause_after(rig, {"keeper": True})
+    rig.upkeep.heard("100")
+    rig.upkeep.heard("nonsense")
+
+    assert rig.schedule.due_at - rig.clock.monotonic() == pytest.approx(0.1)
+
+
+async def test_a_step_whose_time_this_process_arranged_is_promoted_on_time_by_it() -> None:
+    rig = Rig()
+    await pause_after(rig, {"keeper": False})
+    rig.schedule.due_in(40)
+    assert not rig.schedule.is_own_due
+    rig.clock.seconds += 0.05
+    assert rig.schedule.is_own_due
+
+    await pause_after(rig, {"keeper": False, "passed_over": True})
+    rig.clock.seconds += 0.05
+
+    assert rig.schedule.is_own_due, "its task was locked: it is due again soon"

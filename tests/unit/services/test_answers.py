@@ -68,3 +68,13 @@ def test_a_submission_of_duplicates_alone_creates_nothing() -> None:
 def test_a_caller_never_offers_less_than_nothing() -> None:
     assert CompletingWorker("w", 3).args()["slots"] == 3
     assert CompletingWorker("w", 3).args(-1)["slots"] == 0
+
+
+def test_a_write_says_when_the_first_step_is_due_that_waits_since() -> None:
+    """So that the process that made it wait promotes it on time."""
+    again = {"s": "s", "t": "t", "kind": "retry", "k": 1, "d": 500}
+
+    assert AdvanceResult.parse({"begins_in_ms": 300}).retry_in_ms == 300
+    assert AdvanceResult.parse({"begins_in_ms": 300}, [again]).retry_in_ms == 300  # type: ignore[list-item]
+    assert AdvanceResult.parse({"begins_in_ms": 900}, [again]).retry_in_ms == 500  # type: ignore[list-item]
+    assert AdvanceResult.parse({}).retry_in_ms is None

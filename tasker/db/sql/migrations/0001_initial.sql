@@ -79,6 +79,7 @@ create table tasker.templates (
   step_count      int not null,
   static_count    int not null,           -- steps that every task has; the others are created while it runs
   roots           int[] not null,         -- ordinals of the steps that are ready at once
+  gates           int not null default 0, -- those of all its steps together
   plan            jsonb not null,
   -- staleness limits, beside the plan, which is large
   lifecycle       jsonb generated always as (plan->'lifecycle') stored,
@@ -109,6 +110,11 @@ create table tasker.template_steps (
   max_in_process_minutes double precision,   -- staleness limit; null: that of the fleet
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
+  -- Conditions beside its parents that a step must meet before it starts, as bits (4: a time). A template and its tasks
+  -- have those of all their steps together, so that a write of a task without any does not look further.
+  gates           int not null default 0,
+  delay_ms        bigint,                 -- from the moment the step becomes ready
+  not_before      jsonb,                  -- {time}, or the place of a time: {input: [name...]} or {step, path: [name...]}
   primary key (template_id, ordinal)
 );
 
@@ -164,6 +170,8 @@ create table tasker.tasks (
   updated_at      timestamptz not null,
   completed_at    timestamptz,
   waiter          uuid,                     -- the client notified of its end, on its own channel
+  gates           int not null default 0,   -- as its template's
+  run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an operator
     (active = 0 and (held > 0 or retrying > 0 or state = 'blocked_by_failures')) stored,
@@ -229,7 +237,7 @@ create table tasker.workflow_steps (
   worker_uuid        uuid,                        -- the worker with the claim
   started_at         timestamptz,                 -- of the claim
   deadline_at        timestamptz,                 -- of the claim: a sweep ends it then
-  due_at             timestamptz,                 -- of the retry that it waits for
+  due_at             timestamptz,                 -- when its retry or its start is due, for readers: the timer decides
   hinted_at          timestamptz,                 -- when a sweep last sent a wake-up for it
   hint_count         int not null default 0,
   sort_key           int not null default 1,      -- number of transitions so far; creation is 1
@@ -239,8 +247,20 @@ create table tasker.workflow_steps (
         autovacuum_analyze_scale_factor = 0.05);
 -- for expansion (parents by name), reading a task, the sweeps' join from open tasks
 create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, name);
--- for promotion (due_v1): only steps that wait for a retry have a due time, so other updates stay HOT
-create index workflow_steps_due on tasker.workflow_steps (due_at) where due_at is not null;
+
+-- When something happens by itself: one row for each step that waits for a time. It is written and deleted by the write
+-- that changes the step, under the lock of its task, so a row exists if and only if its step waits: `r` until its retry
+-- is due (waiting_for_retry), `b` until it may begin (pending, without unmet parents, and not in the backlog). The expiry
+-- of a task (`x`) remains when the task begins or ends, and does nothing then.
+create table tasker.timers (
+  subject   uuid not null,     -- the step; for an expiry the task
+  kind      "char" not null check (kind in ('r', 'b', 'x')),
+  due_at    timestamptz not null,
+  task_uuid uuid not null,
+  token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing
+  primary key (subject, kind)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create index timers_due on tasker.timers (due_at);   -- due_v1: what is due, and when the next one is
 
 -- Edges to steps that were created while the task ran. Those between static steps belong to the template; the
 -- view tasker.workflow_step_edges shows both.
@@ -501,7 +521,8 @@ create table tasker.repairs (
 create table tasker.turns (
   kind     text primary key,
   taken_at timestamptz not null,
-  position uuid                             -- the last row of the slice before; null: begin
+  position uuid,                            -- the last row of the slice before; null: begin
+  holder   uuid                             -- the timekeeper (kind `timers`): the process that watches the timers for all
 ) with (fillfactor = 50);
 
 
@@ -787,5 +808,6 @@ create type tasker.ready_step as (
 create type tasker.placed_step as (
   step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,
   place text, path text, from_state text, token bigint, attempt int, sort_key int, moved boolean, timeout_ms bigint,
-  held_rank int, paused boolean
+  held_rank int, paused boolean,
+  begins_at timestamptz   -- with place `hold`: it waits for this time, not for room
 );

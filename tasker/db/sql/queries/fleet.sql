@@ -2,17 +2,25 @@
 
 -- name: counted
 -- (name of the metric, label, its value, number): open tasks by state, of which at most 100,000 are counted, repairs,
--- the time of steps in the queues, and the age of the last checkpoint of running steps: of the 200 oldest open tasks,
--- and of their first 20,000 steps; no more is read, whatever the size of the database.
+-- the steps that wait for a time, by what they wait for, and by how much the longest overdue of them is late; the time of
+-- steps in the queues, and the age of the last checkpoint of running steps: of the 200 oldest open tasks that do not only
+-- wait, and of their first 20,000 steps; no more is read, whatever the size of the database.
 with looked as materialized (
   select s.*
-  from (select x.task_uuid from tasker.tasks x where not x.complete order by x.task_uuid limit 200) t
+  from (select x.task_uuid from tasker.tasks x where not x.complete and not x.waits order by x.task_uuid limit 200) t
   cross join lateral (select y.workflow_step_uuid, y.namespace_id, y.state, y.started_at, y.updated_at
     from tasker.workflow_steps y where y.task_uuid = t.task_uuid limit 20000) s
   limit 20000
 )
 select 'tasker_tasks_active' as name, 'state' as label, t.state as value, count(*) as number
 from (select x.state from tasker.tasks x where not x.complete limit 100000) t group by t.state
+union all
+select 'tasker_timers_waiting', 'kind', case m.kind when 'r' then 'retry' else 'begin' end, count(*)
+from (select x.kind from tasker.timers x limit 100000) m group by m.kind
+union all
+select 'tasker_timers_late_seconds', 'kind', case m.kind when 'r' then 'retry' else 'begin' end,
+  extract(epoch from tasker.now() - min(m.due_at))::float8
+from (select x.kind, x.due_at from tasker.timers x where x.due_at <= tasker.now() order by x.due_at limit 1000) m group by m.kind
 union all
 select 'tasker_repairs_total', 'kind', r.kind, r.repaired from tasker.repairs r
 union all
@@ -42,7 +50,7 @@ group by ns.name, t.priority order by ns.name, t.priority desc
 -- name: in_hand
 -- The steps that a process runs, the earliest started first; of the newest 20,000 open tasks.
 select s.task_uuid::text, s.name, ns.name || '/' || nt.name, s.attempts, s.started_at, s.deadline_at
-from (select x.task_uuid, x.named_task_uuid from tasker.tasks x where not x.complete order by x.task_uuid desc limit 20000) t
+from (select x.task_uuid, x.named_task_uuid from tasker.tasks x where not x.complete and not x.waits order by x.task_uuid desc limit 20000) t
 join tasker.workflow_steps s on s.task_uuid = t.task_uuid and s.state = 'in_progress' and s.worker_uuid = %(worker)s::uuid
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
 join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id

@@ -10,7 +10,11 @@ select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templa
   'status', t.state, 'priority', t.priority, 'created_at', t.created_at, 'completed_at', t.completed_at,
   'correlation_id', d.correlation_id, 'initiator', d.initiator, 'tags', d.tags, 'cancel_reason', d.cancel_reason,
   'context', d.context, 'total', t.total, 'done', t.done, 'failed', t.failed, 'cancelled', t.cancelled,
-  'active', t.active, 'retrying', t.retrying, 'held', t.held,
+  'active', t.active, 'retrying', t.retrying, 'held',
+    t.held - case when t.held > 0 then (select count(*) from tasker.timers m
+      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b') else 0 end, 'run_at', t.run_at, 'expires_at', (select m.due_at from tasker.timers m where not t.complete and m.subject = t.task_uuid and m.kind = 'x'),
+  'waits_until', case when t.waits then (select min(m.due_at) from tasker.timers m
+      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind <> 'x') end,
   'edges', (
     select coalesce(json_agg(json_build_array(e.to_step_uuid, p.name) order by p.workflow_step_uuid), '[]')
     from tasker.dynamic_edges e join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
@@ -30,6 +34,7 @@ select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templa
         select max(g.metadata->>'reused_from') from tasker.step_moves g
         where g.workflow_step_uuid = s.workflow_step_uuid) end,
       coalesce(s.ordinal = any (u.ordinals) and tasker.has_no_live_worker(s), false),
+      case when s.state = 'pending' then s.due_at end,
       case when s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0) then (
         select jsonb_build_object('namespace', ns.name, 'template', p.template, 'step', p.step,
         'task', p.task_uuid, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at)
@@ -167,7 +172,9 @@ select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version,
     from tasker.workflow_steps s
     cross join lateral tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid) p
     where s.task_uuid = t.task_uuid and (s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0))
-    order by p.pause_id limit 1) end as paused
+    order by p.pause_id limit 1) end as paused,
+  case when t.waits then (select min(m.due_at) from tasker.timers m
+      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind <> 'x') end as waits_until
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid

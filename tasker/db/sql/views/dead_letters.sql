@@ -1,7 +1,8 @@
 -- Every open task with the time since anything moved it, its limit, and the excuse for it to rest. The clock of a task
--- starts with its last write, so a task that moves never ages, whatever its state; that of a retry starts when the
--- retry is due. The age of a task counts from its creation, from the last operator action that restarted it, and,
--- unless its template limits the age, from the time when its last retry was due.
+-- starts with its last write, so a task that moves never ages, whatever its state; that of a task that only waits for a
+-- time starts then. The age of a task counts from its creation, or the time that it was submitted for, from the last
+-- operator action that restarted it, and, unless its template limits the age, from the last time that one of its steps
+-- waited for (a retry, a delay).
 -- Excuses do not apply to a limit set by the template. To the fleet's limits these apply: a step that runs within its
 -- time limit on a live worker, a parked result, and steps in the queue for workers that are alive. A pause stops every
 -- clock. Steps are read only of tasks near a limit.
@@ -14,9 +15,9 @@ from (
   select t.task_uuid, t.namespace_id, t.template_id, ns.name as namespace_name, nt.name as task_name,
     nt.version as task_version, t.state as current_state, t.priority, t.created_at, t.updated_at, t.active, m.lifecycle,
     extract(epoch from tasker.now() - t.created_at)::double precision / 60 as age_minutes,
-    greatest(0, extract(epoch from tasker.now() - greatest(t.created_at, o.began_at, case when l.own_age is null then k.due_at end))::double precision / 60) as aged_minutes,
+    greatest(0, extract(epoch from tasker.now() - greatest(t.created_at, t.run_at, o.began_at, case when l.own_age is null then k.due_at end))::double precision / 60) as aged_minutes,
     l.threshold_minutes, l.own is not null as own_limit, l.max_age_minutes, l.own_age is not null as own_age_limit,
-    greatest(0, extract(epoch from tasker.now() - coalesce(k.due_at, t.updated_at))::double precision / 60) as minutes,
+    greatest(0, extract(epoch from tasker.now() - coalesce(k.rests_until, t.updated_at))::double precision / 60) as minutes,
     coalesce(k.runs_in_time, false) as runs_in_time, coalesce(k.parked, false) as parked,
     coalesce(k.queued, false) as queued, coalesce(k.paused, false) as paused,
     exists (select from tasker.workers w where w.kind = 'worker' and w.stopped_at is null
@@ -38,8 +39,8 @@ from (
         when 'steps_in_process' then m.lifecycle->>'max_steps_in_process_minutes' end)::double precision as own,
       (m.lifecycle->>'max_duration_minutes')::double precision as own_age) c) l
   left join lateral (
-    select max(s.due_at) filter (where s.state = 'waiting_for_retry' and s.due_at > t.updated_at
-        and t.state = 'waiting_for_retry') as due_at,
+    select max(s.due_at) filter (where s.due_at > t.updated_at and t.active = 0) as rests_until,
+      max(s.due_at) filter (where s.due_at > t.updated_at) as due_at,
       bool_or(s.state = 'in_progress' and s.deadline_at >= tasker.now() and exists (select from tasker.workers w
         where w.worker_uuid = s.worker_uuid and w.lease_until > tasker.now())) as runs_in_time,
       bool_or(tasker.step_is_parked(s.state)) as parked,
@@ -53,7 +54,10 @@ from (
     select greatest((select max(r.created_at) from tasker.task_moves r
         where r.task_uuid = t.task_uuid and left(r.path, 1) = tasker.path_code('error')),
       (select max(f.created_at + tasker.ms((f.error->>'retry_in_ms')::numeric)) from tasker.step_failures f
-        where f.task_uuid = t.task_uuid and l.own_age is null)) as began_at
+        where f.task_uuid = t.task_uuid and l.own_age is null),
+      (select max((x.metadata->>'waited_until')::timestamptz) from tasker.workflow_steps w
+        join tasker.step_moves x on x.workflow_step_uuid = w.workflow_step_uuid
+        where w.task_uuid = t.task_uuid and t.gates <> 0 and l.own_age is null and x.metadata ? 'waited_until')) as began_at
     where tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute') o on true
   where not t.complete) a;
 

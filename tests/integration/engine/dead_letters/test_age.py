@@ -74,3 +74,47 @@ def test_old_task_that_is_reset_is_not_too_old_at_once(lab: Lab) -> None:
 
     assert search(lab, 60 * HOUR + 10) == []
     assert lab.task(task).state == "steps_in_process"
+
+
+def test_a_task_of_next_week_is_never_stale_before_and_has_its_whole_time_then(lab: Lab) -> None:
+    limits = {"max_waiting_for_dependencies_minutes": 60, "max_steps_in_process_minutes": 100 * HOUR}
+    plan = declared(lab, Spec("a"), **limits, max_duration_minutes=10 * HOUR)
+    first, second = lab.submit(plan, {"delay_ms": 100 * HOUR * 60_000}, {"delay_ms": 50 * HOUR * 60_000})
+
+    for hours in (2, 30, 49):
+        assert (search(lab, hours * HOUR), health(lab, hours * HOUR, second)) == ([], "healthy")
+    at(lab, 50 * HOUR + 1)
+    lab.two.call("due", lab.two.args(slots=1))
+    assert search(lab, 59 * HOUR) == [], "it begins its time when it starts"
+    (found,) = search(lab, 61 * HOUR)
+    assert (found["task_uuid"], found["signal"]) == (first, "task_age")
+    assert lab.states(second) == {"a": "pending"}
+
+
+def test_a_delay_of_days_between_two_steps_is_not_counted(lab: Lab) -> None:
+    plan = declared(
+        lab,
+        Spec("a"),
+        Spec("b", depends_on=("a",), delay=100 * HOUR * 60.0),
+        max_waiting_for_dependencies_minutes=60,
+        max_steps_in_process_minutes=100 * HOUR,
+    )
+    task, claims = lab.running(plan)
+    lab.one.finish(claims["a"])
+
+    for hours in (2, 30, 100):
+        assert (search(lab, hours * HOUR), health(lab, hours * HOUR, task)) == ([], "healthy")
+    at(lab, 100 * HOUR + 1)
+    lab.two.call("due", lab.two.args(slots=1))
+    assert search(lab, 123 * HOUR) == []
+    (found,) = search(lab, 124 * HOUR + 10)
+    assert found["signal"] == "task_age"
+
+
+def test_a_branch_that_is_stuck_is_stale_while_another_one_is_delayed(lab: Lab) -> None:
+    plan = declared(lab, Spec("stuck"), Spec("later", delay=100 * HOUR * 60.0), max_steps_in_process_minutes=60)
+    lab.running(plan)
+
+    (found,) = search(lab, 2 * HOUR)
+
+    assert found["current_state"] == "steps_in_process"

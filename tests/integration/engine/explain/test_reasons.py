@@ -321,3 +321,26 @@ def test_every_reason_is_read_in_a_test_of_this_page() -> None:
     first_words = {name: reason.sentence.split("{")[0].split("[")[0] for name, reason in REASONS.items()}
 
     assert not [name for name, words in first_words.items() if words.strip() and words.strip() not in text]
+
+
+def test_a_scheduled_task_says_when_it_begins_and_how_to_drop_it(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    (task,) = told.lab.submit(told.lab.chain(2), {"delay_ms": 600_000})
+
+    assert told.sentences(task) == {
+        "s0": "scheduled: its task was submitted to begin at 12:10:00",
+        "s1": "waits for s0",
+    }
+    assert told.one(task, "s0").remedy() == f"it begins then; to drop it: tasker task cancel {task}"
+    assert not told.task(task).needs_somebody
+    told.at(601)
+    assert told.sentence(task, "s0") == "was to begin at 12:10:00 and is not enqueued yet"
+
+
+def test_a_delayed_step_says_until_when_even_in_a_pause(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    task, claims = told.lab.running(told.lab.plan(Spec("a"), Spec("b", depends_on=("a",), delay=600), name="delayed"))
+    told.lab.one.finish(claims["a"])
+    told.lab.one.core("pause", {"task": task, "actor": "ops", "reason": ""})
+
+    assert told.sentence(task, "b") == "delayed until 12:10:00 by its `delay` or `not_before`"

@@ -54,3 +54,29 @@ def test_of_tasks_with_however_many_steps_no_more_than_a_part_is_read(lab: Lab) 
         assert "tasker_queue_age_seconds" in counted(lab)
         read = int(lab.two.value(READ)) - before
     assert MOST <= read < MOST + 100
+
+
+def timers(lab: Lab) -> dict[tuple[str, str], float]:
+    rows = lab.two.connection.execute(query("fleet", "counted")).fetchall()
+    return {(row.name, row.value): row.number for row in rows if row.name.startswith("tasker_timers")}
+
+
+def test_what_waits_for_a_time_is_counted_by_kind_and_what_is_late_by_seconds(lab: Lab) -> None:
+    lab.one.set_time(0)
+    lab.submit(lab.chain(), {"delay_ms": 60_000}, {"delay_ms": 120_000})
+    _, claims = lab.running(lab.chain())
+    lab.one.advance(retry(claims["s0"], delay_ms=30_000))
+    lab.two.set_time(0)
+    assert timers(lab) == {("tasker_timers_waiting", "begin"): 2, ("tasker_timers_waiting", "retry"): 1}
+    lab.two.set_time(100)
+
+    assert timers(lab)["tasker_timers_late_seconds", "begin"] == pytest.approx(40, abs=1)
+    assert timers(lab)["tasker_timers_late_seconds", "retry"] == pytest.approx(70, abs=1)
+
+
+def test_the_age_of_the_queue_is_seen_behind_hundreds_of_delayed_tasks(lab: Lab) -> None:
+    lab.submit(lab.chain(), *({"delay_ms": 3_600_000} for _ in range(210)))
+    lab.submit_one(lab.chain())
+    lab.two.set_time(50)
+
+    assert counted(lab)["tasker_queue_age_seconds"] == pytest.approx(50, abs=5)

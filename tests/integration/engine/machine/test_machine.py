@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
+from tests.support.model.expiry import expired
 from tests.support.model.graph import CHOOSERS
 from tests.support.model.parts import ENDED, PARKED, RUNS, Ending, Step, Task, pauses_of
 from tests.support.random_plans import Scenario
@@ -44,6 +45,10 @@ PROFILE = settings(
 CARRIED = settings(PROFILE, max_examples=max(6, EXAMPLES // 10), phases=NO_SHRINKING)
 """Messages come in the backend's order, so a failure cannot be made smaller."""
 TASKS = 5
+TIMES: list[dict[str, float]] = [
+    {}, {}, {}, {"delay": 2}, {"delay": 20}, {"expires_in": 5}, {"delay": 2, "expires_in": 5}
+]  # fmt: skip
+"""When tasks begin and expire, in seconds."""
 NO_OUTCOME = {"value": "said nothing of what to create"}
 
 
@@ -81,7 +86,8 @@ class Machine(RuleBasedStateMachine):
         worker = data.draw(st.sampled_from([None, *self.world.workers]))
         lost = data.draw(st.integers(0, 9)) == 9
         by = Handed(worker, self.world.caller_fields(worker), answer_lost=lost) if worker else NOBODY
-        self.world.submit(scenario.plan, priorities, keys, by)
+        times = [data.draw(st.sampled_from(TIMES)) for _ in keys]
+        self.world.submit(scenario.plan, priorities, keys, by, times)
 
     @precondition(lambda self: self.model.tasks)
     @rule(data=st.data(), lucky=st.integers(0, 3))
@@ -212,7 +218,7 @@ class Machine(RuleBasedStateMachine):
         messages = data.draw(st.permutations(self.world.mail.results))
         self.world.orchestrate(messages[: data.draw(st.integers(1, 4))])
 
-    @precondition(lambda self: self.model.due())
+    @precondition(lambda self: self.model.due() or expired(self.model))
     @rule(n=st.integers(0, 2))
     def promote(self, n: int) -> None:
         self.world.promote(self.world.workers[n])
@@ -345,6 +351,7 @@ class Machine(RuleBasedStateMachine):
         return found | Counter(
             examples=1, comparisons=self.world.comparisons, steps=len(steps), created=len(created),
             claims=sum(step.claims for step in steps),
+            delayed=sum(bool(step.plan.delay_seconds) and step.claims > 0 for step in steps),
             repeated=sum(s.claims > 1 for s in steps), resolved=sum(s.state == "resolved_manually" for s in steps),
             deep=sum(step.plan.type in CHOOSERS for step in created), failed=sum(step.failures for step in steps),
         )  # fmt: skip
@@ -360,6 +367,7 @@ REACHED = {
     "task cancelled",
     "created",
     "repeated",
+    "delayed",
     "resolved",
     "failed",
     "reused",

@@ -102,7 +102,7 @@ as $$
     'submitted', t.submitted, 'ended', t.ended, 'failed', t.failed,
     'steps_ended', (select coalesce(sum(r.done), 0) from recent r), 'wait_p50_ms', w.p50, 'wait_p95_ms', w.p95,
     'waits_p50_ms', v.p50, 'waits_p95_ms', v.p95,
-    'retries_due', (select count(*) from (select from tasker.workflow_steps x where x.due_at > s.at and x.due_at < s.at + interval '1 hour'
+    'retries_due', (select count(*) from (select from tasker.timers x where x.due_at > s.at and x.due_at < s.at + interval '1 hour' and x.kind = 'r'
       order by x.due_at limit 10000) x),
     'unserved', (select coalesce(jsonb_agg(jsonb_build_object('callable', u.callable, 'namespace', u.namespace, 'steps', u.steps,
       'since', u.since) order by u.since), '[]') from refused u))

@@ -41,7 +41,8 @@ as $$
     select q.* from queue q where q.processes = 0 and q.enqueued + q.held > 0
   ), deferred as materialized (
     select m.metadata->>'reason' as reason, s.due_at
-    from (select x.* from tasker.workflow_steps x where x.due_at > tasker.now() order by x.due_at limit 10000) s
+    from (select x.subject from tasker.timers x where x.due_at > tasker.now() and x.kind = 'r' order by x.due_at limit 10000) r
+    join tasker.workflow_steps s on s.workflow_step_uuid = r.subject
     join lateral (   -- limit: one index probe for each step, never its whole history
       select x.metadata from tasker.step_moves x where x.workflow_step_uuid = s.workflow_step_uuid
       and x.sort_key = s.sort_key and x.path = tasker.step_path('in_progress', 'defer') limit 1) m on m.metadata ? 'reason'

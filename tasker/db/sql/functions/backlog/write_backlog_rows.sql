@@ -1,11 +1,13 @@
--- Updates the backlog after a write: steps that moved leave it, steps that found no room enter it. A step that ran
--- before (a retry) keeps the age of its task. Returns the task of each step that left.
--- Locks: backlog. As every function that locks several of these rows.
+-- Updates the backlog and the timers after a write: steps that moved leave them, steps that found no room or wait for a
+-- time enter. A step that ran before (a retry) keeps the age of its task; one that waited for its time begins its age
+-- now. Returns the task of each step that was backlogged and left.
+-- Locks: backlog. As every function that locks several of these rows. A timer changes only under the lock of its task.
 create or replace function tasker.write_backlog_rows(p_judged tasker.judged_change[], p_placed tasker.placed_step[],
   p_now timestamptz) returns uuid[]
 language plpgsql as $$
 declare
   v_left uuid[];
+  v_begun uuid[];
 begin
   with leaving as materialized (
     select b.workflow_step_uuid from tasker.ready_backlog b
@@ -14,12 +16,28 @@ begin
   ), gone as (
     delete from tasker.ready_backlog b using leaving l where b.workflow_step_uuid = l.workflow_step_uuid
     returning b.task_uuid
-  ) select array_agg(task_uuid) into v_left from gone;
+  ), over as (   -- backlogged steps have no timer
+    delete from tasker.timers m
+    where m.subject = any (array(select j.step_uuid from unnest(p_judged) j where j.from_state in ('pending', 'waiting_for_retry')
+      and j.step_uuid <> all (array(select l.workflow_step_uuid from leaving l))))
+    returning m.subject, m.task_uuid, m.kind
+  )
+  select array_agg(q.task_uuid), coalesce(array_agg(q.subject) filter (where q.subject is not null), '{}') into v_left, v_begun
+  from (select null::uuid as subject, g.task_uuid from gone g
+    union all select o.subject, o.task_uuid from over o where o.kind = 'b') q;
 
+  with timed as (
+    insert into tasker.timers as m (subject, kind, due_at, task_uuid, token)
+    select j.step_uuid, 'r', p_now + tasker.ms(j.delay_ms), j.task_uuid, j.token
+    from unnest(p_judged) j where j.to_state = 'waiting_for_retry'
+    union all
+    select p.step_uuid, 'b', p.begins_at, p.task_uuid, p.token from unnest(p_placed) p where p.begins_at is not null
+    on conflict (subject, kind) do update set due_at = excluded.due_at, token = excluded.token
+  )
   insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused)
   select p.step_uuid, p.task_uuid, p.namespace_id,
-    tasker.backlog_rank(case when p.moved then t.created_at else p_now end, p.priority, p.held_rank), p.paused
-  from unnest(p_placed) p join tasker.tasks t on t.task_uuid = p.task_uuid where p.place = 'hold';
+    tasker.backlog_rank(case when p.moved and p.step_uuid <> all (v_begun) then t.created_at else p_now end, p.priority, p.held_rank), p.paused
+  from unnest(p_placed) p join tasker.tasks t on t.task_uuid = p.task_uuid where p.place = 'hold' and p.begins_at is null;
   return v_left;
 end
 $$;

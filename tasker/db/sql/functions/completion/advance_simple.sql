@@ -4,7 +4,7 @@
 -- compares the outcomes of both.
 -- Locks: task, steps.
 -- Conditions: a few results with their tokens and nothing else; none publishes events; nothing is paused; the task has
---   only steps of its template, which have no inputs of their own; each claim is the caller's; and all steps that wait
+--   only steps of its template, which have no inputs of their own and no gates; each claim is the caller's; and all steps that wait
 --   for these are pending and were never claimed, so that they have no position and have lost no worker.
 create or replace function tasker.advance_simple(p_args jsonb, p_now timestamptz) returns jsonb
 language plpgsql as $$
@@ -38,7 +38,7 @@ begin
   else
     select * into t from tasker.tasks where task_uuid = (v_items->0->>'t')::uuid for no key update skip locked;
   end if;
-  if (not t.complete and t.graph_version = 0) is not true then
+  if (not t.complete and t.graph_version = 0 and t.gates = 0) is not true then
     return null;
   end if;
 

@@ -18,7 +18,7 @@
 --     claim), d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version, ev the
 --     worker's part of its events (write_events)}]
 -- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [...], finished {task: state}
---   and their time, at, waiters {task: waiter to notify of its end after the commit (notify_waiters_v1)}.
+--   and their time, at, begins_in_ms: time until the first step begins that became ready and waits for its time, waiters {task: waiter to notify of its end after the commit (notify_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -46,6 +46,7 @@ declare
   v_claims jsonb;
   v_send jsonb;
   v_held boolean;
+  v_begins timestamptz;
   v_notes jsonb;   -- by step
   v_change record;
   v_grown uuid[] := '{}';
@@ -148,7 +149,7 @@ begin
   if v_ready is not null then
     v_placed := tasker.place_ready(v_ready, coalesce((p_args->>'slots')::int, 0),
       array(select jsonb_array_elements_text(p_args->'namespace_ids')::int),
-      array(select jsonb_array_elements_text(p_args->'unserved')), v_window, v_timeout_ms);
+      array(select jsonb_array_elements_text(p_args->'unserved')), v_window, v_timeout_ms, v_judged);
   end if;
 
   with stored as (
@@ -165,7 +166,7 @@ begin
       started_at = case when c.claimed then v_now when c.leaves then null else s.started_at end,
       deadline_at = case when c.claimed then tasker.deadline(v_now, c.timeout_ms, v_grace_ms)
         when c.ends or c.leaves then null else s.deadline_at end,
-      due_at = case when c.ends then v_now + tasker.ms(c.delay_ms) when c.leaves then null else s.due_at end,
+      due_at = case when c.ends then v_now + tasker.ms(c.delay_ms) when c.leaves then null else coalesce(c.begins_at, s.due_at) end,
       hinted_at = case when c.enqueued then v_now else s.hinted_at end,
       hint_count = case when c.enqueued then 1 else s.hint_count end,
       updated_at = v_now
@@ -174,12 +175,12 @@ begin
       select j.step_uuid, 0 as met, j.path, j.to_state as state, j.token, j.attempt, true as ends, false as leaves,
         false as claimed, false as enqueued, null::bigint as timeout_ms,
         case j.to_state when 'waiting_for_retry' then j.delay_ms end as delay_ms,
-        coalesce(j.worker_uuid, v_worker) as worker_uuid, j.duration_ms, j.note
+        null::timestamptz as begins_at, coalesce(j.worker_uuid, v_worker) as worker_uuid, j.duration_ms, j.note
       from unnest(v_judged) j where not tasker.step_is_to_run(j.to_state)
       union all   -- children and steps that run again
       select p.step_uuid, p.met, p.path, coalesce(tasker.place_state(p.place), case when p.moved then 'pending' end),
         tasker.place_token(p.place, p.token), tasker.place_attempts(p.place, p.attempt), false, p.moved, p.place = 'claim',
-        p.place = 'enqueue', p.timeout_ms, null, v_worker, null,
+        p.place = 'enqueue', p.timeout_ms, null, p.begins_at, v_worker, null,
         case when p.moved then v_notes->p.step_uuid::text end
       from unnest(v_placed) p
     ) c where s.workflow_step_uuid = c.step_uuid
@@ -200,8 +201,8 @@ begin
         tasker.place_token(p.place, p.token), tasker.place_attempts(p.place, p.attempt), v_inputs->p.step_uuid::text,
         case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end)
         order by p.priority desc, p.step_uuid) filter (where p.place = 'claim'),
-      bool_or(p.place = 'hold')
-    into v_send, v_claims, v_held
+      bool_or(p.place = 'hold'), min(p.begins_at)
+    into v_send, v_claims, v_held, v_begins
     from unnest(v_placed) p join tasker.task_namespaces ns on ns.namespace_id = p.namespace_id;
   end if;
 
@@ -210,6 +211,7 @@ begin
   if p_args ? 'repairs' then
     perform tasker.record_repairs_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_judged)));
   end if;
-  return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send) || coalesce(v_ended, '{}');
+  return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send) || coalesce(v_ended, '{}')
+    || case when v_begins is null then '{}' else jsonb_build_object('begins_in_ms', ceil(extract(epoch from v_begins - v_now) * 1000)) end;
 end
 $$;

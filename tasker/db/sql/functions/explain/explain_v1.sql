@@ -115,6 +115,8 @@ as $$
         when o.deadline_at < tasker.now() then 'overrun' else 'running' end
       when o.state = 'waiting_for_retry' then case when o.due_at is null or o.due_at <= tasker.now() then 'overdue'
         when o.deferred is not null then 'deferred' else 'retry' end
+      when o.state = 'pending' and o.due_at is not null then case when o.due_at <= tasker.now() then 'late'
+        when o.due_at = (select t.run_at from task t) then 'scheduled' else 'delayed' end
       when o.pause is not null then 'paused'
       when o.takers->>'takers' = '0' then case when o.takers->'refused_by' = '[]' then 'nobody'
         when o.takers->'refused' = o.takers->'unreadable' then 'unreadable' else 'unserved' end
@@ -182,7 +184,7 @@ as $$
     where not t.complete and t.step is null and not exists (select from open)
   ), numbered as (
     select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun', 'unserved', 'unreadable', 'nobody',
-        'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'overdue'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
+        'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'overdue', 'scheduled', 'delayed', 'late'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
     from every e
   )
   select coalesce((select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', t.namespace, 'template', t.template,

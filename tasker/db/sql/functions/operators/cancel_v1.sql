@@ -55,6 +55,9 @@ begin
       p_args - 'task', v_now from moved m
   ), unheld as (
     delete from tasker.ready_backlog b using open o where b.workflow_step_uuid = o.workflow_step_uuid
+  ), over as (
+    delete from tasker.timers m
+    where m.subject = v_task.task_uuid or m.subject in (select o.workflow_step_uuid from open o)
   ), counted as (
     update tasker.tasks t set state = tasker.path_end(v_path), complete = true, completed_at = v_now, updated_at = v_now,
       sort_key = t.sort_key + tasker.path_length(v_path), active = 0, retrying = 0, held = 0,

@@ -14,7 +14,7 @@ as $$
       select b.task_uuid from tasker.ready_backlog b
       where not b.paused and b.namespace_id <> all ((select tasker.paused_namespaces())::int[])
       union all
-      select s.task_uuid from tasker.workflow_steps s where s.due_at <= tasker.now() and s.state = 'waiting_for_retry') x
+      select m.task_uuid from tasker.timers m where m.due_at <= tasker.now()) x
     group by x.task_uuid) r
   join tasker.tasks t on t.task_uuid = r.task_uuid
   join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid

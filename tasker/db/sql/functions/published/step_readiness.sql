@@ -1,7 +1,7 @@
 -- The reasons for which each step of these tasks waits, for users of SQL; the engine does not call it. `total_parents`
 -- and `completed_parents` are counted from the rows of the parents. A step in the queue or beyond it is not ready; a
--- step that waits for room in the queue is, also while it is paused. `next_retry_at` is the time of the next automatic
--- retry; null for all other steps. Related rows are looked up by key, so no statistics lead to a plan that compares all
+-- step that waits for room in the queue is, also while it is paused. `next_retry_at` is the time until which a step
+-- waits: for its next automatic retry, or for its `delay` or `not_before`; null for all other steps. Related rows are looked up by key, so no statistics lead to a plan that compares all
 -- rows with all others.
 create or replace function tasker.get_step_readiness_status_batch(task_uuids uuid[])
 returns table (workflow_step_uuid uuid, task_uuid uuid, named_step_uuid uuid, name text, current_state text,

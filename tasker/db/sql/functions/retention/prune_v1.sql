@@ -52,6 +52,7 @@ begin
     where s.task_uuid = any (v_tasks) order by s.workflow_step_uuid for update) q);
 
   delete from tasker.ready_backlog b where b.workflow_step_uuid = any (v_steps);
+  delete from tasker.timers m where m.subject = any (v_steps || v_tasks);
   delete from tasker.unserved_steps u where u.workflow_step_uuid = any (v_steps);
   delete from tasker.step_checkpoints c where c.workflow_step_uuid = any (v_steps);
   delete from tasker.step_progress k where k.workflow_step_uuid = any (v_steps);

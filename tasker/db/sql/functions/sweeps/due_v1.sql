@@ -1,10 +1,13 @@
--- Promotes steps whose retry is due: waiting_for_retry -> pending -> enqueued, or handed off to the caller. Takes the
--- longest due steps of the tasks that it can lock (SKIP LOCKED), so any number of processes may run it, and a locked
--- task delays only its own retries.
+-- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be handed off to
+-- the caller. Cancels tasks that have expired (tasker.expire_tasks). Takes the longest due ones of the tasks that it can
+-- lock (SKIP LOCKED), so any number of processes may run it, and a locked task delays only its own steps. With
+-- `turn_ms` one of them is the timekeeper (tasker.keep_time): it moves what is due, the others only what has been due
+-- for `late_ms`, so a hundred processes need not watch the same timers, and those of a dead timekeeper are late by little.
 -- Locks: tasks (skips), then as advance_v1.
--- p_args: as advance_v1 without items, and limit.
--- Returns: as advance_v1, with promoted, next_due_ms (null: nothing waits; 0: more may be due) and passed_over (true:
---   steps of tasks locked by other transactions are due).
+-- p_args: as advance_v1 without items, limit, turn_ms, late_ms.
+-- Returns: as advance_v1, with promoted, keeper (whether the caller is the timekeeper), next_due_ms (null: nothing
+--   waits, or another process is the timekeeper; 0: more may be due) and passed_over (true: steps of tasks locked by
+--   other transactions are due).
 create or replace function tasker.due_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -17,30 +20,46 @@ as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_limit constant int not null := (p_args->>'limit')::int;
+  v_keeper constant boolean := coalesce(tasker.keep_time((p_args->>'worker')::uuid, (p_args->>'turn_ms')::numeric), true);
+  v_until constant timestamptz := v_now - case when v_keeper then interval '0'
+    else tasker.ms(coalesce((p_args->>'late_ms')::numeric, 0)) end;
   v_items jsonb;
+  v_expired uuid[];
+  v_found int;
   v_answer jsonb := '{}';
   v_next timestamptz;
 begin
-  select jsonb_agg(jsonb_build_object('s', q.workflow_step_uuid, 't', q.task_uuid, 'kind', 'promote',
-    'k', q.claim_token)) into v_items   -- the token: a later failure of the same step is not due yet
-  from (select s.workflow_step_uuid, s.task_uuid, s.claim_token
-        from tasker.workflow_steps s join tasker.tasks t on t.task_uuid = s.task_uuid
-        where s.due_at is not null and s.due_at <= v_now and s.state = 'waiting_for_retry' and not t.complete
-        order by s.due_at limit v_limit for no key update of t skip locked) q;
+  select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid, 'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
+    'k', q.token) || case q.kind when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
+      filter (where q.kind <> 'x'), array_agg(q.subject) filter (where q.kind = 'x'), count(*)
+  into v_items, v_expired, v_found   -- the token: a later failure of the same step is not due yet
+  from (select m.subject, m.task_uuid, m.token, m.kind, m.due_at
+        from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid
+        where m.due_at <= v_until
+        order by m.due_at limit v_limit for no key update of t skip locked) q;
+  v_items := tasker.fail_timeless_steps(v_items);
   if v_items is not null then
     v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
     v_answer := v_answer || jsonb_build_object('promoted', jsonb_array_length(v_items)
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
+    delete from tasker.timers m using jsonb_to_recordset(v_items) as i (s uuid, k bigint)   -- of a step that waits no more
+    where m.subject = i.s and m.token = i.k and v_answer->'verdicts'->>i.s::text in ('stale', 'cancelled');
   end if;
-  if jsonb_array_length(v_items) = v_limit then
+  if v_expired is not null then
+    v_answer := tasker.expire_tasks(v_expired, p_args, v_answer);
+  end if;
+  if v_found = v_limit then
     v_next := v_now;
   else
-    select min(s.due_at) into v_next from tasker.workflow_steps s where s.due_at > v_now;
-    if exists (select from tasker.workflow_steps s where s.due_at <= v_now and s.state = 'waiting_for_retry') then
+    if v_keeper then
+      select m.due_at into v_next from tasker.timers m where m.due_at > v_now order by m.due_at limit 1;
+    end if;
+    if exists (select from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid where m.due_at <= v_until) then
       v_answer := v_answer || '{"passed_over": true}';
     end if;
   end if;
-  return (v_answer - 'verdicts') || case when v_next is null then '{}' else jsonb_build_object('next_due_ms',
+  return (v_answer - 'verdicts') || jsonb_build_object('keeper', v_keeper)
+    || case when v_next is null then '{}' else jsonb_build_object('next_due_ms',
     greatest(0, ceil(extract(epoch from v_next - v_now) * 1000))) end;
 end
 $$;

@@ -72,7 +72,8 @@ as $$
       and (select greatest(i.hinted_at, g.results_since) < tasker.now() - g.park from grace g)),
     'forgotten', (select jsonb_agg(i.j) from item i where i.state = 'pending' and i.unmet = 0
       and i.idle > (select g.idle from grace g)
-      and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid)),
+      and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid)
+      and not exists (select from tasker.timers m where m.subject = i.workflow_step_uuid and m.kind = 'b')),
     'unserved', (select jsonb_agg(i.j || jsonb_build_object('callable', u.callable)) from item i
       join tasker.unserved_steps u on u.workflow_step_uuid = i.workflow_step_uuid and u.claim_token = i.claim_token
       where tasker.step_is_to_run(i.state)
@@ -89,7 +90,8 @@ as $$
           select from tasker.workers w where w.kind = 'worker' and i.namespace = any (w.namespaces)
             and (i.template_id || ':' || i.ordinal) <> all (w.unserved)
             and w.lease_until > tasker.now() - (select g.unserved from grace g))),
-    'unpromoted', (select jsonb_agg(i.j) from item i where i.state = 'waiting_for_retry' and i.due_at is null),
+    'unpromoted', (select jsonb_agg(i.j) from item i where i.state = 'waiting_for_retry'
+      and not exists (select from tasker.timers m where m.subject = i.workflow_step_uuid)),
     'unfinished', (select jsonb_agg(o.task_uuid) from (
         select * from open o where o.waits = (select c.everything from slice c)   -- each in the slice that it begins in
           and o.task_uuid > (select c.behind from slice c) and (o.task_uuid < (select e.step from reached e)) is not false) o

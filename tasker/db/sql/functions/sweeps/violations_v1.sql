@@ -27,8 +27,9 @@ begin
       count(*) filter (where s.state = 'error') as failed, count(*) filter (where s.state = 'cancelled') as cancelled,
       count(*) filter (where tasker.step_is_active(s.state)) as active,
       count(*) filter (where s.state = 'waiting_for_retry') as retrying,
-      count(b.workflow_step_uuid) as held
-    from steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid group by s.task_uuid
+      count(b.workflow_step_uuid) + count(m.subject) as held
+    from steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
+    left join tasker.timers m on m.subject = s.workflow_step_uuid and m.kind = 'b' group by s.task_uuid
   ), step_log as materialized (
     select s.task_uuid, l.workflow_step_uuid, l.path as code, tasker.path_text(l.path) as path, l.sort_key, l.metadata, l.created_at
     from steps s join tasker.step_moves l on l.workflow_step_uuid = s.workflow_step_uuid
@@ -76,6 +77,17 @@ begin
   select 'ready, but neither enqueued nor in the backlog', s.workflow_step_uuid, s.name from steps s
   where not s.of_complete and s.state = 'pending' and s.unmet = 0
     and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid)
+    and not exists (select from tasker.timers m where m.subject = s.workflow_step_uuid and m.kind = 'b')
+  union all
+  select 'waits for a time without a timer', s.workflow_step_uuid, s.name from steps s
+  where s.state = 'waiting_for_retry'
+    and not exists (select from tasker.timers m where m.subject = s.workflow_step_uuid and m.kind = 'r'
+      and m.token = s.claim_token and m.due_at = s.due_at)
+  union all
+  select 'timer of a step that waits for no time', s.workflow_step_uuid, format('%s %s, timer %s', s.name, s.state, m.kind)
+  from steps s join tasker.timers m on m.subject = s.workflow_step_uuid
+  where case m.kind when 'r' then s.state <> 'waiting_for_retry' else s.state <> 'pending' or s.unmet > 0 or s.of_complete
+    or m.due_at <> s.due_at or exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid) end
   union all
   select 'marked as paused, but no pause applies', s.workflow_step_uuid, s.name from steps s
   join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
@@ -160,6 +172,10 @@ as $$
   select 'in the backlog, but not ready', b.workflow_step_uuid, 'no such step'
   from tasker.ready_backlog b
   where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = b.workflow_step_uuid)
+  union all
+  select 'timer of a step that waits for no time', m.subject, 'no such step'
+  from tasker.timers m where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
+    and not (m.kind = 'x' and exists (select from tasker.tasks t where t.task_uuid = m.subject))
   union all
   select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', ns.name,
     coalesce(c.enqueued, 0), coalesce(s.enqueued, 0))

@@ -48,6 +48,10 @@ begin
   when 'stop' then
     update tasker.workers set stopped_at = v_now, lease_until = v_now, asleep = false, in_hand = 0
     where worker_uuid = v_worker;
+    update tasker.turns set taken_at = '-infinity', holder = null where kind = 'timers' and holder = v_worker;
+    if found then
+      perform pg_notify('tasker_timers', '');   -- another process keeps the time from now on
+    end if;
   when 'forget' then
     delete from tasker.workers where worker_uuid in (
       select w.worker_uuid from tasker.workers w

@@ -131,16 +131,21 @@ def test_a_promoter_says_whether_more_is_due_now_later_or_not_at_all(lab: Lab) -
     assert "next_due_ms" not in promote(lab.one)
 
 
-def test_a_due_time_that_was_left_on_a_step_that_waits_no_more_stands_in_nobodys_way(lab: Lab) -> None:
+def test_a_timer_that_was_left_of_a_step_that_waits_no_more_is_removed(lab: Lab) -> None:
     done = lab.submit_one(lab.plan(*(Spec(f"s{n}") for n in range(4))))
     lab.one.run_all()
-    lab.observer.execute("update tasker.workflow_steps set due_at = '-infinity' where task_uuid = %s", done)
+    lab.observer.execute(
+        "insert into tasker.timers select workflow_step_uuid, 'r', '-infinity', task_uuid, claim_token"
+        " from tasker.workflow_steps where task_uuid = %s",
+        done,
+    )
     fail_all(lab, 1)
 
-    answer = promote(lab.one, limit=2)
+    answers = [promote(lab.one, limit=2) for _ in range(3)]
 
-    assert answer["promoted"] == 1
-    assert "passed_over" not in answer
+    assert [answer["promoted"] for answer in answers] == [0, 0, 1]
+    assert "passed_over" not in answers[-1]
+    assert not lab.observer.rows("select from tasker.timers")
 
 
 def test_a_step_that_failed_again_between_the_look_and_the_lock_is_not_promoted_early(lab: Lab) -> None:
@@ -150,6 +155,7 @@ def test_a_step_that_failed_again_between_the_look_and_the_lock_is_not_promoted_
     lab.observer.execute(
         """create function tasker.advance_v1(p_args jsonb) returns jsonb language plpgsql as $$ begin
              update tasker.workflow_steps set claim_token = claim_token + 1, due_at = due_at + interval '1 hour';
+             update tasker.timers set token = token + 1, due_at = due_at + interval '1 hour';
              return tasker.advance_afterwards(p_args);
            end $$"""
     )
@@ -157,3 +163,57 @@ def test_a_step_that_failed_again_between_the_look_and_the_lock_is_not_promoted_
     assert not promote(lab.one).get("promoted")
 
     assert lab.states(task) == {"s0": "waiting_for_retry"}
+
+
+def keep(session: Session, **more: Any) -> dict[str, Any]:
+    """As a process that takes part in keeping the time."""
+    return promote(session, turn_ms=4000, late_ms=250, **more)
+
+
+def test_one_process_keeps_the_time_and_the_others_move_what_is_late(lab: Lab) -> None:
+    _, claims = lab.running(lab.plan(Spec("first"), Spec("second")))
+    for session in (lab.one, lab.two):
+        session.set_time(0)
+    lab.one.advance(retry(claims["first"], delay_ms=3000), retry(claims["second"], delay_ms=3500))
+
+    assert [keep(session)["keeper"] for session in (lab.one, lab.two, lab.one)] == [True, False, True]
+    lab.two.set_time(3.1)
+    early = keep(lab.two)
+    assert not early.get("promoted"), "the timekeeper does it"
+    assert "passed_over" not in early
+    assert "next_due_ms" not in early
+    lab.two.set_time(3.4)
+    assert keep(lab.two)["promoted"] == 1, "late by more than 250 ms"
+    lab.one.set_time(3.6)
+    assert keep(lab.one)["promoted"] == 1, "on time"
+
+
+def test_a_timekeeper_that_calls_no_more_is_replaced_and_one_that_stops_at_once(lab: Lab) -> None:
+    for session in (lab.one, lab.two):
+        session.set_time(0)
+        session.start_worker()
+    assert keep(lab.one)["keeper"]
+    lab.two.set_time(4.1)
+    lab.one.set_time(4.1)
+
+    assert keep(lab.two)["keeper"]
+    assert not keep(lab.one)["keeper"], "two processes never keep it at once"
+    lab.observer.execute("listen tasker_timers")
+    lab.two.core("worker", {"action": "stop", "worker": lab.two.worker})
+    (heard,) = lab.observer.connection.notifies(timeout=5, stop_after=1)
+    assert heard.payload == ""
+    assert keep(lab.one)["keeper"]
+
+
+def test_a_turn_of_the_timekeeper_from_before_the_clock_was_set_back_is_over(lab: Lab) -> None:
+    lab.one.set_time(3600)
+    assert keep(lab.one)["keeper"]
+
+    assert keep(lab.two)["keeper"]
+
+
+def test_a_timekeeper_that_calls_often_writes_its_turn_seldom(lab: Lab) -> None:
+    lab.one.set_time(0)
+    written = [lab.observer.value("select xmin::text from tasker.turns") for _ in range(5) if keep(lab.one)["keeper"]]
+
+    assert len(set(written)) == 1

@@ -240,12 +240,12 @@ async def test_a_held_step_is_no_case_for_a_sweep(orchestra: Orchestra) -> None:
     assert not await orchestra.sweep()
 
 
-async def test_a_step_that_lost_its_due_time_is_promoted(orchestra: Orchestra) -> None:
+async def test_a_step_that_lost_its_timer_is_promoted(orchestra: Orchestra) -> None:
     lab = orchestra.lab
     task, claims = lab.running(lab.chain(1))
     lab.one.advance(retry(claims["s0"], delay_ms=1_000_000))
     assert not await orchestra.sweep(), "it is not due"
-    lab.one.execute("update tasker.workflow_steps set due_at = null")
+    lab.one.execute("delete from tasker.timers")
 
     assert await orchestra.sweep() == {"not_promoted": 1}
 

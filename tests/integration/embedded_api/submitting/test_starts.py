@@ -1,0 +1,178 @@
+"""Tasks that are submitted for a later moment: by every way to submit, seen by every way to look."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+import tasker
+from tasker.contracts.plan import Plan
+from tasker.errors import UsageError
+from tasker.services.server.bulk_submission import TemplateSubmission
+from tasker.services.submitting.submission import Submission
+from tasker.template import compile_text
+
+LATER = timedelta(hours=2)
+
+
+def begins_in(app: tasker.SyncApp, task_uuid: str) -> float:
+    """Seconds from the creation of the task until it begins."""
+    report = app.tasks.report(task_uuid)
+    assert report.run_at == report.waits_until is not None
+    assert report.status == "waiting_for_dependencies"
+    return (report.run_at - report.created_at).total_seconds()
+
+
+@pytest.mark.parametrize("delay", [LATER, 7200, 7200.0, "2h", "1h60m"])
+def test_a_delay_may_be_a_timedelta_seconds_or_text(app: tasker.SyncApp, plan: Plan, delay: Any) -> None:
+    assert begins_in(app, app.submit(plan, {"name": "a"}, delay=delay).task_uuid) == 7200
+
+
+def test_a_time_may_be_a_datetime_or_text_and_has_a_zone(app: tasker.SyncApp, plan: Plan) -> None:
+    moment = (datetime.now(UTC) + LATER).replace(microsecond=0)
+    tasks = [
+        app.submit(plan, {"name": str(n)}, run_at=run_at).task_uuid
+        for n, run_at in enumerate([moment, moment.isoformat(), moment.astimezone(None).isoformat()])
+    ]
+
+    assert [app.tasks.report(task).run_at for task in tasks] == [moment] * 3
+
+
+def test_every_way_to_submit_takes_a_start(app: tasker.SyncApp, plan: Plan) -> None:
+    request = Submission({"name": "many"}, delay="2h")
+    tasks = [each.task_uuid for each in app.submit_many(plan, [request])]  # type: ignore[union-attr]
+    order = TemplateSubmission(plan.namespace, plan.name, None, Submission({"name": "order"}, delay="2h"))
+    tasks += [each.task_uuid for each in app.submit_orders([order])]  # type: ignore[union-attr]
+    with psycopg.connect(app.database_url) as connection:
+        tasks.append(app.submit_in(connection, plan, {"name": "in"}, delay="2h").task_uuid)
+        tasks.append(tasker.submit_in(connection, plan, {"name": "module"}, delay="2h").task_uuid)
+
+    assert [begins_in(app, task) for task in tasks] == [7200] * 4
+
+
+def test_a_start_that_is_rolled_back_leaves_nothing(app: tasker.SyncApp, plan: Plan) -> None:
+    with psycopg.connect(app.database_url) as connection:
+        app.submit_in(connection, plan, {"name": "in"}, delay="2h")
+        connection.rollback()
+        assert connection.execute("select count(*) from tasker.timers").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delay": "5"}, r"delay: expected a duration such as .*, got '5'; did you mean 5s\?"),
+        ({"delay": -1}, "delay: expected a duration from 0s to 366d, got -1s"),
+        ({"delay": True}, "delay: expected a duration"),
+        ({"run_at": "tomorrow"}, "run_at: expected a time with a zone, such as 2026-01-31T18:00:00Z, got 'tomorrow'"),
+        ({"run_at": "2030-01-01T10:00:00"}, "run_at: .* which has no zone"),
+        ({"run_at": datetime(2030, 1, 1)}, "run_at: .* which has no zone"),
+        ({"run_at": 1893456000}, "run_at: expected a time with a zone"),
+        ({"run_at": datetime(2030, 1, 1, tzinfo=UTC), "delay": "5m"}, "run_at and delay exclude each other"),
+    ],
+)
+def test_what_is_no_start_is_refused(app: tasker.SyncApp, plan: Plan, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        app.submit(plan, {"name": "a"}, **options)
+
+
+def test_a_delayed_task_runs_at_its_time_in_this_program(app: tasker.SyncApp, plan: Plan) -> None:
+    task = app.submit(plan, {"name": "soon"}, delay=0.3).task_uuid
+
+    report = app.wait(task, timeout=60)
+
+    assert report.status == "complete"
+    assert report.waits_until is None
+    with psycopg.connect(app.database_url) as connection:
+        ((late,),) = connection.execute(
+            """select min(m.created_at) >= max(t.run_at) from tasker.step_moves m, tasker.tasks t
+               where m.path like '%%I%%' and m.workflow_step_uuid between t.task_uuid
+                 and tasker.step_uuid(t.task_uuid, 100) and t.task_uuid = %s""",
+            (task,),
+        ).fetchall()
+    assert late, "not before its time"
+
+
+def test_lists_and_views_say_until_when_a_task_waits(app: tasker.SyncApp, plan: Plan) -> None:
+    task = app.submit(plan, {"name": "later"}, delay=LATER).task_uuid
+    run_at = app.tasks.report(task).run_at
+    assert run_at is not None
+
+    (row,) = app.tasks.list()
+    view = app.views.task(task)
+
+    assert row.waits_until == run_at
+    assert (view["run_at"], view["waits_until"]) == (run_at.isoformat(), run_at.isoformat())
+    assert (view["ready_steps"], view["execution_status"]) == (0, "waiting_for_dependencies")
+    (reason,) = app.tasks.explain(task).reasons
+    assert reason.reason == "scheduled"
+
+
+def test_a_delayed_task_is_cancelled_as_any_other(app: tasker.SyncApp, plan: Plan) -> None:
+    task = app.submit(plan, {"name": "later"}, delay=LATER).task_uuid
+
+    app.tasks.cancel(task, reason="not needed")
+
+    assert app.wait(task, timeout=60).status == "cancelled"
+
+
+def test_the_identity_of_a_delayed_task_is_that_of_its_input(app: tasker.SyncApp, plan: Plan) -> None:
+    task = app.submit(plan, {"name": "later"}, delay=LATER, idempotency_key="k").task_uuid
+
+    assert app.submit(plan, {"name": "later"}, idempotency_key="k", on_duplicate="return").task_uuid == task
+
+
+GATED = """
+name: trial
+namespace: caller
+version: 1
+steps:
+  - {name: welcome, handler: greet}
+  - {name: remind, handler: greet, dependencies: [welcome], delay: 300ms}
+  - {name: close, handler: greet, dependencies: [remind], not_before: input.ends_at}
+"""
+
+
+def test_steps_of_a_template_wait_for_their_times(app: tasker.SyncApp) -> None:
+    (plan,) = compile_text(GATED).plans
+    ends_at = datetime.now(UTC) + timedelta(seconds=1.5)
+
+    task = app.submit(plan, {"name": "a", "ends_at": ends_at.isoformat()}).task_uuid
+    assert app.wait(task, timeout=60).status == "complete"
+
+    history = [each for each in app.tasks.history(task) if each.to_state in ("in_progress", "complete")]
+    started = {each.step: each.at for each in history if each.to_state == "in_progress"}
+    ended = {each.step: each.at for each in history if each.to_state == "complete"}
+    assert started["remind"] - ended["welcome"] >= timedelta(seconds=0.3)
+    assert started["close"] >= ends_at
+
+
+def test_a_step_without_a_time_in_its_input_fails_and_says_where_it_looked(app: tasker.SyncApp) -> None:
+    (plan,) = compile_text(GATED).plans
+
+    report = app.run(plan, {"name": "a", "ends_at": "some day"}, timeout=60)
+
+    assert report.status == "error"
+    assert report.error is not None
+    assert (report.error["step"], report.error["type"]) == ("close", "not_a_time")
+    assert report.error["message"].endswith("at input.ends_at")
+
+
+def test_a_task_expires_that_no_worker_begins(database_url: str, plan: Plan, app: tasker.SyncApp) -> None:
+    (nobody,) = compile_text(
+        "{name: nobody, namespace: unserved, version: 1, expires_in: 300ms, steps: [{name: a, handler: greet}]}"
+    ).plans
+    app.plans.register(nobody)
+    tasks = [
+        app.submit_request(nobody, Submission({"n": n}, expires_in=wish)).task_uuid
+        for n, wish in ((1, None), (2, "1h"))
+    ]
+
+    report = app.wait(tasks[0], timeout=60)
+
+    assert (report.status, report.cancel_reason) == ("cancelled", "expired")
+    later = app.tasks.report(tasks[1])
+    assert later.expires_at is not None
+    assert (later.expires_at - later.created_at).total_seconds() == 3600
