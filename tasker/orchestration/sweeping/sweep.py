@@ -170,7 +170,9 @@ class Sweeper:
         """Read the next slice of all open tasks; with `whole`, all slices."""
         begin: dict[str, bool] = {"begin": True} if self._settings.whole else {}
         while True:
-            found = SweepFindings.parse(await self._engine.read("find_waiting", {**self._args(None), "steps": WAITING_STEPS, **begin}))
+            found = SweepFindings.parse(
+                await self._engine.read("find_waiting", {**self._args(None), "steps": WAITING_STEPS, **begin})
+            )
             await self._repair(found, caller, repairs, taken)
             if between is not None:
                 await between()

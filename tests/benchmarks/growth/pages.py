@@ -118,7 +118,7 @@ def task_page(lab: Lab, width: int) -> Callable[[], Any]:
 
     async def read() -> None:
         assert (await pages.counts(task)).total == width + 2
-        assert len((await pages.page(task, limit=500, offset=0)).steps) == 500
+        assert len((await pages.page(task, limit=500, offset=0)).steps) == min(500, width + 2)
         assert len((await pages.step(task, "s00100", inputs=20)).steps) == 2
         assert not (await pages.first_failure(task)).steps
         assert [each.reason for each in (await tasks.explain(task, "s00100")).reasons] == ["waits"]
