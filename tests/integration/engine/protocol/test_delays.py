@@ -343,6 +343,24 @@ def test_a_step_that_a_decision_creates_waits_for_its_delay(lab: Lab) -> None:
     assert timers(lab) == [("b", 60)]
 
 
+def test_a_delayed_step_is_not_taken_for_one_that_a_later_decision_created(lab: Lab) -> None:
+    """At one moment: the step of the second decision waits for nothing, as that of the first does, but for its time."""
+    plan = lab.plan(
+        Spec("a"), Spec("one", DECISION), Spec("two", DECISION), Spec("x", depends_on=("one",), delay=60),
+        Spec("y", depends_on=("two", "a")), name="decides",
+    )  # fmt: skip
+    lab.one.execute("select set_config('tasker.now', '2026-01-01Z', false)")
+    task, claims = lab.running(plan)
+    lab.one.finish(claims["a"])
+
+    for version, (name, new, parent) in enumerate((("one", "x", "one"), ("two", "y", "a"))):
+        step = {"name": new, "ordinal": plan.by_name[new].ordinal, "parents": [parent]}
+        lab.one.advance(ok(claims[name], create_steps(new), x=[step], gv=version))
+
+    assert lab.states(task) == {"a": "complete", "one": "complete", "two": "complete", "x": "pending", "y": "enqueued"}
+    assert lab.task(task).held == 1
+
+
 def test_each_batch_waits_for_the_delay_of_its_step(lab: Lab) -> None:
     lab.one.set_time(0)
     plan = lab.plan(Spec("cut", BATCHABLE), Spec("work", WORKER, ("cut",), delay=60), name="batches")
