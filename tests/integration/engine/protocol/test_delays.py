@@ -211,7 +211,7 @@ def test_a_timekeeper_is_told_of_what_begins_sooner_than_it_looks(lab: Lab) -> N
 
 def test_a_task_that_nobody_has_begun_expires(lab: Lab) -> None:
     lab.one.set_time(0)
-    task, other = lab.submit(lab.chain(2), {"expires_ms": 60_000}, {"expires_ms": 120_000})
+    (task,), (other,) = (lab.submit(lab.chain(2), {"expires_ms": ms}) for ms in (60_000, 120_000))
     assert timers(lab) == [("x", 60), ("x", 120)]
     lab.one.set_time(61)
 
