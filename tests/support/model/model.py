@@ -123,7 +123,7 @@ class Model:
         hands: Hands,
     ) -> None:
         """One write of changes. Of two changes of one step the one with the newest claim speaks for it."""
-        room = self.room(hands.window, released=any(item["kind"] == "unhold" for _, item in items))
+        room = self.room(hands.window, released=any(i["kind"] == "unhold" and not s.timed for s, i in items))
         moved, again = [], []
         begun = [step for step, item in items if step.timed and item["kind"] == "unhold"]
         for step, item in _newest(items):

@@ -23,6 +23,10 @@ from tests.support.random_plans import (
 )
 
 NAMESPACES = ("alpha", "beta")
+TIMES: list[dict[str, float]] = [
+    {}, {}, {}, {"delay": 2}, {"delay": 20}, {"expires_in": 5}, {"delay": 2, "expires_in": 5}
+]  # fmt: skip
+"""When tasks begin and expire, in seconds."""
 
 EVENTS = st.lists(
     st.builds(

@@ -26,7 +26,7 @@ from tests.support.world.intruders import DEEDS, deciding, deed, moments
 from tests.support.world.parts import NOBODY, Attempt, Handed, Worker
 from tests.support.world.rerunning import rerun
 from tests.support.world.settling import Settling, hold_both, rivals
-from tests.support.world.templates import FAILURES, NAMESPACES, templates
+from tests.support.world.templates import FAILURES, NAMESPACES, TIMES, templates
 from tests.support.world.world import World
 
 LONG = os.environ.get("TASKER_PROPERTY") == "long"
@@ -45,10 +45,6 @@ PROFILE = settings(
 CARRIED = settings(PROFILE, max_examples=max(6, EXAMPLES // 10), phases=NO_SHRINKING)
 """Messages come in the backend's order, so a failure cannot be made smaller."""
 TASKS = 5
-TIMES: list[dict[str, float]] = [
-    {}, {}, {}, {"delay": 2}, {"delay": 20}, {"expires_in": 5}, {"delay": 2, "expires_in": 5}
-]  # fmt: skip
-"""When tasks begin and expire, in seconds."""
 NO_OUTCOME = {"value": "said nothing of what to create"}
 
 
@@ -86,8 +82,7 @@ class Machine(RuleBasedStateMachine):
         worker = data.draw(st.sampled_from([None, *self.world.workers]))
         lost = data.draw(st.integers(0, 9)) == 9
         by = Handed(worker, self.world.caller_fields(worker), answer_lost=lost) if worker else NOBODY
-        times = [data.draw(st.sampled_from(TIMES)) for _ in keys]
-        self.world.submit(scenario.plan, priorities, keys, by, times)
+        self.world.submit(scenario.plan, priorities, keys, by, [data.draw(st.sampled_from(TIMES)) for _ in keys])
 
     @precondition(lambda self: self.model.tasks)
     @rule(data=st.data(), lucky=st.integers(0, 3))

@@ -12,11 +12,13 @@ declare
   v_paused uuid[] := '{}';
   v_pauses boolean;
   v_gated boolean;
+  v_begun uuid[];          -- steps whose time has come: they pass none that wait for room
   v_times jsonb := '{}';   -- by step, if it is later than now
 begin
 select exists (select from tasker.pauses), exists (select from tasker.tasks t
-  where t.task_uuid = any (array(select distinct r.task_uuid from unnest(p_ready) r where r.ready and not r.moved)) and t.gates <> 0)
-into v_pauses, v_gated;
+  where t.task_uuid = any (array(select distinct r.task_uuid from unnest(p_ready) r where r.ready and not r.moved)) and t.gates <> 0),
+  array(select j.step_uuid from unnest(p_judged) j where j.note ? 'waited_until')
+into v_pauses, v_gated, v_begun;
 if v_pauses then
   v_paused := tasker.paused_of(array(select r.step_uuid from unnest(p_ready) r where r.ready));
 end if;
@@ -56,7 +58,7 @@ select array_agg(q::tasker.placed_step) into v_answer from (
     from (
       select y.*,
         row_number() over (partition by y.namespace_id, y.ready, y.claimed, y.paused, y.begins_at is null order by y.priority desc, y.step_uuid) as queue_rank,
-        case when y.moved and y.from_state = 'pending' then v.room else v.window_room end as room
+        case when y.moved and y.from_state = 'pending' and y.step_uuid <> all (v_begun) then v.room else v.window_room end as room
       from (
         select r.*, m.paused, m.begins_at,
           m.mine and row_number() over (partition by m.mine order by r.priority desc, r.step_uuid) <= p_slots as claimed

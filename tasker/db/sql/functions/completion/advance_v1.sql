@@ -143,6 +143,7 @@ begin
       from tasker.tasks t join tasker.workflow_steps c on c.task_uuid = t.task_uuid
       where t.task_uuid = any (v_grown) and c.state = 'pending' and c.unmet = 0 and c.created_at = v_now
         and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = c.workflow_step_uuid)
+        and not exists (select from tasker.timers m where m.subject = c.workflow_step_uuid)
         and not exists (select from unnest(v_judged) j where j.step_uuid = c.workflow_step_uuid));
   end if;
 
